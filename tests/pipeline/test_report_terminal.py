@@ -12,7 +12,7 @@ from rich.console import Console
 from golden import Golden
 from pipeline.hostile import HOSTILE, hostile_check, many_violations
 from purgatorio_pipeline.report.terminal import print_check, under_headings
-from purgatorio_spec.judge.result import CheckResult, RunResult
+from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.event_words import broken_here
 from purgatorio_spec.show.selection import CauseKey
@@ -62,6 +62,18 @@ def test_skipped_clauses_and_reasons_wait_for_verbose() -> None:
     made = lost_with_a_flag()
     assert "skipped" not in printed(made.result(), made.examples())
     assert "T2 skipped: the header" in printed(made.result(), made.examples(), verbose=True)
+
+
+def test_a_pass_says_why_clauses_were_not_looked_for() -> None:
+    """A PASS without O4 is worth little to who does not know why. What was skipped in some runs waits for verbose."""
+    kept, skipped = ClauseResult("O1", Verdict.PASS, 3), ClauseResult("O4", Verdict.SKIPPED, reason="no try")
+    run = RunResult("a", "a.jsonl", "x", "locked", Verdict.PASS, 9, {"O1": kept, "O4": skipped})
+    other = replace(run, run="b", clauses={"O1": replace(skipped, clause="O1"), "O4": skipped})
+    told = printed(CheckResult((run, other)), {})
+    assert told.endswith("SKIPPED was not looked for (why: --verbose)\nO4 skipped: no try\n")
+    told = printed(CheckResult((run, other)), {}, verbose=True)
+    assert told.endswith("SKIPPED was not looked for\n")
+    assert "O1, O4 skipped: no try\n" in told
 
 
 def test_a_check_that_had_no_occasion_says_so() -> None:

@@ -7,7 +7,7 @@ read as rich's markup.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby, islice, takewhile
 from typing import Final
 
@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped, run_titles
-from purgatorio_spec.judge.result import CheckResult, RunResult
+from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.selection import promise_of
 from purgatorio_spec.show.text import allowed_and_seen, lines
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
@@ -62,7 +62,7 @@ def print_check(console: Console, result: CheckResult, examples: ExampleOf, *, v
         _print_group(console, group)
     _print_left_out(console, len(groups), GROUPS_SHOWN, "causes", verbose)
     _print_problems(console, result, verbose)
-    _print_sum(console, result, groups)
+    _print_sum(console, result, groups, verbose)
 
 
 def _print_left_out(console: Console, total: int, limit: int, noun: str, verbose: bool) -> None:
@@ -161,12 +161,18 @@ def _besides(run: RunResult, verbose: bool) -> Iterator[tuple[str, str]]:
     idle = [one for one in run.clauses.values() if one.verdict is Verdict.PASS and not one.occasions]
     if idle:
         yield f"occasions: 0 for {', '.join(one.clause for one in idle)}", "dim"
-    skipped: dict[str, list[str]] = {}
-    for clause in run.clauses.values() if verbose else ():
-        if clause.verdict is Verdict.SKIPPED:
-            skipped.setdefault(clause.reason, []).append(clause.clause)
+    for said in _why_skipped(run.clauses.values()) if verbose else ():
+        yield said, "dim"
+
+
+def _why_skipped(clauses: Iterable[ClauseResult]) -> Iterator[str]:
+    """Each reason, with the clauses that were skipped for it."""
+    skipped: dict[str, dict[str, None]] = {}
+    for one in clauses:
+        if one.verdict is Verdict.SKIPPED:
+            skipped.setdefault(one.reason, {})[one.clause] = None
     for reason, names in skipped.items():
-        yield f"{', '.join(names)} skipped: {visible(reason, TEXT_LIMIT)}", "dim"
+        yield f"{', '.join(names)} skipped: {visible(reason, TEXT_LIMIT)}"
 
 
 def _print_group(console: Console, group: Group) -> None:
@@ -210,27 +216,28 @@ def _print_problems(console: Console, result: CheckResult, verbose: bool) -> Non
         print_line(console, f"... {left:,} more", "dim")
 
 
-def _print_sum(console: Console, result: CheckResult, groups: list[Group]) -> None:
+def _print_sum(console: Console, result: CheckResult, groups: list[Group], verbose: bool) -> None:
+    """The verdict; of a PASS also why clauses were skipped in all runs, unless it stands above (`verbose`)."""
     counts = [(verdict, sum(run.verdict is verdict for run in result.runs)) for verdict in _STYLE]
     said = ", ".join(f"{count:,} {verdict}" for verdict, count in counts if count) or "no runs"
     violations = sum(group.count for group in groups)
     if groups:
         said += f"; {counted(violations, 'violation')} of {counted(len(groups), 'cause')}"
-    verdicts: dict[str, set[Verdict]] = {}
-    for run in result.runs:
-        for one in run.clauses.values():
-            verdicts.setdefault(one.clause, set()).add(one.verdict)
-    skipped = [found for found in verdicts.values() if Verdict.SKIPPED in found]
-    nowhere = sorted(clause for clause, found in verdicts.items() if found == {Verdict.SKIPPED})
-    if nowhere:
+    judged = [one for run in result.runs for one in run.clauses.values()]
+    looked_for = {one.clause for one in judged if one.verdict is not Verdict.SKIPPED}
+    skipped = {one.clause for one in judged if one.verdict is Verdict.SKIPPED}
+    if nowhere := sorted(skipped - looked_for):
         said += f"; {counted(len(nowhere), 'clause')} SKIPPED ({', '.join(nowhere)})"
-    if len(skipped) > len(nowhere):
-        said += f"; {counted(len(skipped) - len(nowhere), 'clause')} SKIPPED in some runs"
+    if somewhere := skipped & looked_for:
+        said += f"; {counted(len(somewhere), 'clause')} SKIPPED in some runs"
     print_line(console, "")
     _print_folded(console, f"{result.verdict}: {said}", _STYLE[result.verdict])
     if result.verdict is Verdict.PASS:
-        unseen = "; SKIPPED was not looked for (why: --verbose)" if skipped else ""
+        unseen = "; SKIPPED was not looked for" if skipped else ""
+        unseen += " (why: --verbose)" if somewhere and not verbose else ""
         print_line(console, f"This PASS is about these runs only{unseen}", "dim")
+        for line in _why_skipped(one for one in judged if one.clause in nowhere and not verbose):
+            _print_folded(console, line, "dim")
 
 
 def _print_folded(console: Console, text: str, style: str) -> None:
