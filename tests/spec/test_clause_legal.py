@@ -126,6 +126,24 @@ def test_a_thread_that_held_the_lock_and_stood_still_excuses_the_expiry(stood_st
         assert list(made.judge()["O4"].causes) == ["left-to-the-time-out"]
 
 
+@pytest.mark.parametrize("expires", [False, True])
+@pytest.mark.parametrize("under_way", [True, False])
+def test_a_check_under_way_at_the_end_may_hold_the_lock(under_way: bool, expires: bool) -> None:
+    """It had the lock when the other check came, and evaluates when nobody records any more; the twin has returned."""
+    made = Trace("pending-flag")
+    made.register("a", delay_ns=10 * MS)
+    slow = made.start("check_and_complete", keys=["k"], th="slow")
+    made.point("ready", "a", th="c", back_ns=500)
+    made.check("k")
+    if expires:
+        made.wait(20 * MS)
+        made.expire("a")
+    if not under_way:
+        made.end(slow, 0)
+    broken = "left-to-the-time-out" if expires else "never-claimed"
+    assert list(made.judge()["O4"].causes) == ([] if under_way else [broken])
+
+
 def _retrying(goes_on: bool) -> Trace:
     made = Trace("pending-flag")
     made.register("a", delay_ns=10 * MS)

@@ -162,11 +162,13 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
     if claim is None:
         if not run.whole:
             return WANT_OF_RECORDS
-        if any(call.ret_i is None for call in history.calls()):
+        if any(call.ret_i is None for call in history.calls()) or _may_evaluate_yet(run, history, check):
             return STILL_OPEN
         return Broken("never-claimed", (ready_i, check.call_i, check.ret_i), allowed, _how_it_ended(history))
     if not _expired_after(run, history, claim, check) or _an_evaluation_was_due(history, check, claim.call_i):
         return KEPT
+    if _may_evaluate_yet(run, history, check):
+        return STILL_OPEN
     return Broken(
         "left-to-the-time-out",
         (ready_i, check.call_i, check.ret_i, claim.call_i),
@@ -207,6 +209,12 @@ def _held_the_lock(history: OperationHistory, attempt: Call, check: Check, momen
     137 ms on a busy machine)."""
     before_i = history.previous_of_thread.get(attempt.call_i, NEVER)
     return before_i < check.ret_i < moment_i < attempt.call_i
+
+
+def _may_evaluate_yet(run: Run, history: OperationHistory, check: Check) -> bool:
+    """Whether a check of one of its keys that began before this one returned has not returned itself: its thread may
+    have held the lock then, and comes to evaluate when the run has ended."""
+    return any(run.facts.unreturned.get(key, NEVER) < check.ret_i for key in history.keys)
 
 
 def _how_it_ended(history: OperationHistory) -> str:

@@ -187,6 +187,12 @@ class Fold:
     def run(self, outer: Outer) -> Run:
         """What the clauses know of the run as a whole, after its last batch."""
         unsettled, settled = key_cancels(self.cancels, "cancelled" in self._header.recorded)
+        unreturned: dict[str, int] = {}
+        under_way = self.first_checks.open
+        if len(under_way.key):
+            names = self.key_names.names()
+            for key, call_i in zip(under_way.key.tolist(), under_way.call_i.tolist(), strict=True):
+                unreturned.setdefault(names[key], call_i)
         facts = RunFacts(
             start_t=self.start_t or 0,
             end_t=self.end_t or 0,
@@ -194,6 +200,7 @@ class Fold:
             threads=max(len(self.threads) - 1, 1),
             unsettled=unsettled,
             settled=settled,
+            unreturned=unreturned,
             backwards=self.clocks.backwards,
             first_back_i=self.clocks.first_i,
         )

@@ -319,9 +319,22 @@ def run_facts(table: pa.Table, recorded: Collection[str]) -> RunFacts:
         threads=pc.count_distinct(table.column("th")).as_py(),
         unsettled=unsettled,
         settled=settled,
+        unreturned=_unreturned(table),
         backwards=len(back),
         first_back_i=min(back, default=None),
     )
+
+
+def _unreturned(table: pa.Table) -> dict[str, int]:
+    checks = select(table, "check_and_complete")
+    returned = checks.filter(pc.equal(checks.column("ph"), pa.scalar("ret"))).column("c").combine_chunks()
+    is_open = pc.invert(pc.is_in(checks.column("i"), value_set=returned))
+    calls = checks.filter(pc.and_(pc.equal(checks.column("ph"), pa.scalar("call")), is_open))
+    found: dict[str, int] = {}
+    for i, keys in _values(calls, "i", "keys"):
+        for key in keys or ():
+            found.setdefault(key, i)
+    return found
 
 
 def _times_that_go_back(table: pa.Table) -> list[int]:
