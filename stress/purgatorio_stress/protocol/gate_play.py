@@ -151,10 +151,9 @@ class Plays:
             if not late or self.description.late_ns is None or self.session.conversation.errors():
                 return
             self.leap(self.late_ns)
-            while self._hear(patience_s) is not None:
+            while (late := late & overdue()) and self._hear(patience_s) is not None:
                 # A subject that does not wait for its own threads is not late for that.
                 self.let_go()
-            late &= overdue()
         if not late:
             return
         lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
