@@ -192,7 +192,7 @@ class Fold:
         if len(under_way.key):
             names = self.key_names.names()
             for key, call_i in zip(under_way.key.tolist(), under_way.call_i.tolist(), strict=True):
-                unreturned.setdefault(names[key], call_i)
+                unreturned.setdefault(names[key - 1], call_i)
         facts = RunFacts(
             start_t=self.start_t or 0,
             end_t=self.end_t or 0,
