@@ -178,14 +178,14 @@ def _why_skipped(clauses: Iterable[ClauseResult]) -> Iterator[str]:
 def _print_group(console: Console, group: Group) -> None:
     print_line(console, "")
     print_line(console, _headline(group), "bold red")
+    width = min(console.width, 120)
     if group.example is not None:
-        for line in lines(group.example, min(console.width, 120)):
-            print_line(console, line.text, _ROLE_STYLE[line.role])
-        return
-    violation = group.violation
-    print_line(console, f"{group.clause}  {promise_of(group.clause, group.profile)}", "bold")
-    print_line(console, f"    {visible(group.cause)}: first {visible(violation.subject)}", "dim")
-    for line in allowed_and_seen(violation, min(console.width, 120)):
+        shown = lines(group.example, width)
+    else:
+        print_line(console, f"{group.clause}  {promise_of(group.clause, group.profile)}", "bold")
+        print_line(console, f"    {visible(group.cause)}: first {visible(group.violation.subject)}", "dim")
+        shown = allowed_and_seen(group.violation, width)
+    for line in shown:
         print_line(console, line.text, _ROLE_STYLE[line.role])
 
 

@@ -187,12 +187,10 @@ class Fold:
     def run(self, outer: Outer) -> Run:
         """What the clauses know of the run as a whole, after its last batch."""
         unsettled, settled = key_cancels(self.cancels, "cancelled" in self._header.recorded)
-        unreturned: dict[str, int] = {}
         under_way = self.first_checks.open
-        if len(under_way.key):
-            names = self.key_names.names()
-            for key, call_i in zip(under_way.key.tolist(), under_way.call_i.tolist(), strict=True):
-                unreturned.setdefault(names[key - 1], call_i)
+        names = self.key_names.names() if len(under_way.key) else []
+        calls = zip(under_way.key.tolist(), under_way.call_i.tolist(), strict=True)
+        unreturned = {names[key - 1]: call_i for key, call_i in reversed([*calls])}  # of several the first
         facts = RunFacts(
             start_t=self.start_t or 0,
             end_t=self.end_t or 0,

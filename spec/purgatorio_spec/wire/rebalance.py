@@ -152,12 +152,9 @@ def _initial_delay(group: Group, one: Generation) -> Rows:
         return
     due = last.t + (delay_ms if len(one.joins) == 1 else 2 * delay_ms) * MS
     cap_ms = max(delay_ms, one.rebalance_ms[1])
-    cause = "late"
-    if first.t + cap_ms * MS < due:
-        due, cause = (
-            first.t + cap_ms * MS,
-            "beyond-the-time-out" if cap_ms <= 2 * delay_ms else "put-off-again",
-        )
+    capped_t, cause = first.t + cap_ms * MS, "late"
+    if capped_t < due:
+        due, cause = capped_t, "put-off-again" if cap_ms > 2 * delay_ms else "beyond-the-time-out"
     gap = max(one.rebalance_ms[1], delay_ms) * MS
     for join in one.joins:
         promise = f"an answer after the initial delay of {delay_ms} ms,"
