@@ -24,7 +24,7 @@ def good() -> Trace:
     made = Trace()
     for number in range(4):
         made.register(f"op-{number}")
-        made.point("ready", f"op-{number}", th="c", back_ns=500)
+        made.ready(f"op-{number}")
         made.check("k", f"op-{number}")
     return made
 

@@ -41,16 +41,14 @@ def completed_twice(made: Trace, broken: bool) -> None:
     if broken:
         made.complete("a", th="other", out=0)
     else:
-        with made.call("force_complete", "a", th="other", out=0):
-            pass
+        made.both("force_complete", "a", th="other", out=0)
 
 
 @twin("O1", "two-winners")
 def two_winners(made: Trace, broken: bool) -> None:
     made.register("a")
     made.check("k", "a")
-    with made.call("force_complete", "a", th="other", out=1 if broken else 0):
-        pass
+    made.both("force_complete", "a", th="other", out=1 if broken else 0)
 
 
 @twin("O1", "winner-without-callback")
@@ -73,8 +71,7 @@ def loser_ran_callback(made: Trace, broken: bool) -> None:
 def callback_without_force(made: Trace, broken: bool) -> None:
     made.register("a")
     if broken:
-        with made.call("on_complete", "a"):
-            pass
+        made.both("on_complete", "a")
     else:
         made.complete("a")
 
@@ -83,7 +80,7 @@ def callback_without_force(made: Trace, broken: bool) -> None:
 def true_and_never_ready(made: Trace, broken: bool) -> None:
     made.register("a")
     if not broken:
-        made.point("ready", "a", th="c", back_ns=500)
+        made.ready("a")
     made.check("k", "a")
 
 
@@ -91,7 +88,7 @@ def true_and_never_ready(made: Trace, broken: bool) -> None:
 def true_before_ready(made: Trace, broken: bool) -> None:
     made.register("a")
     made.check("k", "a")
-    made.point("ready", "a", th="c", back_ns=500 if broken else 50_000)
+    made.ready("a", back_ns=500 if broken else 50_000)
 
 
 @twin("O3", "expired-twice")
@@ -119,7 +116,7 @@ def expiration_without_its_completion(made: Trace, broken: bool) -> None:
 
 @twin("O4", "ready-before-registration")
 def ready_before_registration(made: Trace, broken: bool) -> None:
-    made.point("ready", "a", back_ns=500)
+    made.ready("a", th="w")
     with (
         made.call("try_complete_else_watch", "a", keys=["k"], delay_ns=MS, out=0 if broken else 1),
         made.call("try_complete", "a", out=0 if broken else 1),
@@ -131,7 +128,7 @@ def ready_before_registration(made: Trace, broken: bool) -> None:
 @twin("O4", "unclaimed-on-return")
 def unclaimed_on_return(made: Trace, broken: bool) -> None:
     made.register("a")
-    made.point("ready", "a", th="c", back_ns=500)
+    made.ready("a")
     made.check("k", *([] if broken else ["a"]))
     made.wait(200 * MS)
     if broken:
@@ -141,7 +138,7 @@ def unclaimed_on_return(made: Trace, broken: bool) -> None:
 @twin("O4", "never-claimed", "pending-flag")
 def never_claimed(made: Trace, broken: bool) -> None:
     made.register("a")
-    made.point("ready", "a", th="c", back_ns=500)
+    made.ready("a")
     made.check("k")
     if not broken:
         with made.call("try_complete", "a", th="later", out=1):
@@ -151,7 +148,7 @@ def never_claimed(made: Trace, broken: bool) -> None:
 @twin("O4", "left-to-the-time-out", "pending-flag")
 def left_to_the_time_out(made: Trace, broken: bool) -> None:
     made.register("a")
-    made.point("ready", "a", th="c", back_ns=500)
+    made.ready("a")
     made.check("k")
     if not broken:
         made.attempt("a", out=0, th="later")
@@ -350,7 +347,7 @@ def completed_under_a_lost_key(made: Trace, broken: bool) -> None:
     """A key that gave the operation back completes it no more; another of its keys may."""
     made.register("a", ["k", "l"])
     made.give_back("k", "a")
-    made.point("ready", "a", th="c", back_ns=500)
+    made.ready("a")
     made.check("k" if broken else "l", "a")
 
 
@@ -382,7 +379,7 @@ def not_given_back(made: Trace, broken: bool) -> None:
             made.give_back("k")
     made.expire("old")
     made.register("late", ["k"])
-    made.point("ready", "a", th="c", back_ns=500)
+    made.ready("a")
     made.check("l", "a")
     made.give_back("k", "late")
 

@@ -4,7 +4,7 @@ made = Trace()
 made.register("a", ["k"], delay_ns=10 * MS)
 with made.call("timer_fire", "a", th="exec"):
     made.complete("a", th="exec")
-assert made.judge()["T1"].verdict == Verdict.PASS
+assert made.judge().clauses["T1"].verdict == Verdict.PASS
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ import pyarrow as pa
 
 from purgatorio_spec.history.run import run_of
 from purgatorio_spec.judge.context import run_facts
-from purgatorio_spec.judge.result import ClauseResult, TraceFacts, conclude
+from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, conclude
 from purgatorio_spec.judge.rowwise import judge_run
+from purgatorio_spec.show.counterexample import Counterexample, counterexample
+from purgatorio_spec.show.selection import CauseKey, causes
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.record import FUNCTIONS, End, Event, Header, Implementation, State, TimerConstants
 from purgatorio_spec.trace.writer import TraceWriter
@@ -28,8 +30,8 @@ from purgatorio_spec.trace.writer import TraceWriter
 MS: Final = 1_000_000
 
 HEADER: Final = Header(
-    run="made",
-    implementation=Implementation("made by hand", "1", "Python"),
+    run="hand-made",
+    implementation=Implementation("Hand", "1", "none"),
     profile="locked",
     timer=TimerConstants(tick_ns=MS, wheel_size=20, early_ns=0, late_ns=50 * MS),
     purge_interval=2,
@@ -40,8 +42,9 @@ HEADER: Final = Header(
 class Trace:
     """Events in the order in which they are written; time goes on by a microsecond an event, or by `wait`."""
 
-    def __init__(self, profile: str = "locked", **timer: int | None) -> None:
-        self.header = replace(HEADER, profile=profile, timer=replace(HEADER.timer, **timer))
+    def __init__(self, profile: str = "locked", *, run: str = HEADER.run, **timer: int | None) -> None:
+        self.header = replace(HEADER, run=run, profile=profile, timer=replace(HEADER.timer, **timer))
+        self.file = "hand-made.jsonl"
         self.events: list[Event] = []
         self.t = 0
 
@@ -76,20 +79,22 @@ class Trace:
         )
 
     def end(
-        self, c: int, out: int | None = None, *, err: str | None = None, state: State | None = None
-    ) -> int:
+        self, c: int, out: int | None = None, *, err: str | None = None, state: State | None = None,
+        deadline_t: int | None = None,
+    ) -> int:  # fmt: skip
         """The call `c` returns."""
         i, t = self._next()
         call = self.events[c]
-        return self.event(Event(i, call.th, t, "ret", call.f, call.id, c=c, out=out, err=err, state=state))
+        event = Event(i, call.th, t, "ret", call.f, call.id, c=c, out=out, err=err, state=state)
+        return self.event(event._replace(deadline_t=deadline_t))
 
     @contextmanager
     def call(
         self, f: str, operation: str | None = None, *, out: int | None = None, th: str = "w",
-        keys: Sequence[str] | None = None, delay_ns: int | None = None, deadline_t: int | None = None,
+        keys: Sequence[str] | None = None, delay_ns: int | None = None,
     ) -> Iterator[int]:  # fmt: skip
         """A call around what the block writes."""
-        c = self.start(f, operation, th=th, keys=keys, delay_ns=delay_ns, deadline_t=deadline_t)
+        c = self.start(f, operation, th=th, keys=keys, delay_ns=delay_ns)
         yield c
         self.end(c, out)
 
@@ -103,43 +108,51 @@ class Trace:
         t_call = None if back_ns is None else t - back_ns
         return self.event(Event(i, th, t, "at", f, operation, keys=held, t_call=t_call, state=state))
 
+    def both(
+        self, f: str, operation: str | None = None, *, out: int | None = None, th: str = "w",
+        keys: Sequence[str] | None = None,
+    ) -> None:  # fmt: skip
+        """A call that does nothing itself."""
+        self.end(self.start(f, operation, th=th, keys=keys), out)
+
     # What happens again and again in the histories of an operation.
 
-    def register(self, operation: str, keys: Sequence[str] = ("k",), *, delay_ns: int = 100 * MS) -> None:
+    def register(
+        self, operation: str, keys: Sequence[str] = ("k",), *, delay_ns: int = 100 * MS, th: str = "w"
+    ) -> None:
         """Registered, looked at twice and not found ready, its time-out added to the timer."""
-        with self.call("try_complete_else_watch", operation, keys=keys, delay_ns=delay_ns, out=0):
-            self.attempt(operation, out=0)
-            self.add(operation, delay_ns=delay_ns)
+        with self.call("try_complete_else_watch", operation, keys=keys, delay_ns=delay_ns, out=0, th=th):
+            self.attempt(operation, out=0, th=th)
+            self.attempt(operation, out=0, th=th)
+            self.add(operation, delay_ns=delay_ns, th=th)
 
     def attempt(self, operation: str, out: int, th: str = "w") -> None:
         """A `try_complete` that does nothing itself."""
-        with self.call("try_complete", operation, out=out, th=th):
-            pass
+        self.both("try_complete", operation, out=out, th=th)
 
-    def add(self, operation: str, *, delay_ns: int = 100 * MS) -> None:
+    def add(self, operation: str, *, delay_ns: int = 100 * MS, th: str = "w") -> None:
         """A task is added with a deadline that far from now."""
-        deadline_t = self.t + 1000 + delay_ns
-        with self.call("timer_add", operation, delay_ns=delay_ns, deadline_t=deadline_t):
-            pass
+        c = self.start("timer_add", operation, delay_ns=delay_ns, th=th)
+        self.end(c, deadline_t=self.events[c].t + delay_ns)
 
-    def cancel(self, operation: str, out: int | None = 1) -> None:
+    def cancel(self, operation: str, out: int | None = 1, th: str = "w") -> None:
         """A `timer_cancel`."""
-        with self.call("timer_cancel", operation, out=out):
-            pass
+        self.both("timer_cancel", operation, out=out, th=th)
+
+    def ready(self, operation: str, *, th: str = "c", back_ns: int = 500) -> None:
+        """The point at which it became ready."""
+        self.point("ready", operation, th=th, back_ns=back_ns)
 
     def complete(self, operation: str, *, th: str = "w", out: int = 1, cancel: bool = True) -> None:
         """A `force_complete` that wins: it cancels the task and runs the callback."""
         with self.call("force_complete", operation, th=th, out=out):
             if cancel:
-                with self.call("timer_cancel", operation, th=th):
-                    pass
-            with self.call("on_complete", operation, th=th):
-                pass
+                self.cancel(operation, None, th=th)
+            self.both("on_complete", operation, th=th)
 
     def fire(self, operation: str, th: str = "exec") -> None:
         """A run of the task that does nothing that is recorded."""
-        with self.call("timer_fire", operation, th=th):
-            pass
+        self.both("timer_fire", operation, th=th)
 
     def expire(self, operation: str, th: str = "exec") -> None:
         """The time-out completes the operation."""
@@ -167,13 +180,34 @@ class Trace:
 
     # Judging.
 
-    def judge(self, *, whole: bool = True, dropped: int = 0) -> dict[str, ClauseResult]:
+    def table(self) -> pa.Table:
+        """The events as a reader yields them."""
+        return pa.Table.from_batches([event_batch((e.i + 2, e) for e in self.events)], EVENT_SCHEMA)
+
+    def judge(self, *, whole: bool = True, dropped: int = 0) -> RunResult:
         """The verdicts of the process engine. `whole`: there is an end record; `dropped`: what it says."""
-        table = pa.Table.from_batches([event_batch((e.i + 2, e) for e in self.events)], EVENT_SCHEMA)
+        table = self.table()
         found = run_facts(table, self.header.recorded)
         run = run_of(self.header, found, whole=whole and not dropped, dropped=dropped > 0)
-        facts = TraceFacts("made.jsonl", self.header, len(self.events), dropped=dropped, has_end=whole)
-        return conclude(facts, run, judge_run(run, table)).clauses
+        facts = TraceFacts(self.file, self.header, len(self.events), dropped=dropped, has_end=whole)
+        return conclude(facts, run, judge_run(run, table))
+
+    def result(self) -> CheckResult:
+        """A check of this run alone."""
+        return CheckResult((self.judge(),))
+
+    def examples(self) -> dict[CauseKey, Counterexample]:
+        """The counterexample of each cause."""
+        table = self.table()
+        return {
+            key: counterexample(key.file, key.run, violation, table, count)
+            for key, _, count, violation in causes(self.result())
+        }
+
+    def example(self, clause: str) -> Counterexample:
+        """The counterexample of the one cause in which a clause is broken here."""
+        (found,) = (one for key, one in self.examples().items() if key.clause == clause)
+        return found
 
     def write(self, path: Path, *, end: End | None = None) -> Path:
         """The trace as a file, whole unless another end record is given."""

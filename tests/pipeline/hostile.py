@@ -10,7 +10,7 @@ from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_stress.lateness import Lateness
-from spec.shown_trace import MS, HandMade
+from trace_builder import MS, Trace
 
 HOSTILE = (
     "<script>document.title='pwned'</script>",
@@ -29,16 +29,14 @@ HOSTILE = (
 def hostile_check(text: str) -> tuple[CheckResult, dict[CauseKey, Counterexample], list[Lateness]]:
     """A violated check in which run, file, subject, profile, ids, keys, threads, errors, problems and quarantined lines
     are all `text`."""
-    made = HandMade(run=text, file=text)
-    call = made.call(text, "try_complete_else_watch", text, keys="k", delay_ns=17 * MS)
-    made.events[call] = made.events[call]._replace(keys=(text, text))
-    attempt = made.call(text, "try_complete", text)
-    end = made.ret(attempt)
-    made.events[end] = made.events[end]._replace(err=text)
-    made.timer(text, text, 17)
-    made.ret(call, 0)
-    made.t += 14 * MS
-    made.call(text + "2", "timer_fire", text)
+    made = Trace(run=text, late_ns=None)
+    made.file = text
+    call = made.start("try_complete_else_watch", text, keys=[text, text], delay_ns=17 * MS, th=text)
+    made.end(made.start("try_complete", text, th=text), err=text)
+    made.add(text, delay_ns=17 * MS, th=text)
+    made.end(call, 0)
+    made.wait(14 * MS)
+    made.start("timer_fire", text, th=text + "2")
     examples = made.examples()
     (run,) = made.result().runs
     clauses = {name: replace(one, reason=one.reason and text) for name, one in run.clauses.items()}
@@ -57,9 +55,9 @@ def hostile_check(text: str) -> tuple[CheckResult, dict[CauseKey, Counterexample
 
 def many_violations(count: int) -> CheckResult:
     """One run in which one cause broke a clause so often."""
-    made = HandMade()
-    made.register("worker-4", "op-13", "k35", 17)
-    made.call("executor", "timer_fire", "op-13")
+    made = Trace()
+    made.register("op-13", ["k35"], delay_ns=17 * MS, th="worker-4")
+    made.start("timer_fire", "op-13")
     (run,) = made.result().runs
     clause = run.clauses["T1"]
     causes = {name: Cause(count, cause.examples) for name, cause in clause.causes.items()}

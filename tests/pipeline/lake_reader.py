@@ -158,7 +158,7 @@ def run(folder: Path, name: str, *, broken: bool = False, profile: str = "locked
     made = Trace(profile)
     made.register("a")
     made.gauge(1, 1, "gauge")
-    made.point("ready", "a", back_ns=0)
+    made.ready("a", th="w", back_ns=0)
     made.check("k", *([] if broken else ["a"]))
     made.add("t", delay_ns=1_000)
     made.wait(5_000)

@@ -16,7 +16,8 @@ from purgatorio_pipeline.report.comparison_markdown import comparison_markdown
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.verdict import Verdict, Violation
-from spec.shown_trace import HandMade, fired_early
+from spec.shown_trace import fired_early
+from trace_builder import Trace
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "traces"
 
@@ -61,18 +62,17 @@ def test_a_change_is_named(before: ClauseResult | None, after: ClauseResult | No
     assert ClauseChange("T1", before, after).change is change
 
 
-def judged(*made: HandMade) -> Judged:
+def judged(*made: Trace) -> Judged:
     """A check of runs written by hand."""
-    late = [lateness(one.run, one.table()) for one in made]
+    late = [lateness(one.header.run, one.table()) for one in made]
     return Judged(
         CheckResult(tuple(one.judge() for one in made)), {}, [one for one in late if one is not None]
     )
 
 
-def in_time(run: str = "early-fire") -> HandMade:
+def in_time(run: str = "early-fire") -> Trace:
     """The run of `fired_early`, with the fire at its deadline."""
-    made = fired_early()
-    made.run = run
+    made = fired_early(run=run)
     fire = next(event for event in made.events if event.f == "timer_fire")
     made.events[fire.i :] = [event._replace(t=event.t + 20_000_000) for event in made.events[fire.i :]]
     return made
@@ -121,8 +121,7 @@ def test_an_invalid_trace_is_no_mending() -> None:
 
 def test_the_text_says_what_changed() -> None:
     """Markdown for the page of a CI job, strangers' text escaped."""
-    made = fired_early()
-    made.run = "<b>|x"
+    made = fired_early(run="<b>|x")
     text = comparison_markdown(compare(judged(in_time("a"), in_time("<b>|x")), judged(made)))
     assert "before and after: VIOLATED" in text
     assert (

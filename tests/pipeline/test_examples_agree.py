@@ -10,7 +10,8 @@ import pytest
 from purgatorio_pipeline.incremental.on_spark import judge_on_spark
 from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_spec.show.counterexample import TAIL_ROWS, counterexample
-from spec.shown_trace import HandMade, complete, expire, fired_early, garbage_kept, miscounted
+from spec.shown_trace import fired_early, garbage_kept, miscounted
+from trace_builder import MS, Trace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,29 +19,27 @@ if TYPE_CHECKING:
 MANY: Final = TAIL_ROWS + 500
 
 
-def tried_often() -> HandMade:
+def tried_often() -> Trace:
     """An early fire after more checks of the task than a counterexample looks at."""
-    made = HandMade(run="tried-often")
-    made.register("worker-4", "op-13", "k35", 17)
+    made = Trace(run="tried-often")
+    made.register("op-13", ["k35"], delay_ns=17 * MS, th="worker-4")
     for _ in range(MANY):
-        made.both("worker-6", "try_complete", "op-13", 0)
-    expire(made, "op-13", 1)
+        made.attempt("op-13", 0, th="worker-6")
+    made.wait(MS)
+    made.expire("op-13")
     return made
 
 
-def checked_among_others() -> HandMade:
+def checked_among_others() -> Trace:
     """A miscounted check that others overlap with more events than a counterexample looks at."""
-    made = HandMade(run="checked-among-others")
-    made.register("worker-0", "op-1", "k1", 50)
-    made.ready("worker-0", "op-1")
-    check = made.call("worker-0", "check_and_complete", keys="k1")
-    attempt = made.call("worker-0", "try_complete", "op-1")
-    made.both("worker-0", "timer_cancel", "op-1")
-    complete(made, "worker-0", "op-1")
-    made.ret(attempt, 1)
-    for _ in range(MANY):
-        made.both("worker-1", "check_and_complete", out=0, keys="k2")
-    made.ret(check, 0)
+    made = Trace(run="checked-among-others")
+    made.register("op-1", ["k1"], delay_ns=50 * MS, th="worker-0")
+    made.ready("op-1", th="worker-0")
+    with made.call("check_and_complete", keys=["k1"], th="worker-0", out=0):
+        with made.call("try_complete", "op-1", th="worker-0", out=1):
+            made.complete("op-1", th="worker-0")
+        for _ in range(MANY):
+            made.both("check_and_complete", out=0, keys=["k2"], th="worker-1")
     return made
 
 
@@ -70,7 +69,7 @@ def test_what_is_left_in_the_lake_is_counted() -> None:
 def test_spark_shows_what_the_process_engine_shows(spark: SparkSession, tmp_path: Path) -> None:
     """Of operations, checks and readings; short and long."""
     made = [tried_often(), checked_among_others(), fired_early(), miscounted(), garbage_kept()]
-    paths = [one.write(tmp_path / f"{one.run}.jsonl") for one in made]
+    paths = [one.write(tmp_path / f"{one.header.run}.jsonl") for one in made]
     wanted = judge_in_process(paths)
     found = judge_on_spark(paths, out=tmp_path / "lake")
     assert len(wanted.examples) >= len(made)

@@ -13,18 +13,19 @@ from purgatorio_pipeline.pictures import (
     series,
 )
 from purgatorio_spec.history.operation import NEVER
-from spec.shown_trace import HandMade, complete, fired_early
+from spec.shown_trace import fired_early
+from trace_builder import MS, Trace
 
 
 def test_pending_and_garbage_follow_the_operations() -> None:
     """Two registered under three keys, one completed and still watched: its entries are garbage."""
-    made = HandMade()
-    made.gauge("main", 0, 0)
-    made.register("worker-0", "op-1", "k1", 50)
-    made.register("worker-0", "op-2", "k1 k2", 50)
-    made.gauge("main", 3, 2)
-    complete(made, "worker-1", "op-2")
-    made.gauge("main", 3, 1)
+    made = Trace()
+    made.gauge(0, 0)
+    made.register("op-1", ["k1"], delay_ns=50 * MS)
+    made.register("op-2", ["k1", "k2"], delay_ns=50 * MS)
+    made.gauge(3, 2)
+    made.complete("op-2")
+    made.gauge(3, 1)
     found = gauge_series("run", made.table())
     assert found is not None
     assert [point.pending for point in found.points] == [0, 2, 1]
@@ -36,9 +37,9 @@ def test_pending_and_garbage_follow_the_operations() -> None:
 
 def test_a_timer_alone_has_no_pending() -> None:
     """Where no operation is registered, nothing is said of garbage."""
-    made = HandMade()
-    made.gauge("main", 0, 0)
-    made.gauge("main", 0, 1)
+    made = Trace()
+    made.gauge(0, 0)
+    made.gauge(0, 1)
     found = gauge_series("run", made.table())
     assert found is not None
     assert {(point.pending, point.garbage) for point in found.points} == {(None, None)}
@@ -48,7 +49,7 @@ def test_fewer_than_two_readings_are_no_picture() -> None:
     """No readings, and one."""
     made = fired_early()
     assert gauge_series("run", made.table()) is None
-    made.gauge("main", 1, 1)
+    made.gauge(1, 1)
     assert gauge_series("run", made.table()) is None
     assert series("run", [], 0) is None
 

@@ -85,7 +85,7 @@ def test_two_files_of_one_run(tmp_path: Path) -> None:
     check(tmp_path / "lake", paths[:1])
     judged, read = check(tmp_path / "lake", paths)
     assert read == ["2.jsonl"]
-    assert [one.run for one in judged.result.runs] == ["made", "made"]
+    assert [one.run for one in judged.result.runs] == ["hand-made", "hand-made"]
     assert [one.verdict for one in judged.result.runs] == [Verdict.PASS, Verdict.VIOLATED]
     same_as_at_once(judged, tmp_path / "lake", paths, tmp_path)
 

@@ -26,7 +26,7 @@ def traces(folder: Path, count: int) -> None:
     for broken in (False, True):
         made = Trace()
         made.register("a")
-        made.point("ready", "a", back_ns=0)
+        made.ready("a", th="w", back_ns=0)
         made.check("k", *([] if broken else ["a"]))
         made.gauge(int(broken), int(broken))
         texts.append(made.write(folder / "made.jsonl").read_bytes())

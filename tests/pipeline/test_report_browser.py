@@ -19,7 +19,7 @@ from pipeline.hostile import HOSTILE, hostile_check
 from pipeline.made_results import LONG_COMMAND
 from pipeline.test_report_results import hostile_findings
 from purgatorio_pipeline.report.page import page
-from spec.shown_trace import fired_after_completion, lost_with_a_flag
+from spec.shown_trace import fired_after_completion, fired_early, lost_with_a_flag
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -105,8 +105,7 @@ def test_a_drawing_answers_to_keys_and_pointer(tmp_path: Path) -> None:
 
 def test_a_phone_need_not_scroll_sideways(tmp_path: Path) -> None:
     """Wide tables and drawings scroll in their own boxes, at 400 pixels too; with long names without a space."""
-    made = lost_with_a_flag()
-    made.run = "a-very-long-name-" * 8
+    made = fired_early(run="a-very-long-name-" * 8)
     examples = {**made.examples(), **fired_after_completion().examples()}
     result, _, late = hostile_check("x" * 300)
     result = type(result)((*result.runs, *made.result().runs), 1, result.broken)

@@ -29,7 +29,8 @@ from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.whole_file import write_whole
-from spec.shown_trace import HandMade, fired_early, garbage_kept, lost_with_a_flag, miscounted
+from spec.shown_trace import fired_early, garbage_kept, lost_with_a_flag, miscounted
+from trace_builder import Trace
 
 TRACE = (
     '{"kind":"header","format":"purgatorio-trace/1","run":"r","implementation":{"name":"x","version":"1",'
@@ -96,8 +97,8 @@ class Tags(HTMLParser):
 
 def every_verdict() -> CheckResult:
     """Runs that pass, are broken, unknown, skipped in part, invalid, and misbehaved; and a broken line."""
-    made = HandMade()
-    made.register("worker-0", "op-1", "k1", 50)
+    made = Trace()
+    made.register("op-1")
     good = made.judge()
     unknown = replace(good.clauses["O5"], verdict=Verdict.UNKNOWN, reason="the trace is not whole")
     return CheckResult(
@@ -270,7 +271,7 @@ def test_text_of_a_trace_stays_text_everywhere(hostile: str) -> None:
 
 
 @pytest.mark.parametrize("make", [fired_early, garbage_kept, miscounted])
-def test_kinds_of_causes_are_written(make: Callable[[], HandMade]) -> None:
+def test_kinds_of_causes_are_written(make: Callable[[], Trace]) -> None:
     """A task, a reading, a check: each has its place in all three."""
     made = make()
     result, examples = made.result(), made.examples()

@@ -30,14 +30,13 @@ from purgatorio_stress.lateness import lateness_of
 from purgatorio_stress.subject.oversleep import control_params
 from purgatorio_stress.whole_file import write_whole
 from spec.shown_trace import (
-    MS,
-    HandMade,
     completed_twice,
     fired_early,
     garbage_kept,
     lost_with_a_flag,
     miscounted,
 )
+from trace_builder import MS, Trace
 
 ELEMENTS = set(
     "html head meta title style body main header section article h1 h2 h3 p dl dt dd div span table thead tbody tr th "
@@ -130,8 +129,8 @@ def test_attributes_are_escaped_too() -> None:
 
 def test_a_page_without_violations_says_so() -> None:
     """The good case is a page as well, not an empty one; a clause that nothing could break is named."""
-    made = HandMade()
-    made.register("worker-0", "op-1", "k1", 50)
+    made = Trace()
+    made.register("op-1")
     result = made.result()
     text = page(result, {}, [])
     alone(text)
@@ -146,7 +145,7 @@ def test_no_runs_at_all_is_a_page() -> None:
 
 
 @pytest.mark.parametrize("make", [completed_twice, lost_with_a_flag, fired_early, miscounted])
-def test_each_cause_is_drawn_with_what_was_allowed_and_seen(make: Callable[[], HandMade]) -> None:
+def test_each_cause_is_drawn_with_what_was_allowed_and_seen(make: Callable[[], Trace]) -> None:
     """The page is for the one who must mend it: clause, drawing, sentence, command."""
     made = make()
     examples = made.examples()
@@ -260,7 +259,7 @@ def test_ten_thousand_runs_make_a_bounded_page() -> None:
 def test_gauges_and_bounds_are_drawn() -> None:
     """Garbage and pending over time with their highest values; lateness beside the bounds that the header declares."""
     made = garbage_kept()
-    made.gauge("main", 5, 3)
+    made.gauge(5, 3)
     (run,) = made.result().runs
     read_of = gauge_series(run.run, made.table())
     assert read_of is not None

@@ -18,7 +18,8 @@ from purgatorio_spec.show.event_words import broken_here
 from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Verdict
-from spec.shown_trace import HandMade, fired_early, lost_with_a_flag
+from spec.shown_trace import fired_early, lost_with_a_flag
+from trace_builder import Trace
 
 
 def printed(
@@ -78,8 +79,8 @@ def test_a_pass_says_why_clauses_were_not_looked_for() -> None:
 
 def test_a_check_that_had_no_occasion_says_so() -> None:
     """A PASS that could not have failed must not look like one that could."""
-    made = HandMade()
-    made.register("worker-0", "op-1", "k1", 50)
+    made = Trace()
+    made.register("op-1")
     text = " ".join(printed(made.result(), {}).split())
     assert "occasions: 0 for O1, O2, O3, O4" in text
 
@@ -151,8 +152,9 @@ def test_the_summary_is_the_golden_one(golden: Golden) -> None:
     """The first thing that a user reads changes only on purpose: violated, invalid, and what to do, in one text. The
     clauses' own words are not in it: those are `spec/golden`'s."""
     first, second = lost_with_a_flag(), fired_early()
-    quiet = HandMade(run="quiet", file="quiet.jsonl")
-    quiet.register("worker-0", "op-1", "k1", 50)
+    quiet = Trace(run="quiet")
+    quiet.file = "quiet.jsonl"
+    quiet.register("op-1")
     broken = BrokenLine("cut.jsonl", 7, "t", "not an integer", "write nanoseconds as an integer", '"t":"now"')
     cut = RunResult(
         "cut",

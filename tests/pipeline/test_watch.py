@@ -42,7 +42,7 @@ def many(run: str, broken: bool) -> Trace:
     for number in range(40):
         name = f"op-{number}"
         made.register(name, [f"k{number % 3}"], delay_ns=10 * MS)
-        made.point("ready", name, th="c", back_ns=500)
+        made.ready(name)
         made.check(f"k{number % 3}", name)
         if broken and number == 10:
             made.wait(20 * MS)

@@ -13,7 +13,7 @@ from trace_builder import MS, Trace
 
 def kept(made: Trace, clause: str) -> ClauseResult:
     """Judged, and found to keep the clause with an occasion to break it; nothing else is broken either."""
-    results = made.judge()
+    results = made.judge().clauses
     assert {name: list(result.causes) for name, result in results.items() if result.causes} == {}
     assert results[clause].verdict == Verdict.PASS
     assert results[clause].occasions > 0
@@ -24,7 +24,7 @@ def test_a_force_within_a_force_ran_the_callback() -> None:
     """Before it claims, a `force_complete` calls back, and a check made there completes the operation."""
     made = Trace()
     made.register("a")
-    made.point("ready", "a", th="c", back_ns=500)
+    made.ready("a")
     outer = made.start("force_complete", "a", th="c")
     made.check("k", "a")
     made.end(outer, 0)
@@ -36,13 +36,13 @@ def test_a_run_handed_to_the_executor_may_start_after_the_completion() -> None:
     made = Trace()
     made.register("a", delay_ns=10 * MS)
     made.wait(12 * MS)
-    made.point("ready", "a", th="c", back_ns=500)
+    made.ready("a")
     made.check("k", "a")
     made.wait(40 * MS)
-    with made.call("timer_fire", "a", th="exec"), made.call("force_complete", "a", th="exec", out=0):
-        pass
+    with made.call("timer_fire", "a", th="exec"):
+        made.both("force_complete", "a", th="exec", out=0)
     made.register("b", delay_ns=10 * MS)
-    made.point("ready", "b", th="c", back_ns=500)
+    made.ready("b")
     made.check("k", "b")
     kept(made, "T4")
 
@@ -56,20 +56,20 @@ def test_an_add_that_came_after_the_completion_fires_if_its_deadline_came_before
     made = Trace()
     with made.call("try_complete_else_watch", "a", keys=["k"], delay_ns=delay_ns, out=0):
         add = made.start("timer_add", "a", delay_ns=delay_ns, deadline_t=30 * MS + delay_ns)
-        made.point("ready", "a", th="c", back_ns=500)
+        made.ready("a")
         made.check("k", "a")
         made.wait(30 * MS)
         made.end(add)
         made.cancel("a", out=None)
     made.wait(15 * MS)
-    with made.call("timer_fire", "a", th="exec"), made.call("force_complete", "a", th="exec", out=0):
-        pass
+    with made.call("timer_fire", "a", th="exec"):
+        made.both("force_complete", "a", th="exec", out=0)
     made.register("b", delay_ns=10 * MS)
-    made.point("ready", "b", th="c", back_ns=500)
+    made.ready("b")
     made.check("k", "b")
     if broken:
-        assert set(made.judge()["T4"].causes) <= {"fired-after-cancel", "fired-though-completed"}
-        assert made.judge()["T4"].verdict == Verdict.VIOLATED
+        assert set(made.judge().clauses["T4"].causes) <= {"fired-after-cancel", "fired-though-completed"}
+        assert made.judge().clauses["T4"].verdict == Verdict.VIOLATED
     else:
         kept(made, "T4")
 
@@ -78,7 +78,7 @@ def test_pending_flag_may_complete_after_the_check_has_returned() -> None:
     """In this dialect the thread that holds the lock looks again; the check that lost the lock answers 0 at once."""
     made = Trace("pending-flag")
     made.register("a")
-    made.point("ready", "a", th="c", back_ns=500)
+    made.ready("a")
     made.check("k")
     with made.call("try_complete", "a", th="other", out=1):
         made.complete("a", th="other")
@@ -89,11 +89,11 @@ def test_locked_may_not_complete_after_the_check_has_returned() -> None:
     """The twin: the same history breaks the promise of the other dialect."""
     made = Trace("locked")
     made.register("a")
-    made.point("ready", "a", th="c", back_ns=500)
+    made.ready("a")
     made.check("k")
     with made.call("try_complete", "a", th="other", out=1):
         made.complete("a", th="other")
-    assert list(made.judge()["O4"].causes) == ["unclaimed-on-return"]
+    assert list(made.judge().clauses["O4"].causes) == ["unclaimed-on-return"]
 
 
 def test_a_thread_in_its_retry_loop_excuses_the_expiry() -> None:
@@ -104,7 +104,7 @@ def test_a_thread_in_its_retry_loop_excuses_the_expiry() -> None:
 
 def test_a_thread_that_went_on_does_not() -> None:
     """The twin: the thread did something else before the expiry, so it had left its loop."""
-    result = _retrying(goes_on=True).judge()["O4"]
+    result = _retrying(goes_on=True).judge().clauses["O4"]
     assert list(result.causes) == ["left-to-the-time-out"]
 
 
@@ -115,18 +115,18 @@ def test_a_thread_that_held_the_lock_and_stood_still_excuses_the_expiry(stood_st
     made = Trace("pending-flag")
     made.register("a", delay_ns=10 * MS)
     made.point("gauge", th="slow", state=State())
-    made.point("ready", "a", th="c", back_ns=500)
+    made.ready("a")
     made.check("k")
     if not stood_still:
         made.point("gauge", th="slow", state=State())
     made.wait(20 * MS)
     made.expire("a")
-    with made.call("try_complete", "a", th="slow", out=0), made.call("force_complete", "a", th="slow", out=0):
-        pass
+    with made.call("try_complete", "a", th="slow", out=0):
+        made.both("force_complete", "a", th="slow", out=0)
     if stood_still:
         kept(made, "O4")
     else:
-        assert list(made.judge()["O4"].causes) == ["left-to-the-time-out"]
+        assert list(made.judge().clauses["O4"].causes) == ["left-to-the-time-out"]
 
 
 @pytest.mark.parametrize("expires", [False, True])
@@ -138,7 +138,7 @@ def test_a_check_under_way_at_the_end_may_hold_the_lock(
     made = Trace("pending-flag")
     made.register("a", delay_ns=10 * MS)
     slow = made.start("check_and_complete", keys=["k"], th="slow")
-    made.point("ready", "a", th="c", back_ns=500)
+    made.ready("a")
     made.check("k")
     if expires:
         made.wait(20 * MS)
@@ -147,7 +147,7 @@ def test_a_check_under_way_at_the_end_may_hold_the_lock(
         made.end(slow, 0)
     broken = "left-to-the-time-out" if expires else "never-claimed"
     (folded,) = check_files([made.write(tmp_path / "made.jsonl")]).runs
-    for judged in (made.judge(), folded.clauses):
+    for judged in (made.judge().clauses, folded.clauses):
         assert list(judged["O4"].causes) == ([] if under_way else [broken])
 
 
@@ -156,7 +156,7 @@ def _retrying(goes_on: bool) -> Trace:
     made.register("a", delay_ns=10 * MS)
     attempt = made.start("try_complete", "a", th="retry")
     made.end(attempt, 0)
-    made.point("ready", "a", th="c", back_ns=500)
+    made.ready("a")
     made.check("k")
     if goes_on:
         made.point("gauge", th="retry", state=State())
@@ -174,7 +174,7 @@ def test_a_wheel_fires_up_to_a_tick_less_a_unit_early(before_ns: int, broken: bo
     made.wait(50 * MS - before_ns)
     made.fire("a")
     if broken:
-        assert list(made.judge()["T1"].causes) == ["early"]
+        assert list(made.judge().clauses["T1"].causes) == ["early"]
     else:
         kept(made, "T1")
 
@@ -219,13 +219,13 @@ def test_a_cancel_that_says_it_came_too_late_forbids_nothing(profile: str) -> No
     fire = made.start("timer_fire", "a", th="wheel")
     made.cancel("a", out=0)
     made.end(fire)
-    results = made.judge()
+    results = made.judge().clauses
     assert {name for name, result in results.items() if result.causes} == set()
     assert results["T1"].occasions == 1
     made.events[fire + 1 :] = []
     made.cancel("a", out=1)
     made.end(fire)
-    assert list(made.judge()["T4"].causes) == ["fired-after-cancel"]
+    assert list(made.judge().clauses["T4"].causes) == ["fired-after-cancel"]
 
 
 def test_a_cancel_that_raised_forbids_nothing() -> None:
@@ -236,7 +236,7 @@ def test_a_cancel_that_raised_forbids_nothing() -> None:
     made.end(cancel, err="RuntimeError")
     made.wait(11 * MS)
     made.fire("a")
-    assert made.judge()["T4"].verdict == Verdict.PASS
+    assert made.judge().clauses["T4"].verdict == Verdict.PASS
 
 
 def test_a_cancel_after_the_deadline_is_no_barrier_for_kafka() -> None:
@@ -247,7 +247,7 @@ def test_a_cancel_after_the_deadline_is_no_barrier_for_kafka() -> None:
         made.wait(11 * MS)
         made.cancel("a")
         made.fire("a")
-        assert list(made.judge()["T4"].causes) == causes
+        assert list(made.judge().clauses["T4"].causes) == causes
 
 
 @pytest.mark.parametrize("keys", [["k"], None])
@@ -256,9 +256,9 @@ def test_a_cancelled_key_is_no_longer_watched(keys: list[str] | None) -> None:
     made = Trace()
     made.register("a")
     made.point("cancelled", "a", keys=keys)
-    made.point("ready", "a", th="c", back_ns=500)
+    made.ready("a")
     made.check("k")
-    results = made.judge()
+    results = made.judge().clauses
     assert results["O4"].causes == {}
     assert results["O4"].occasions == 0
 
@@ -268,9 +268,9 @@ def test_another_key_of_a_cancelled_one_is_still_watched() -> None:
     made = Trace()
     made.register("a", ["k", "l"])
     made.point("cancelled", "a", keys=["k"])
-    made.point("ready", "a", th="c", back_ns=500)
+    made.ready("a")
     made.check("l")
-    assert list(made.judge()["O4"].causes) == ["unclaimed-on-return"]
+    assert list(made.judge().clauses["O4"].causes) == ["unclaimed-on-return"]
 
 
 def test_a_check_that_started_before_ready_owes_nothing() -> None:
@@ -278,18 +278,18 @@ def test_a_check_that_started_before_ready_owes_nothing() -> None:
     made = Trace()
     made.register("a")
     check = made.start("check_and_complete", keys=["k"], th="c")
-    made.point("ready", "a", back_ns=500)
+    made.ready("a", th="w")
     made.end(check, 0)
-    assert made.judge()["O4"].occasions == 0
+    assert made.judge().clauses["O4"].occasions == 0
 
 
 def test_a_check_that_never_returned_owes_nothing_yet() -> None:
     """An open interval may have taken effect or not."""
     made = Trace()
     made.register("a")
-    made.point("ready", "a", back_ns=500)
+    made.ready("a", th="w")
     made.start("check_and_complete", keys=["k"], th="c")
-    results = made.judge()
+    results = made.judge().clauses
     assert (results["O4"].occasions, results["O7"].causes) == (0, {})
 
 
@@ -297,12 +297,12 @@ def test_an_open_force_complete_that_ran_the_callback_has_claimed() -> None:
     """The run was stopped between the callback and the return: completed all the same."""
     made = Trace()
     made.register("a", delay_ns=MS)
-    made.point("ready", "a", th="c", back_ns=500)
+    made.ready("a")
     with made.call("check_and_complete", keys=["k"], th="c", out=1):
         made.start("try_complete", "a", th="c")
         made.start("force_complete", "a", th="c")
         made.start("on_complete", "a", th="c")
-    results = made.judge()
+    results = made.judge().clauses
     assert results["O4"].verdict == Verdict.PASS
     assert results["O5"].verdict == Verdict.PASS
 
@@ -313,7 +313,7 @@ def test_a_deadline_that_passed_just_before_the_end_is_no_limbo() -> None:
     made.register("a", delay_ns=MS)
     made.wait(40 * MS)
     made.register("b", delay_ns=500 * MS)
-    results = made.judge()
+    results = made.judge().clauses
     assert (results["O5"].verdict, results["T3"].verdict) == (Verdict.PASS, Verdict.PASS)
     assert results["O5"].occasions == 0
 
@@ -322,7 +322,7 @@ def test_nested_try_complete_on_one_thread_is_no_overlap() -> None:
     """`force_complete` is called from within `try_complete`: that is how completion works."""
     made = Trace()
     made.register("a")
-    made.point("ready", "a", th="c", back_ns=500)
+    made.ready("a")
     made.check("k", "a")
     kept(made, "O6")
 
@@ -346,7 +346,7 @@ def test_the_first_look_of_a_second_registration_takes_no_lock_in_older_kafka() 
     made.attempt("a", out=0, th="two")
     made.end(look, 0)
     made.end(again, 0)
-    assert made.judge()["O6"].occasions == made.judge()["O6"].violations == 0
+    assert made.judge().clauses["O6"].occasions == made.judge().clauses["O6"].violations == 0
 
 
 @pytest.mark.parametrize(("dropped", "verdict"), [(1, Verdict.UNKNOWN), (0, Verdict.VIOLATED)])
@@ -355,7 +355,7 @@ def test_a_lost_return_makes_no_overlap(dropped: int, verdict: Verdict) -> None:
     made = Trace()
     made.start("try_complete", "a", th="one")
     made.complete("a", th="two")
-    assert made.judge(dropped=dropped)["O6"].verdict == verdict
+    assert made.judge(dropped=dropped).clauses["O6"].verdict == verdict
 
 
 def test_a_check_made_by_a_callback_within_a_registration_counts_for_itself() -> None:
@@ -366,7 +366,7 @@ def test_a_check_made_by_a_callback_within_a_registration_counts_for_itself() ->
         made.call("check_and_complete", keys=["k"], out=1),
         made.call("try_complete", "a", out=1),
     ):
-        made.point("ready", "a", back_ns=500)
+        made.ready("a", th="w")
         made.complete("a")
     kept(made, "O7")
 
@@ -381,7 +381,7 @@ def test_a_reading_is_judged_from_the_event_before_it_of_its_thread() -> None:
         adding = made.start("timer_add", "b", delay_ns=MS, deadline_t=made.t + MS)
         made.point("gauge", th="m", state=State(90, 90))
         made.end(adding)
-        results = made.judge()
+        results = made.judge().clauses
         assert results["P1"].occasions == 0
         assert [list(results[name].causes) for name in ("P2", "T5")] == (
             [["watched-out-of-bounds"], ["size-wrong"]] if begun else [[], []]
@@ -406,7 +406,7 @@ def test_a_reading_is_at_rest_after_a_silent_reaper_period() -> None:
     made.register("a", delay_ns=900 * MS)
     made.wait(201 * MS)
     made.gauge(watched=90, delayed=90, f="gauge")
-    results = made.judge()
+    results = made.judge().clauses
     assert all(list(results[name].causes) for name in ("P1", "P2", "T5"))
 
 
@@ -426,7 +426,7 @@ def test_what_the_last_purge_left_out_is_not_what_some_purge_did(completed: int)
         made.register(f"b{number}", delay_ns=900 * MS)
         made.complete(f"b{number}")
     made.gauge(watched=51, delayed=0)
-    assert list(made.judge()["P1"].causes) == (["garbage"] if completed > 50 else [])
+    assert list(made.judge().clauses["P1"].causes) == (["garbage"] if completed > 50 else [])
 
 
 def test_nettys_size_counts_cancelled_tasks_until_the_next_tick() -> None:
@@ -437,7 +437,7 @@ def test_nettys_size_counts_cancelled_tasks_until_the_next_tick() -> None:
         made.cancel("a")
         reading = made.start("gauge")
         made.end(reading, state=State(None, 1))
-        assert bool(made.judge()["T5"].causes) == broken
+        assert bool(made.judge().clauses["T5"].causes) == broken
 
 
 def test_lateness_counts_from_the_return_of_the_add() -> None:
@@ -471,7 +471,7 @@ def test_what_one_of_two_keys_gave_back_is_left_out_of_the_estimate(fault: str |
         made.register(f"b{number}")
         made.complete(f"b{number}")
     made.gauge(watched=40, delayed=0)
-    assert list(made.judge()["P1"].causes) == ([] if fault is None else ["garbage"])
+    assert list(made.judge().clauses["P1"].causes) == ([] if fault is None else ["garbage"])
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -495,7 +495,7 @@ def test_what_all_keys_gave_back_is_neither_garbage_nor_waiting(again: bool) -> 
         made.end(registering, 0)
     made.gauge(watched=8 if again else 5, delayed=0)
     made.gauge(watched=7 if again else 4, delayed=0)
-    assert [one.seen for one in made.judge()["P1"].causes["garbage"].examples] == [
+    assert [one.seen for one in made.judge().clauses["P1"].causes["garbage"].examples] == [
         f"watched = {8 if again else 5}"
     ]
 
@@ -524,7 +524,7 @@ def test_a_task_that_was_added_again_is_judged_by_its_last_add(
     made.gauge(None, 1 if late else 0)
     if late:
         made.fire("a")
-    assert {name: list(one.causes) for name, one in made.judge().items() if one.causes} == (
+    assert {name: list(one.causes) for name, one in made.judge().clauses.items() if one.causes} == (
         {"T2": ["late"], "T3": ["fired-twice"], "T5": ["size-wrong"]} if late else {}
     )
 
@@ -539,7 +539,7 @@ def test_a_task_that_was_due_when_it_was_added_again_may_fire_for_both() -> None
     made.gauge(None, 1)
     made.wait(100 * MS)
     made.fire("a")
-    assert not [name for name, one in made.judge().items() if one.causes]
+    assert not [name for name, one in made.judge().clauses.items() if one.causes]
 
 
 @pytest.mark.parametrize("seen", [False, True])
@@ -556,7 +556,7 @@ def test_a_check_after_an_evaluation_that_raised_owes_completion_again(seen: boo
     made.end(failing, err="Boom")
     made.check("k", *(["a"] if seen else []))
     made.complete("a", out=0 if seen else 1, cancel=False)
-    assert list(made.judge()["O4"].causes) == ([] if seen else ["unclaimed-on-return"])
+    assert list(made.judge().clauses["O4"].causes) == ([] if seen else ["unclaimed-on-return"])
 
 
 @pytest.mark.parametrize("beside", [False, True])
@@ -576,7 +576,9 @@ def test_a_cancel_by_key_that_raised_excuses_what_was_there(beside: bool) -> Non
             made.check("k")
     made.wait(500 * MS)
     made.gauge(0, 0)
-    found = {name: list(one.causes) for name, one in made.judge().items() if one.causes and name != "T3"}
+    found = {
+        name: list(one.causes) for name, one in made.judge().clauses.items() if one.causes and name != "T3"
+    }
     assert found == {"P2": ["watched-out-of-bounds"]} | ({} if beside else {"O4": ["unclaimed-on-return"]})
 
 
@@ -588,4 +590,4 @@ def test_what_a_key_gave_back_is_delayed_no_more(given_back: bool) -> None:
     if given_back:
         made.give_back("k", "a")
     made.gauge(watched=1 if given_back else 2, delayed=1)
-    assert list(made.judge()["P2"].causes) == (["delayed-above-live"] if given_back else [])
+    assert list(made.judge().clauses["P2"].causes) == (["delayed-above-live"] if given_back else [])

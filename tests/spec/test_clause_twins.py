@@ -19,7 +19,7 @@ IDS = [f"{clause}-{cause}-{number}" for number, (clause, cause, _) in enumerate(
 def test_the_broken_history_fails_for_that_cause(clause: str, cause: str, make: Maker) -> None:
     """A clause that cannot fail is worth nothing, and one that fails for another cause sends people astray."""
     made = make(True)
-    result = made.judge()[clause]
+    result = made.judge().clauses[clause]
     assert (result.verdict, list(result.causes), result.violations) == (Verdict.VIOLATED, [cause], 1)
     (example,) = result.causes[cause].examples
     assert example.clause == clause
@@ -32,7 +32,7 @@ def test_the_broken_history_fails_for_that_cause(clause: str, cause: str, make: 
 @pytest.mark.parametrize(("clause", "cause", "make"), TWINS, ids=IDS)
 def test_its_twin_passes_with_an_occasion(clause: str, cause: str, make: Maker) -> None:
     """A false alarm on a legal history is what makes people turn a checker off."""
-    result = make(False).judge()[clause]
+    result = make(False).judge().clauses[clause]
     assert result.verdict == Verdict.PASS, result.causes
     assert result.occasions > 0
 
@@ -101,9 +101,9 @@ ABSENCE = {
 def test_dropped_records_make_absence_unknown(clause: str, cause: str, make: Maker) -> None:
     """What a recorder dropped may be the very record whose absence would be the violation, or a bound's summand."""
     for broken in (True, False):
-        result = make(broken).judge(dropped=1)[clause]
+        result = make(broken).judge(dropped=1).clauses[clause]
         assert result.verdict in (Verdict.UNKNOWN, Verdict.PASS)
-    assert make(True).judge(dropped=1)[clause].verdict == Verdict.UNKNOWN
+    assert make(True).judge(dropped=1).clauses[clause].verdict == Verdict.UNKNOWN
 
 
 def test_what_happened_is_a_violation_even_if_records_were_dropped() -> None:
@@ -113,4 +113,4 @@ def test_what_happened_is_a_violation_even_if_records_were_dropped() -> None:
     ]
     assert len(present) == 6
     for clause, _, make in present:
-        assert make(True).judge(dropped=1)[clause].verdict == Verdict.VIOLATED
+        assert make(True).judge(dropped=1).clauses[clause].verdict == Verdict.VIOLATED

@@ -15,8 +15,6 @@ from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import shell_word, visible
 from purgatorio_spec.trace.reader import TraceReader
 from spec.shown_trace import (
-    MS,
-    HandMade,
     completed_twice,
     fired_after_completion,
     fired_early,
@@ -26,8 +24,9 @@ from spec.shown_trace import (
     miscounted,
     size_wrong,
 )
+from trace_builder import MS, Trace
 
-Make = Callable[[], HandMade]
+Make = Callable[[], Trace]
 ALL: list[Make] = [
     completed_twice, fired_after_completion, fired_early, garbage_kept, lost_when_locked, lost_with_a_flag,
     miscounted, size_wrong,
@@ -63,11 +62,11 @@ def test_a_selection_is_all_that_it_needs(make: Make) -> None:
 
 def test_rows_of_others_stay_out() -> None:
     """Operations that have no part in it do not crowd the picture, though they share the thread and the key."""
-    made = HandMade()
-    made.register("worker-4", "other-1", "k35", 17)
-    made.register("worker-4", "op-13", "k35", 17)
-    made.register("worker-4", "other-2", "k35", 17)
-    made.call("executor", "timer_fire", "op-13")
+    made = Trace()
+    made.register("other-1", ["k35"], delay_ns=17 * MS, th="worker-4")
+    made.register("op-13", ["k35"], delay_ns=17 * MS, th="worker-4")
+    made.register("other-2", ["k35"], delay_ns=17 * MS, th="worker-4")
+    made.start("timer_fire", "op-13")
     assert {row.id for row in made.example("T1").rows} == {"op-13"}
     assert {row.th for row in miscounted().example("O7").rows} == {"worker-0"}
 
@@ -86,19 +85,19 @@ def test_a_wrong_size_names_the_tasks_that_it_counts() -> None:
 
 def test_a_task_counts_from_its_last_add_until_it_fired_as_often_as_added() -> None:
     """Whatever calls were open when the size was read."""
-    made = HandMade()
-    made.timer("w", "twice", 5)
-    made.timer("w", "twice", 6)
-    made.timer("w", "back", 5)
-    made.both("w", "timer_cancel", "back", 1)
-    made.timer("w", "back", 7)
-    made.timer("w", "over", 5)
+    made = Trace()
+    made.add("twice", delay_ns=5 * MS)
+    made.add("twice", delay_ns=6 * MS)
+    made.add("back", delay_ns=5 * MS)
+    made.cancel("back", 1)
+    made.add("back", delay_ns=7 * MS)
+    made.add("over", delay_ns=5 * MS)
     for task in ("twice", "over"):
-        made.both("e", "timer_fire", task)
-    made.call("w", "timer_add", "begun", delay_ns=MS)
-    going = made.call("w2", "timer_cancel", "back")
-    made.gauge("main", 0, 9)
-    made.ret(going, 1)
+        made.fire(task, th="e")
+    made.start("timer_add", "begun", delay_ns=MS)
+    going = made.start("timer_cancel", "back", th="w2")
+    made.gauge(0, 9)
+    made.end(going, 1)
     assert made.example("T5").pending == "twice, back, begun"
 
 
@@ -128,12 +127,12 @@ def test_left_out_rows_are_counted_and_their_place_is_kept() -> None:
 
 def test_ten_thousand_rows_stay_sixty() -> None:
     """One operation tried ten thousand times is still one screen: the witnesses, the start, the nearest to the end."""
-    made = HandMade()
-    made.register("worker-0", "op-1", "k1", 50)
-    made.ready("worker-0", "op-1")
+    made = Trace()
+    made.register("op-1", ["k1"])
+    made.ready("op-1", th="worker-0")
     for _ in range(10_000):
-        made.both("worker-1", "try_complete", "op-1", 0)
-    made.both("worker-0", "check_and_complete", out=0, keys="k1")
+        made.attempt("op-1", 0, th="worker-1")
+    made.both("check_and_complete", out=0, keys=["k1"], th="worker-0")
     example = made.example("O4")
     assert len(example.rows) == SHOWN_ROWS
     assert {row.i for row in example.rows if row.witness} == set(example.violation.events)
@@ -143,10 +142,10 @@ def test_ten_thousand_rows_stay_sixty() -> None:
 
 def test_more_witnesses_than_rows_keep_the_last() -> None:
     """Two hundred completions of one operation: the first ones and the last are shown."""
-    made = HandMade()
-    made.register("worker-0", "op-1", "k1", 50)
+    made = Trace()
+    made.register("op-1", ["k1"])
     for _ in range(200):
-        made.both("worker-0", "on_complete", "op-1")
+        made.both("on_complete", "op-1", th="worker-0")
     example = made.example("O1")
     assert len(example.rows) == SHOWN_ROWS
     assert example.rows[-1].i == max(example.violation.events)
@@ -155,11 +154,10 @@ def test_more_witnesses_than_rows_keep_the_last() -> None:
 
 def test_count_is_of_the_cause_and_the_example_is_the_first() -> None:
     """A thousand violations of one cause are one counterexample with a count."""
-    made = HandMade()
+    made = Trace()
     for number in range(40):
-        made.register("worker-0", f"op-{number}", "k1", 20)
-        fire = made.call("executor", "timer_fire", f"op-{number}")
-        made.ret(fire)
+        made.register(f"op-{number}", ["k1"], delay_ns=20 * MS, th="worker-0")
+        made.fire(f"op-{number}")
     (key,) = [key for key in made.examples() if key.clause == "T1"]
     example = made.examples()[key]
     assert example.count == 40

@@ -9,7 +9,6 @@ import pytest
 from golden import Golden
 from purgatorio_spec.show.text import WIDTH, render
 from spec.shown_trace import (
-    HandMade,
     completed_twice,
     fired_after_completion,
     fired_early,
@@ -18,8 +17,9 @@ from spec.shown_trace import (
     lost_with_a_flag,
     miscounted,
 )
+from trace_builder import MS, Trace
 
-CASES: dict[str, tuple[Callable[[], HandMade], str]] = {
+CASES: dict[str, tuple[Callable[[], Trace], str]] = {
     "O1": (completed_twice, "O1"),
     "O4-locked": (lost_when_locked, "O4"),
     "O4-pending-flag": (lost_with_a_flag, "O4"),
@@ -47,20 +47,20 @@ def test_text_fits_eighty_columns(name: str) -> None:
 
 def test_many_threads_take_a_column_of_names() -> None:
     """Eight lanes of ten characters say nothing: then the thread's name stands beside its line."""
-    made = HandMade()
-    made.register("worker-0", "op-1", "k1", 50)
-    made.ready("worker-0", "op-1")
+    made = Trace()
+    made.register("op-1", ["k1"], th="worker-0")
+    made.ready("op-1", th="worker-0")
     for number in range(1, 7):
-        made.both(f"worker-{number}", "check_and_complete", out=0, keys="k1")
-        made.both(f"worker-{number}", "try_complete", "op-1", 0)
+        made.both("check_and_complete", out=0, keys=["k1"], th=f"worker-{number}")
+        made.attempt("op-1", 0, th=f"worker-{number}")
     example = made.example("O4")
     text = render(example)
     assert "thread" not in text, "few threads have a lane each"
-    made = HandMade()
-    made.register("worker-0", "op-1", "k1", 50)
-    made.both("worker-0", "force_complete", "op-1", 1)
+    made = Trace()
+    made.register("op-1", ["k1"], th="worker-0")
+    made.both("force_complete", "op-1", out=1, th="worker-0")
     for number in range(1, 7):
-        made.both(f"worker-{number}", "force_complete", "op-1", 1)
+        made.both("force_complete", "op-1", out=1, th=f"worker-{number}")
     text = render(made.example("O1"))
     assert "\n  line     ms  thread\n" in text
     assert all(f"worker-{number}" in text for number in range(7))
@@ -69,10 +69,10 @@ def test_many_threads_take_a_column_of_names() -> None:
 @pytest.mark.parametrize("hostile", ["\x1b[31mred", "a\nb", "\u202eevil", "x" * 500, "tab\tbed"])
 def test_hostile_names_cannot_reach_the_terminal(hostile: str) -> None:
     """Whoever writes a trace does not get to move the cursor, forge lines or reorder text of the one who reads it."""
-    made = HandMade(run=hostile)
-    made.register("worker-4", hostile, "k35", 17)
-    made.t += 14_000_000
-    made.call(f"executor {hostile}", "timer_fire", hostile)
+    made = Trace(run=hostile)
+    made.register(hostile, ["k35"], delay_ns=17 * MS, th="worker-4")
+    made.wait(14 * MS)
+    made.start("timer_fire", hostile, th=f"executor {hostile}")
     text = render(made.example("T1"))
     assert all(line.isprintable() for line in text.splitlines())
     assert all(len(line) <= WIDTH for line in text.splitlines() if "--" not in line)

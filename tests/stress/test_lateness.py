@@ -8,20 +8,21 @@ from hypothesis import strategies as st
 
 from pictures_by_table import lateness, lateness_ns
 from purgatorio_stress.lateness import EDGES_NS, lateness_of
-from spec.shown_trace import MS, HandMade, complete, fired_after_completion, fired_early
+from spec.shown_trace import fired_after_completion, fired_early
+from trace_builder import MS, Trace
 
 
-def values(made: HandMade) -> list[int]:
+def values(made: Trace) -> list[int]:
     """The lateness values of a hand-made trace, sorted."""
     return sorted(int(value) for value in lateness_ns(made.table()))
 
 
-def one_task(delay_ms: int, fires_after_ms: int) -> HandMade:
+def one_task(delay_ms: int, fires_after_ms: int) -> Trace:
     """A task that fires so long after its add."""
-    made = HandMade()
-    made.timer("main", "task", delay_ms)
-    made.t += fires_after_ms * MS
-    made.ret(made.call("timer", "timer_fire", "task"))
+    made = Trace()
+    made.add("task", delay_ns=delay_ms * MS)
+    made.wait(fires_after_ms * MS)
+    made.fire("task")
     return made
 
 
@@ -40,14 +41,14 @@ def test_a_deadline_in_the_past_is_late_from_the_add_on() -> None:
 def test_what_clause_t2_leaves_out_is_left_out() -> None:
     """Fired though completed, cancelled first, added twice, never fired: none of these says how late the timer is."""
     assert values(fired_after_completion()) == []
-    made = HandMade()
-    made.timer("main", "cancelled", 5)
-    made.both("main", "timer_cancel", "cancelled")
-    made.ret(made.call("timer", "timer_fire", "cancelled"))
-    made.timer("main", "twice", 5)
-    made.timer("main", "twice", 9)
-    made.ret(made.call("timer", "timer_fire", "twice"))
-    made.timer("main", "never", 5)
+    made = Trace()
+    made.add("cancelled", delay_ns=5 * MS)
+    made.cancel("cancelled", None)
+    made.fire("cancelled")
+    made.add("twice", delay_ns=5 * MS)
+    made.add("twice", delay_ns=9 * MS)
+    made.fire("twice")
+    made.add("never", delay_ns=5 * MS)
     assert values(made) == []
     assert lateness("none", made.table()) is None
 
@@ -63,19 +64,20 @@ def test_the_completion_by_the_expiry_itself_does_not_count_against_it() -> None
 @given(st.lists(st.tuples(st.integers(-50, 200), st.integers(0, 300), st.booleans()), max_size=12))
 def test_columns_agree_with_one_task_at_a_time(tasks: list[tuple[int, int, bool]]) -> None:
     """The column-wise computation is fast and terse; the dumb twin beside it is the definition."""
-    made = HandMade()
+    made = Trace()
     expected: list[int] = []
     for number, (delay_ms, wait_ms, cancelled) in enumerate(tasks):
-        deadline_t = made.t + delay_ms * MS
-        made.timer("main", f"task-{number}", delay_ms)
-        added_t = made.events[-1].t
-        made.t += wait_ms * MS
+        made.add(f"task-{number}", delay_ns=delay_ms * MS)
+        added_t = made.t
+        deadline_t = added_t - 1000 + delay_ms * MS
+        made.wait(wait_ms * MS)
         if cancelled:
-            complete(made, "main", f"task-{number}")
+            made.complete(f"task-{number}")
         else:
-            raw = made.t - deadline_t
-            expected.append(raw if raw < 0 else max(0, made.t - max(deadline_t, added_t)))
-        made.ret(made.call("timer", "timer_fire", f"task-{number}"))
+            fired_t = made.t + 1000
+            raw = fired_t - deadline_t
+            expected.append(raw if raw < 0 else max(0, fired_t - max(deadline_t, added_t)))
+        made.fire(f"task-{number}")
     assert values(made) == sorted(expected)
 
 
