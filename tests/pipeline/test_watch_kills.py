@@ -25,11 +25,9 @@ from purgatorio_pipeline.printed import run_of
 from purgatorio_pipeline.watch import batch as batches
 from purgatorio_pipeline.watch.batch import News, Watcher
 from purgatorio_pipeline.watch.segments import (
-    BEFORE_ALL,
     Segment,
     event_rows,
     events_folder,
-    latest,
     run_name,
     told_by,
 )
@@ -98,14 +96,12 @@ class Machine:
         segments: list[Segment] = []
         for at, path in enumerate(rows):
             reader = TraceReader(path, segment=True)
-            last_t = BEFORE_ALL
             for events in reader.batches():
-                last_t = latest(last_t, events)
                 folder = events_folder(staged.parent, number).name
                 (staged / folder).mkdir(parents=True, exist_ok=True)
                 own = pa.Table.from_batches([event_rows(run_name(reader), events)]).drop_columns(["kind"])
                 pq.write_table(own, staged / folder / f"part-{at}.parquet")
-            segments.append(told_by(reader, last_t))
+            segments.append(told_by(reader))
         self.killer.step("table staged")
         shutil.rmtree(table, ignore_errors=True)
         staged.rename(table)

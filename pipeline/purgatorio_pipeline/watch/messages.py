@@ -24,10 +24,8 @@ from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from purgatorio_pipeline.watch.segments import (
-    BEFORE_ALL,
     SEGMENT_SCHEMA,
     event_rows,
-    latest,
     told_by,
     told_rows,
 )
@@ -129,12 +127,10 @@ def _segment(messages: _Messages, part: str, run: str, known: Known | None) -> I
     name = f"{part} key {run}"
     last_i = -1 if known is None else known.last_i.get(part, -1)
     reader = TraceReader(Path(part), name, segment=True, lines=lines(), repeats=True, last_i=last_i)
-    last_t = BEFORE_ALL
     for events in reader.batches():
-        last_t = latest(last_t, events)
         yield event_rows(run, events)
     broken = [messages.place(part, one) for one in reader.broken]
-    told = told_by(reader, last_t)
+    told = told_by(reader)
     header = told.header
     if header is not None and header.run != run:
         broken.insert(0, _misplaced(messages, part, run, header))

@@ -36,7 +36,7 @@ _BROKEN: Final = "file string, line long, field string, why string, hint string,
 @dataclass(frozen=True, slots=True)
 class Segment:
     """What one file told besides its events. `header` is None where it has no usable one; `declared`: the events of the
-    whole run by the end record, None without one. `last_t`: of its events, in the run's clock.
+    whole run by the end record, None without one.
 
     Of messages also the `partition` that they came from, the offset after the last of them, and `i` of its last event.
     """
@@ -50,7 +50,6 @@ class Segment:
     dropped: int
     declared: int | None
     cut: str
-    last_t: int
     partition: str = ""
     next_offset: int = 0
     last_i: int = -1
@@ -95,20 +94,9 @@ def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for path in map(str, batch.column("path").to_pylist()):
             reader = TraceReader(Path(path), segment=True)
-            last_t = BEFORE_ALL
             for events in reader.batches():
-                last_t = latest(last_t, events)
                 yield event_rows(run_name(reader), events)
-            yield from told_rows(told_by(reader, last_t), reader.broken)
-
-
-BEFORE_ALL: Final = -(1 << 62)
-"""The time of the last event of a segment that has none."""
-
-
-def latest(last_t: int, events: pa.RecordBatch) -> int:
-    """The time of the last event, given that of the batches before."""
-    return max(last_t, int(events.column("t").to_numpy().max()))
+            yield from told_rows(told_by(reader), reader.broken)
 
 
 def run_name(reader: TraceReader) -> str:
@@ -129,7 +117,7 @@ def told_rows(told: Segment, broken: Iterable[BrokenLine]) -> Iterator[pa.Record
     yield _rows("note", told.run, encoded(told).decode(), nothing)
 
 
-def told_by(reader: TraceReader, last_t: int) -> Segment:
+def told_by(reader: TraceReader) -> Segment:
     """What a reader told, once its batches have been read."""
     facts = facts_of(reader)
     return Segment(
@@ -142,7 +130,6 @@ def told_by(reader: TraceReader, last_t: int) -> Segment:
         dropped=facts.dropped,
         declared=None if reader.end is None else reader.end.events,
         cut=facts.cut or "",
-        last_t=last_t,
     )
 
 

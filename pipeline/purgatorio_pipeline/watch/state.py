@@ -41,7 +41,6 @@ class OpenRun:
     first_broken: str = ""
     dropped: int = 0
     declared: int | None = None
-    last_t: int = -(1 << 62)
     odd: str = ""
     last_i: dict[str, int] = field(default_factory=dict)
     """By partition of Kafka, `i` of the last event: what comes next is above it."""
@@ -55,7 +54,6 @@ class OpenRun:
         self.broken += segment.broken
         self.first_broken = self.first_broken or segment.first_broken
         self.dropped += segment.dropped
-        self.last_t = max(self.last_t, segment.last_t)
         if segment.partition:
             self.last_i[segment.partition] = segment.last_i
         if segment.declared is not None:
