@@ -1107,6 +1107,19 @@ def g10(s: Story, bad: bool) -> None:
         s.beat(at, "b", 1, 25 if bad and at > 9000 else 0)
 
 
+def g10_synced_behind(s: Story, bad: bool) -> None:
+    """`c` never syncs, and is out 3 s after the generation began; not `b`, who synced behind the leader."""
+    s.gathered("abc")
+    s.sync(2020, 2022, "a", 1, "sa", gives={one: f"s{one}" for one in "abc"})
+    s.sync(2030, 2031, "b", 1, "sb")
+    for one in "abc":
+        s.beat(4000, one, 1)
+    s.beat(5050, "c", 1, 25)
+    s.beat(5051, "b", 1, 25 if bad else 27)
+    s.beat(5052, "a", 1, 27)
+    s.beat(8100, "b", 1, 25)
+
+
 def g10_long_join(s: Story, bad: bool) -> None:
     """With Kafka's defaults a first generation takes as long as a session."""
     s.pair(joins=6010)

@@ -124,8 +124,12 @@ def _undisturbed(group: Group, current: Generation, one: Exchange) -> Rows:
 
 
 def _others_hold(group: Group, current: Generation, member: str, one: Exchange) -> bool:
-    """Whether all have synced and nobody else was put out: that would begin a rebalance which nobody is told of."""
-    synced = current.synced()
+    """Whether all have synced and nobody else was put out: that would begin a rebalance which nobody is told of. It
+    begins with the end of a session, or of the time that all have to sync, and lasts for its time-out."""
+    synced, (shortest, _) = current.synced(), current.rebalance_ms
+    begins_ms = min(shortest, *map(group.session_ms, current.members))
+    if (one.answer_t or one.watched_t) < current.from_t + (begins_ms + shortest) * MS - EARLY_NS:
+        return True
     return all(x in synced and (x == member or group.alive_at(x, one.t)) for x in current.members)
 
 

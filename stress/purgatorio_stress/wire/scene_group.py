@@ -428,7 +428,8 @@ async def long_sync(play: Play) -> None:
 
 
 async def never_synced(play: Play) -> None:
-    """The leader syncs, then another, a third never: it is out at the rebalance time-out, and the leader is told so."""
+    """The leader syncs, then another, a third never: that one alone is out at the rebalance time-out, and the others
+    are told so."""
     group = await play.group()
     rebalance_ms = play.wait_ms(2500)
     three = await members(play, group, 3, rebalance_ms=rebalance_ms, sessions=LONGER)
@@ -442,7 +443,7 @@ async def never_synced(play: Play) -> None:
         if await leader.beat() == REBALANCING:
             break
         await play.pause(BEAT_MS)
-    await absent.beat()
+    await asyncio.gather(absent.beat(), behind.beat())
 
 
 async def left_waiting(play: Play) -> None:
