@@ -680,8 +680,8 @@ def delete_records(s: Story, t: float, offset: int, low: int, error: int = 0) ->
           {"topics": [{"name": "t", "partitions": [said]}]})  # fmt: skip
 
 
-def grown(s: Story, t: float, count: int, error: int) -> None:
-    s.ask(t, "create_partitions", {"topics": [{"name": "t", "count": count}]}, t + 1,
+def grown(s: Story, t: float, count: int, error: int, validated: bool = False) -> None:
+    s.ask(t, "create_partitions", {"topics": [{"name": "t", "count": count}], "validate_only": validated}, t + 1,
           {"results": [{"name": "t", "error_code": error}]})  # fmt: skip
 
 
@@ -695,6 +695,12 @@ def a3(s: Story, bad: bool, error: int = 0) -> None:
 
 def a3_refused(s: Story, bad: bool) -> None:
     a3(s, False, 37 if bad else 0)
+
+
+def a3_validated(s: Story, bad: bool) -> None:
+    s.topic()
+    grown(s, 5, 3, 0, validated=True)
+    grown(s, 10, 3, 37 if bad else 0)
 
 
 def a3_shrunk(s: Story, bad: bool) -> None:

@@ -196,6 +196,8 @@ class Topics:
                         topic.min_insync = int(text(config, "value")[:9])
 
     def _grow(self, one: Exchange) -> None:
+        if one.body.get("validate_only"):
+            return
         errors = _errors(one, "results")
         for asked in items(one.body, "topics"):
             topic, error = self.topics.get(text(asked, "name")), errors.get(text(asked, "name"))

@@ -203,6 +203,8 @@ def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield broken("A3", "grows" if wanted else "does-not-grow", one, allowed, named(errors[name]))
             elif wanted:
                 yield kept("A3", "grows")
+            elif one.body.get("validate_only"):
+                yield kept("A3", "does-not-grow")
             else:
                 yield from _grown(bounds, scene, name, count, one.answer_t)
 

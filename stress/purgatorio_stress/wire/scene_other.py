@@ -113,7 +113,8 @@ async def wrong_topics(play: Play) -> None:
 
 
 async def partitions(play: Play) -> None:
-    """A topic grows, is asked to have as many again and fewer; elections that nobody needs; where partitions end."""
+    """A growth that is only validated; a topic grows, is asked to have as many again and fewer; elections that nobody
+    needs; where partitions end."""
     topic = await play.topic(partitions=1)
     writer = await play.open("writer")
     for _ in range(3):
@@ -130,13 +131,13 @@ async def partitions(play: Play) -> None:
     play.need("create_partitions")
     node = play.broker.node
     placed = None if node is None else [{"broker_ids": [node]}] * 2
-    for count, assigned in ((3, placed), (3, None), (2, None)):
+    for count, assigned, dry in ((3, placed, True), (3, placed, False), (3, None, False), (2, None, False)):
         grows = [
             {"name": name, "count": count, "assignments": assigned} for name in (topic, play.unique("unmade"))
         ]
         wanted = {"topics": grows[: 1 if count == 3 else 2], "timeout_ms": 5000}
-        await play.ask(admin, "create_partitions", {**wanted, "validate_only": False})
-        if count == 3 and not await _until_told(play, topic, 0, partitions=3):
+        await play.ask(admin, "create_partitions", {**wanted, "validate_only": dry})
+        if count == 3 and not dry and not await _until_told(play, topic, 0, partitions=3):
             return
     await play.until_leads(topic, 3)
     await play.ask_all(play.produce(writer, (topic, 2)))
