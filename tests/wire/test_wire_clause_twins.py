@@ -788,9 +788,9 @@ def d1_goes_on(s: Story, bad: bool) -> None:
     _deletes(s, 200, 8201 if bad else 2600)
 
 
-def listed(s: Story, t: float, which: int, offset: int, error: int = 0) -> None:
+def listed(s: Story, t: float, which: int, offset: int, error: int = 0, time_ms: int = -1) -> None:
     part = {"partition_index": 0, "timestamp": which, "current_leader_epoch": -1}
-    said = {"partition_index": 0, "offset": offset, "error_code": error}
+    said = {"partition_index": 0, "offset": offset, "error_code": error, "timestamp": time_ms}
     s.ask(t, "list_offsets", {"topics": [{"name": "t", "partitions": [part]}]}, t + 1,
           {"topics": [{"name": "t", "partitions": [said]}]})  # fmt: skip
 
@@ -811,7 +811,18 @@ def l1_start(s: Story, bad: bool) -> None:
 
 def l1_since_ever(s: Story, bad: bool) -> None:
     l1_start(s, False)
-    listed(s, 40, 0, 0 if bad else 2)
+    listed(s, 40, 0, 0 if bad else 2, time_ms=1000)
+
+
+def l1_time(s: Story, bad: bool) -> None:
+    l1_since_ever(s, False)
+    listed(s, 50, 0, 2, time_ms=-1 if bad else 1000)
+    listed(s, 60, -1, 3)
+
+
+def l1_no_time(s: Story, bad: bool) -> None:
+    l1_start(s, False)
+    listed(s, 40, -1, 3, time_ms=-2 if bad else -1)
 
 
 def l1_ever(s: Story, bad: bool) -> None:

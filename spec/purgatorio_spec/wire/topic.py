@@ -328,6 +328,11 @@ def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
         if which == SINCE_EVER and end <= most:
             return undecided("L1", "there may be no record")
     offset = integer(said, "offset", -1)
-    if least <= offset <= most:
-        return kept("L1")
-    return broken("L1", "elsewhere", one, f"{ENDS[which]} at {least} to {most}", f"offset {offset}")
+    if not least <= offset <= most:
+        return broken("L1", "elsewhere", one, f"{ENDS[which]} at {least} to {most}", f"offset {offset}")
+    # What was looked for by its time has one, and is not earlier; else no time is told (-1).
+    since = which if which >= 0 and offset >= 0 else -1
+    time_ms = integer(said, "timestamp", since)
+    if time_ms < since:
+        return broken("L1", "other-time", one, f"the time {since}, or a later one", f"{time_ms}")
+    return kept("L1")
