@@ -73,7 +73,7 @@ class Story:
     def fetch(
         self, t: float, answer: float | None, parts: Sequence[tuple[str, int, int, Sequence[int] | int]],
         *, wait: int = 500, least: int = 1, conn: str = "", epoch: int = -1, last_epoch: int = -1,
-        room: int = 1 << 20, most: int = 1 << 20, mark: int = -1, **more: object,
+        room: int = 1 << 20, most: int = 1 << 20, mark: int = -1, corrupt: bool = False, **more: object,
     ) -> int:  # fmt: skip
         """A fetch. Each part: topic, partition, offset, and the base offsets of the batches that came, or an error."""
         topics = [
@@ -86,7 +86,7 @@ class Story:
             {"topic": name, "partitions": [
                 {"partition_index": number, "error_code": came if isinstance(came, int) else 0,
                  "high_watermark": mark, **more,
-                 "records": [{"base": base, "last": base, "count": 1, "bytes": SIZE}
+                 "records": [{"base": base, "last": base, "count": 1, "bytes": SIZE, "corrupt": corrupt}
                              for base in ([] if isinstance(came, int) else came)]}]}
             for name, number, _, came in parts
         ]  # fmt: skip
@@ -95,10 +95,11 @@ class Story:
 
     def produce(
         self, t: float, answer: float | None, base: int, *, name: str = "t", number: int = 0, acks: int = 1,
-        error: int = 0, timeout: int = 1000, conn: str = "", start: int = -1,
+        error: int = 0, timeout: int = 1000, conn: str = "", start: int = -1, corrupt: bool = False,
     ) -> int:  # fmt: skip
         """An append of one record."""
-        data = [{"index": number, "records": [{"base": 0, "last": 0, "count": 1, "bytes": SIZE}]}]
+        batch = {"base": 0, "last": 0, "count": 1, "bytes": SIZE, "corrupt": corrupt}
+        data = [{"index": number, "records": [batch]}]
         said = {"index": number, "error_code": error, "base_offset": base, "log_start_offset": start}
         return self.ask(
             t, "produce", {"acks": acks, "timeout_ms": timeout, "topic_data": [{"name": name, "partition_data": data}]},

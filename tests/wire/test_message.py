@@ -23,7 +23,7 @@ from purgatorio_stress.wire.message import (
     request_payload,
     versions_of,
 )
-from purgatorio_stress.wire.records import batch_of, batches
+from purgatorio_stress.wire.records import batch_of, batches, spoilt
 
 FETCH, PRODUCE, JOIN = 1, 0, 11
 
@@ -75,6 +75,13 @@ def test_a_batch_that_was_cut_is_left_out() -> None:
     assert len(batches(raw + raw[:-1])) == 1
     assert [one.base for part in (raw[:-1], raw[:9]) for one in batches(part)] == [-1, -1]
     assert batches(b"\0" * 100) == []
+
+
+def test_a_batch_that_came_to_harm_is_read_as_that() -> None:
+    raw = batch_of([b"a"])
+    found = batches(raw + spoilt(raw))
+    assert [one.corrupt for one in found] == [False, True]
+    assert [one.plain().get("corrupt") for one in found] == [None, True]
 
 
 def test_an_error_code_of_tomorrow_is_not_the_peers_fault() -> None:

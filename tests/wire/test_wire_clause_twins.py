@@ -578,6 +578,18 @@ def p1_refused(s: Story, bad: bool) -> None:
     s.produce(10, 11, 0, error=2 if bad else 0)
 
 
+def p1_corrupt(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(10, 11, 0 if bad else -1, error=0 if bad else 2, corrupt=True)
+    s.produce(20, 21, 1 if bad else 0)
+
+
+def p1_fetched_corrupt(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(10, 11, 0)
+    s.fetch(20, 21, [("t", 0, 0, [0])], corrupt=bad)
+
+
 def p1_not_fetched(s: Story, bad: bool) -> None:
     s.topic()
     s.produce(10, 11, 0)

@@ -15,7 +15,7 @@ from purgatorio_spec.table.fetch import FETCH, Distance, Divergence, Epoch, Fetc
 from purgatorio_spec.table.replica import Replica
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer, items
-from purgatorio_spec.wire.log import Log, Part, Topic, Topics, fetched
+from purgatorio_spec.wire.log import Log, Part, Topic, Topics, corrupt, fetched
 from purgatorio_spec.wire.record import Body, WireEvent
 from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, named, undecided
 
@@ -312,6 +312,9 @@ class Fetching:
             return
         if any(integer(batch, "base") < 0 for a in self.asked for batch in a.batches):
             yield broken("F7", "part-of-a-batch", one, "whole batches, or nothing", "a part of one, alone")
+            return
+        if any(corrupt(a.batches) for a in self.asked):
+            yield broken("P1", "corrupt", one, "records as they were taken", "another checksum than theirs")
             return
         yield from self._bounded()
         if one.wait_ms <= 0 or ready_by <= one.t:

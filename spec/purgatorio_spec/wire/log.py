@@ -214,7 +214,8 @@ class Topics:
                     topic.deleted_t = one.answer_t
 
     def _produce(self, one: Exchange) -> None:
-        for part, count, size, answer in produced(one):
+        for part, batches, answer in produced(one):
+            count, size = (summed(batches, name) for name in ("count", "bytes"))
             error = 0 if answer is None else integer(answer, "error_code")
             base = integer(answer, "base_offset", -1)
             acks = integer(one.body, "acks")
@@ -296,12 +297,19 @@ def _asked(one: Exchange, names: tuple[Names, Names]) -> Iterator[tuple[Part, Bo
     return ((part, asked, answers.get(part)) for part, asked in parts(one.body, names[0]))
 
 
-def produced(one: Exchange) -> Iterator[tuple[Part, int, int, Body | None]]:
-    """The partitions of a produce: records, bytes, and its answer."""
-    for part, asked, said in _asked(one, PRODUCED):
-        batches = list(items(asked, "records"))
-        count, size = (sum(integer(batch, name) for batch in batches) for name in ("count", "bytes"))
-        yield part, count, size, said
+def produced(one: Exchange) -> Iterator[tuple[Part, list[Body], Body | None]]:
+    """The partitions of a produce: its batches, and its answer."""
+    return ((part, list(items(asked, "records")), said) for part, asked, said in _asked(one, PRODUCED))
+
+
+def summed(batches: Iterable[Body], name: str) -> int:
+    """How many records, or bytes, batches have together."""
+    return sum(integer(batch, name) for batch in batches)
+
+
+def corrupt(batches: Iterable[Body]) -> bool:
+    """Whether the checksum of one of them does not fit what it holds."""
+    return any(batch.get("corrupt") for batch in batches)
 
 
 def fetched(one: Exchange) -> Iterator[tuple[Part, Body, Body | None]]:

@@ -5,11 +5,11 @@ from typing import Final
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.fetch import FORGOTTEN_NS, continued_t, deleted, stopped_spans
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer
-from purgatorio_spec.wire.log import Part, Topics, produced
+from purgatorio_spec.wire.log import Part, Topics, corrupt, produced, summed
 from purgatorio_spec.wire.record import Body
-from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, named, undecided
+from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, in_time, kept, named, undecided
 
-TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 7, 19, 21
+CORRUPT, TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 2, 7, 19, 21
 FEW: Final = frozenset({NOT_ENOUGH, 20})
 
 
@@ -22,8 +22,8 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             continue
         if one.unread:
             continue
-        for part, count, _, answer in produced(one):
-            topic = topics.topics.get(part.topic)
+        for part, batches, answer in produced(one):
+            topic, count = topics.topics.get(part.topic), summed(batches, "count")
             if topic is None or not count or topics.logs[part].settled_t > one.t:
                 continue
             if topic.delete_t is not None:
@@ -34,6 +34,10 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                     yield from deleted(bounds, one, topic, "append-waits-for-deleted", due, told)
             elif acks not in (-1, 1):
                 yield _wrong_acks(bounds, one, answer)
+            elif corrupt(batches):
+                if answer is not None:
+                    error = integer(answer, "error_code")
+                    yield answered_with("P1", "corrupt-taken", one, error, CORRUPT, " for what is corrupt")
             elif topic.replicas == 1:
                 yield from _acknowledged(one, part, count, answer, topics)
             else:

@@ -20,7 +20,7 @@ from purgatorio_spec.wire.record import Body, Declared
 from purgatorio_stress.wire.connection import API_KEYS, Address, Connection, Got, NoAnswer, Sent, connect
 from purgatorio_stress.wire.message import versions_of
 from purgatorio_stress.wire.recorder import Recorder
-from purgatorio_stress.wire.records import filler
+from purgatorio_stress.wire.records import filler, spoilt
 
 MOST_VERSION: Final[Mapping[str, int]] = {
     "produce": 12, "fetch": 12, "list_offsets": 9, "metadata": 12, "find_coordinator": 4, "join_group": 9,
@@ -256,15 +256,18 @@ class Play:
 
     def produce(
         self, conn: Connection, *parts: str | tuple[str, int], acks: int = 1, size: int = 20, records: int = 1,
-        timeout_ms: int = 10_000,
+        timeout_ms: int = 10_000, corrupt: int | None = None,
     ) -> Sent:  # fmt: skip
-        """An append of `records` records of `size` bytes, to each of these partitions; to 0 of a topic alone."""
+        """An append of `records` records of `size` bytes, to each of these partitions; to 0 of a topic alone. What the
+        partition `corrupt` is sent came to harm on its way."""
         # The time is now: what is dated long ago is deleted by retention half a minute after a broker's start.
         data = filler(size, records, int(time.time()) * 1000)
         into = ((one, 0) if isinstance(one, str) else one for one in parts)
-        asked = _by_topic(
-            ((topic, {"index": number, "records": data}) for topic, number in into), "name", "partition_data"
+        each = (
+            (topic, {"index": number, "records": spoilt(data) if number == corrupt else data})
+            for topic, number in into
         )
+        asked = _by_topic(each, "name", "partition_data")
         values = {"acks": acks, "timeout_ms": timeout_ms, "topic_data": asked}
         return self.send(conn, "produce", values, answered=acks != 0)
 

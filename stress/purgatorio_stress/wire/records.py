@@ -1,7 +1,7 @@
 """Record batches (magic 2): written for a produce, and looked at in a fetch's answer.
 
-A reader of answers needs offsets, counts and sizes, so only the heads of batches are read. A last batch that a broker
-cut at a byte limit is left out, as clients do; but alone nobody can read on behind it.
+A reader of answers needs offsets, counts and sizes, so only the heads of batches are read, and their checksums tried.
+A last batch that a broker cut at a byte limit is left out, as clients do; but alone nobody can read on behind it.
 """
 
 from __future__ import annotations
@@ -14,28 +14,33 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from crc32c import crc32c
 from kio.records.schema import NewRecordBatch, Record
 from kio.records.writers import write_new_batch
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
 
 _HEAD: Final = struct.Struct(">qiibIhiqqqhii")
 _BEFORE_LENGTH_ENDS: Final = 12
+_CRC_ENDS: Final = 21
 MOST_BATCHES: Final = 10_000
 """More batches of one partition of one answer are not looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a batch's head says: offset of its first and last record, how many records, and its size in bytes."""
+    """What a batch's head says: offset of its first and last record, how many records, its size in bytes; and whether
+    the checksum does not fit what is behind it."""
 
     base: int
     last: int
     count: int
     bytes: int
+    corrupt: bool = False
 
     def plain(self) -> dict[str, object]:
         """As it stands in a trace."""
-        return {"base": self.base, "last": self.last, "count": self.count, "bytes": self.bytes}
+        harm = {"corrupt": True} if self.corrupt else {}
+        return {"base": self.base, "last": self.last, "count": self.count, "bytes": self.bytes, **harm}
 
 
 def batch_of(values: Sequence[bytes], timestamp_ms: int = 0) -> bytes:
@@ -59,6 +64,11 @@ def filler(size: int, records: int, timestamp_ms: int) -> bytes:
     return batch_of([b"." * size] * records, timestamp_ms)
 
 
+def spoilt(batch: bytes) -> bytes:
+    """The same with another last byte, as it comes from a bad wire or disk."""
+    return batch[:-1] + bytes((batch[-1] ^ 1,))
+
+
 def batch_bytes(size: int, records: int = 1) -> int:
     """How large a batch of so many records of `size` bytes is."""
     return len(filler(size, records, 0))
@@ -72,12 +82,13 @@ def batches(data: bytes) -> list[Batch]:
     if 0 < len(data) < _HEAD.size:
         return [Batch(-1, -1, 0, len(data))]
     while at + _HEAD.size <= len(data) and len(found) < MOST_BATCHES:
-        base, length, _, magic, _, _, last_delta, *_, count = _HEAD.unpack_from(data, at)
+        base, length, _, magic, crc, _, last_delta, *_, count = _HEAD.unpack_from(data, at)
         size = length + _BEFORE_LENGTH_ENDS
         if magic != 2 or size < _HEAD.size:
             break
         if at + size > len(data):
             return found or [Batch(-1, -1, 0, len(data))]
-        found.append(Batch(base, base + last_delta, count, size))
+        corrupt = crc32c(data[at + _CRC_ENDS : at + size]) != crc
+        found.append(Batch(base, base + last_delta, count, size, corrupt))
         at += size
     return found

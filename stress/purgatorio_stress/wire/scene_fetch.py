@@ -278,6 +278,22 @@ async def deleted_topic(play: Play) -> None:
     await settle(*sent, seconds=wait / 1000 + 6)
 
 
+async def corrupt_batch(play: Play) -> None:
+    """A batch that came to harm is refused; the partition beside it takes its own, and who waits for that is woken."""
+    topic, ends = await play.topic(partitions=2), [0, 0]
+    writer, reader = await play.open("writer"), await play.open("reader")
+    wait = play.wait_ms(WAKE_MS)
+    for acks in (1, -1):
+        for harmed, sound in ((0, 1), (1, 0)):
+            fetch = play.fetch(reader, [(topic, sound, ends[sound])], max_wait_ms=wait)
+            await play.pause(50)
+            produce = play.produce(writer, topic, (topic, 1), acks=acks, corrupt=harmed)
+            await settle(produce, fetch, seconds=wait / 1000 + 6)
+            ends[sound] += 1
+    both = [(topic, number, 0) for number in (0, 1)]
+    await settle(play.fetch(reader, both, max_wait_ms=0), seconds=10)
+
+
 async def acks(play: Play) -> None:
     """acks 1, -1 and 0, and what is none of them."""
     topic = await play.topic(partitions=2)
