@@ -28,7 +28,14 @@ from purgatorio_broker.request import Gatekeeper
 from purgatorio_broker.topics import DelayedTopics, Metadata
 from purgatorio_stress.mutant.catalogue import MUTANTS as KILL_MATRIX
 from purgatorio_stress.mutant.patch import Patch, edited
-from purgatorio_stress.socket_broker import api, data_requests, group_requests, server, topic_requests
+from purgatorio_stress.socket_broker import (
+    api,
+    data_requests,
+    group_requests,
+    record_batch,
+    server,
+    topic_requests,
+)
 from purgatorio_stress.socket_broker.cluster import Cluster
 from purgatorio_stress.socket_broker.data_requests import _Produced
 from purgatorio_stress.socket_broker.fields import Fields
@@ -37,7 +44,7 @@ from purgatorio_stress.socket_broker.server import Server
 from purgatorio_stress.wire.frame import Frames
 from purgatorio_stress.wire.message import read_request
 
-_FETCH, _JOIN, _HEARTBEAT = 1, 11, 12
+_FETCH, _JOIN, _HEARTBEAT, _GROW = 1, 11, 12, 37
 _EMPTY: Final = 'self._reply.send(lambda: {"responses": []})'
 
 
@@ -190,6 +197,9 @@ def _apis(key: int, **changes: object) -> Patch:
 
 _FETCH_UNCAPPED: Final = edited(
     data_requests, "fetch", 'min(fields.number("min_bytes"), max_bytes)', 'fields.number("min_bytes")'
+)
+_GROWN_UNASKED: Final = edited(
+    topic_requests, "create_partitions", 'request.fields.number("validate_only") or ', ""
 )
 
 _MUTANTS: Final = (
@@ -930,6 +940,18 @@ _MUTANTS: Final = (
         edited(Cluster, "grow", "topic.partitions >= partitions", "partitions"),
     ),
     _one(
+        "corrupt-taken",
+        "what came to harm on its way is appended",
+        "P1",
+        edited(record_batch, "read_header", "if crc32c(", "if False and crc32c("),
+    ),
+    _one(
+        "validated-growth",
+        "a growth that is only to be validated is done",
+        "A3",
+        _apis(_GROW, handle=_GROWN_UNASKED.replacement),
+    ),
+    _one(
         "acks-0-dropped",
         "what comes with acks 0 is not appended",
         "P2",
@@ -1196,6 +1218,17 @@ _MUTANTS: Final = (
         "who has not synced by the rebalance time-out stays a member",
         "G5",
         edited(GroupCoordinator, "_syncs_expired", "self._remove(group, member)", "pass"),
+    ),
+    _one(
+        "synced-behind-out",
+        "who syncs in a stable group is out, as if it had never synced",
+        "G10",
+        edited(
+            GroupCoordinator,
+            "sync",
+            "group.has_synced(member_id)",
+            "_ = group.state() is GroupState.STABLE or group.has_synced(member_id)",
+        ),
     ),
     _one(
         "followers-sync-unawaited",
