@@ -1527,6 +1527,22 @@ def g11_unsynced(s: Story, bad: bool) -> None:
         s.join(2600, 2602, "a", 2, leader="a", told="ab", instance="ia")
 
 
+def g8_away(s: Story, bad: bool) -> None:
+    """Others of the group are answered before and after each leaving."""
+    s.pair()
+    for at, error in ((3000, 0), (4000, 25)):
+        said = {"error_code": 15 if bad else 0, "members": [{"member_id": "b", "error_code": error}]}
+        s.ask(at, "leave_group", {"group_id": "g", "members": [{"member_id": "b"}]}, at + 1, said)
+        s.beat(at + 500, "a", 1, 27)
+
+
+def g10_away(s: Story, bad: bool) -> None:
+    s.pair()
+    for at in (3000, 4000):
+        s.beat(at, "a", 1, 16 if bad else 0)
+        s.commit(at + 500, "a", 1)
+
+
 def g8_by_instance(s: Story, bad: bool) -> None:
     for number in range(2):
         s.scene = f"told#{number}"
@@ -1985,6 +2001,18 @@ def test_a_wake_up_too_near_to_max_wait_is_nobody_s() -> None:
         story.produce(t + 2900, t + 2902, t // 30_000)
         story.fetch(t + 10, t + 3030, [("t", 0, t // 30_000, [t // 30_000])], wait=3000)
     assert story.judged("O4").verdict is Verdict.SKIPPED
+
+
+def test_a_coordinator_that_was_away_once_accuses_nobody() -> None:
+    """And while it loads it answers heartbeats blindly, and so syncs."""
+    story = Story()
+    story.pair()
+    for at in (3000, 3200, 3400):
+        story.ask(at, "leave_group", {"group_id": "g"}, at + 1, {"error_code": 14, "members": []})
+        story.beat(at + 100, "a", 1)
+        story.sync(at + 110, at + 111, "a", 1, error=27)
+    story.beat(4000, "a", 1, 27)
+    assert story.judged("G8").verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.parametrize("error", [26, 81])

@@ -13,7 +13,7 @@ Spoken of are only those who are so for certain: from before their request until
 from collections.abc import Iterator
 from typing import Final
 
-from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds
+from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.group import (
     ILLEGAL_GENERATION,
     MEMBER_ID_REQUIRED,
@@ -39,6 +39,10 @@ INVALID_GROUP, INVALID_SESSION, NO_SUCH_GROUP = 24, 26, 69
 
 _LOADING: Final = {"heartbeat": 0, "sync_group": REBALANCING}
 """What Kafka answers while a group is loading, where it is not an error that says so."""
+_THERE: Final = frozenset({0, REBALANCING, MEMBER_ID_REQUIRED})
+"""What else is answered by a coordinator that has the group."""
+_OF_A_MEMBER: Final = {"heartbeat": "G10", "leave_group": "G8"}
+"""What writes nothing, and so never fails for the log that the coordinator writes to."""
 
 
 def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
@@ -50,6 +54,24 @@ def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
             yield refused(bounds, one, INVALID_GROUP)
         elif bounds.declared.refuses_session(session_asked(one)):
             yield refused(bounds, one, INVALID_SESSION)
+
+
+def coordinator_away(scene: Scene) -> Rows:
+    """G8 and G10: nobody is told that the coordinator is not there while it answers others of the group. It may go and
+    come again: all of that between two answers is late at one time, and one such time is no proof."""
+    for held in scene.by_group().values():
+        there = [x for x in held if x.error in _THERE and x.error != _LOADING.get(x.api)]
+        for one in held:
+            if one.error not in LOADING or one.api not in _OF_A_MEMBER:
+                continue
+            since = max((x.answer_t for x in there if x.answer_t and x.answer_t <= one.t), default=None)
+            until = min(
+                (x.answer_t for x in there if x.answer_t and x.t >= (one.answer_t or 0)), default=None
+            )
+            if since is not None and until is not None:
+                allowed = "an answer, as others of the group had one before and after"
+                clause, late = _OF_A_MEMBER[one.api], (since, until)
+                yield broken(clause, "away", one, allowed, named(one.error), held=Held.LATE, late=late)
 
 
 def standings(group: Group) -> Rows:
