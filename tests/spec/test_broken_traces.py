@@ -11,6 +11,7 @@ from broken_cases import CASES, INVALID, UNKNOWN, changed, good, text
 from golden import Golden
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import CheckResult, RunResult
+from purgatorio_spec.trace import block
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from trace_builder import Trace
@@ -143,3 +144,13 @@ def test_colons_in_texts_are_no_keys(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     changed(5, b'"i":4', b'"i" : 4,"x_a":"\\"b\\":"')(path)
     assert check_files([path]).runs[0].verdict == Verdict.PASS
+
+
+def test_without_a_header_no_line_is_asked_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All lines of such a file are broken ones: Arrow, which is quick with many lines, is slow with each of a million."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(text(path)[1:]))
+    asked: list[bytes] = []
+    monkeypatch.setattr(block, "parse_events", lambda data, numbers: asked.append(data))
+    assert check_files([path]).runs[0].verdict == Verdict.INVALID_TRACE
+    assert not asked

@@ -56,7 +56,7 @@ class Block:
 def parse_block(file: str, lines: Sequence[Line], broken: Callable[[BrokenLine], None]) -> Block:
     """The records of some lines; what is no record goes to `broken`."""
     fast = _fast(lines)
-    return Block(fast, ()) if fast is not None else _slow(file, lines, broken)
+    return Block(fast, ()) if fast is not None else parse_lines(file, lines, broken)
 
 
 def _fast(lines: Sequence[Line]) -> pa.RecordBatch | None:
@@ -107,7 +107,8 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _slow(file: str, lines: Sequence[Line], broken: Callable[[BrokenLine], None]) -> Block:
+def parse_lines(file: str, lines: Sequence[Line], broken: Callable[[BrokenLine], None]) -> Block:
+    """The same line by line, which for a single line is the faster way too."""
     events: list[tuple[int, Event]] = []
     others: list[tuple[int, Header | End]] = []
     for line in lines:

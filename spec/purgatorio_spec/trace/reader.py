@@ -16,7 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from purgatorio_spec.trace.block import EVENT_START, BrokenLine, parse_block, parse_events, refused
+from purgatorio_spec.trace.block import (
+    EVENT_START,
+    BrokenLine,
+    parse_block,
+    parse_events,
+    parse_lines,
+    refused,
+)
 from purgatorio_spec.trace.coded import Coded, Flags, Ints, coded, is_usual, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.lines import Cut, Line, chunks, split
@@ -178,7 +185,7 @@ class TraceReader:
 
     def _first_block(self, block: list[Line]) -> Iterator[Coded]:
         for position, line in enumerate(block):
-            parsed = parse_block(self.name, [line], self._refuse)
+            parsed = parse_lines(self.name, [line], self._refuse)
             if parsed.others and isinstance(parsed.others[0][1], Header):
                 self.header, self.header_line = parsed.others[0][1], line.number
                 if position + 1 < len(block):
