@@ -147,7 +147,7 @@ def test_colons_in_texts_are_no_keys(tmp_path: Path) -> None:
 
 
 def test_without_a_header_no_line_is_asked_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All lines of such a file are broken ones: Arrow, which is quick with many lines, is slow with each of a million."""
+    """All lines of such a file are broken ones: Arrow, quick with many lines at once, is slow with one."""
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"".join(text(path)[1:]))
     asked: list[bytes] = []
