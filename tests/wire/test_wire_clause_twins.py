@@ -1418,6 +1418,22 @@ def g2_votes(s: Story, bad: bool) -> None:
         s.ask(10, "join_group", body, 2010, {**got, "protocol_name": "x" if bad else "y"})
 
 
+def g2_told_apart(s: Story, bad: bool, kind: str = "consumer") -> None:
+    """Both have `x` and `y`, and one of these is chosen for both."""
+    for one in "ab":
+        asked = [{"name": name, "metadata": one} for name in "xy"]
+        told = [{"member_id": x, "metadata": x} for x in "ab"] if one == "a" else []
+        body = {"group_id": "g", "member_id": one, "session_timeout_ms": 6000, "rebalance_timeout_ms": 3000,
+                "protocols": asked, "protocol_type": "consumer"}  # fmt: skip
+        got = {"error_code": 0, "generation_id": 1, "leader": "a", "member_id": one, "members": told}
+        chosen = "y" if bad and one == "b" else "x"
+        s.ask(10, "join_group", body, 2010, {**got, "protocol_name": chosen, "protocol_type": kind})
+
+
+def g2_kind(s: Story, bad: bool) -> None:
+    g2_told_apart(s, False, "connect" if bad else "consumer")
+
+
 def g2_leads_on(s: Story, bad: bool) -> None:
     s.pair()
     for one in "ab":

@@ -42,7 +42,8 @@ class Generation:
         return {member_id(sync) for sync in self.syncs if answered(sync) and (sync.answer_t or 0) <= t}
 
     def other_protocol(self, body: Body | None) -> bool:
-        """Whether a sync, or its answer, names another protocol than was chosen, or another kind (KIP-559)."""
+        """Whether a sync, or the answer to one or to a join, names another protocol than was chosen, or another kind
+        (KIP-559)."""
         chosen, kind = text(self.joins[0].got, "protocol_name"), text(self.joins[0].body, "protocol_type")
         asked = text(body, "protocol_name"), text(body, "protocol_type")
         return any(one and one != right for one, right in zip(asked, (chosen, kind), strict=True))

@@ -86,6 +86,9 @@ def _one_leader(group: Group, before: Generation | None, one: Generation) -> Row
         elif chosen not in common:
             allowed = f"one of {', '.join(common)}, which all members have"
             yield broken("G2", "protocol", join, allowed, f"protocol {chosen!r}")
+        elif one.other_protocol(join.got):
+            seen = f"{text(join.got, 'protocol_type')} {chosen}"
+            yield broken("G2", "other-protocol", join, "one protocol for all, of their kind", seen)
         elif other:
             allowed = "the subscription of each member, as it joined"
             yield broken("G2", "other-subscription", join, allowed, f"another of {', '.join(other)}")
