@@ -151,7 +151,8 @@ def test_the_command_on_real_runs(tmp_path: Path) -> None:
 
 
 def test_the_command_without_traces_is_a_usage_error(tmp_path: Path) -> None:
-    """Status 2, and a sentence that says what to name."""
-    done = run(str(tmp_path / "no"), str(tmp_path))
+    """Status 2, and a sentence that says what to name, before either side is judged."""
+    done = run(str(EXAMPLES / "kafka-clean-1k.jsonl"), str(tmp_path))
     assert done.exit_code == 2
+    assert "checking" not in done.stderr
     assert "name files, folders or globs" in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -69,15 +70,16 @@ def command(
 ) -> None:
     """Judge the traces of BEFORE and of AFTER, and say what is newly broken, what is mended, and how lateness moved."""
 
-    def judge(place: str) -> Judged:
-        try:
-            paths = find_traces([place])
-        except NoTraces as nothing:
-            raise click.UsageError(str(nothing)) from None
+    try:
+        sides = [(place, find_traces([place])) for place in (before, after)]
+    except NoTraces as nothing:
+        raise click.UsageError(str(nothing)) from None
+
+    def judge(place: str, paths: Sequence[Path]) -> Judged:
         what = f"checking {counted(len(paths), 'trace')} of {place}"
         return EngineAsked(master=master).judge(Engine(engine), what, paths, CheckOutput(json=as_json))
 
-    compared = compare(judge(before), judge(after))
+    compared = compare(*(judge(place, paths) for place, paths in sides))
     if markdown is not None:
         write_whole(markdown, comparison_markdown(compared))
     if as_json:
