@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
@@ -150,10 +151,9 @@ class Reading:
     _before: int = field(default=0, init=False)
     _reader: TraceReader | None = field(default=None, init=False)
 
-    def next(self, reader: TraceReader) -> TraceReader:
-        """This file is read now, and the one before has been read."""
-        self._before += 0 if self._reader is None else self._reader.path.stat().st_size
-        self._reader = reader
+    def next(self, reader: TraceReader, before: int) -> TraceReader:
+        """This file is read now; `before`: the bytes of those before it, which may be gone by now."""
+        self._before, self._reader = before, reader
         return reader
 
     def so_far(self) -> tuple[float, float]:
@@ -180,16 +180,16 @@ def judge_in_process(
 ) -> Judged:
     """Judge in this process, one trace after the other; `operation` judges that one alone, in the runs that have it."""
     reading = Reading() if reading is None else reading
-    reading.total_bytes = sum(path.stat().st_size for path in paths)
+    *before, reading.total_bytes = accumulate((path.stat().st_size for path in paths), initial=0)
     parts: list[Judged] = []
-    for path in paths:
+    for path, read_bytes in zip(paths, before, strict=True):
         if is_wire_trace(path):
             if operation is None:
                 trace, run = judge_file(path)
                 result = CheckResult((run,), trace.broken_count, tuple(trace.broken))
                 parts.append(Judged(result, counterexamples(trace, run), []))
             continue
-        reader = reading.next(TraceReader(path))
+        reader = reading.next(TraceReader(path), read_bytes)
         folded = fold_reader(reader, full=full, only=operation)
         absent = operation is not None and not folded.has(operation)
         if absent and folded.result.verdict is not Verdict.INVALID_TRACE:

@@ -31,6 +31,8 @@ def find_traces(arguments: Iterable[str]) -> list[Path]:
             matches = sorted(p for p in place.rglob("*") if p.is_file() and is_trace_name(p))
         elif place.is_file():
             matches = [place]
+        elif place.exists():
+            raise NoTraces(f"{argument!r} is a pipe or a device: a trace is read from a file")
         else:
             matches = sorted(
                 Path(name) for name in glob.glob(argument, recursive=True) if Path(name).is_file()

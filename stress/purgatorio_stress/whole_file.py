@@ -10,16 +10,19 @@ def write_whole(path: Path, text: str | bytes, mode: int = 0o644) -> None:
 
     What is there and is neither file nor folder (a terminal, a pipe) is written to instead. Raises OSError.
     """
-    data = text.encode() if isinstance(text, str) else text
+    try:
+        _write(path, text.encode() if isinstance(text, str) else text, mode)
+    except OSError as refused:
+        # The user named this file, and not the one that is written beside it; a full disk names none.
+        raise OSError(refused.errno, refused.strerror, str(path)) from None
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
     if path.exists() and not path.is_file() and not path.is_dir():
         path.write_bytes(data)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as refused:
-        # The user named the file, not the one that is written beside it.
-        raise OSError(refused.errno, refused.strerror, str(path)) from None
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as out:
             out.write(data)

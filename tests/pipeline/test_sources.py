@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -33,3 +34,11 @@ def test_nothing_there_says_what_would_be(tmp_path: Path) -> None:
     """A typing error in a path must not look like a clean check of nothing."""
     with pytest.raises(NoTraces, match=r"name files, folders or globs; in a folder, files ending in \.jsonl"):
         find_traces([str(tmp_path)])
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    """Nobody may ever write to it: it is not opened, and the words say what it is."""
+    pipe = tmp_path / "runs.jsonl"
+    os.mkfifo(pipe)
+    with pytest.raises(NoTraces, match="is a pipe or a device: a trace is read from a file"):
+        find_traces([str(pipe)])

@@ -15,6 +15,9 @@ from pyspark.errors import PySparkException
 from purgatorio_pipeline import judging
 from purgatorio_pipeline.cli import COMMANDS, EXTRAS, GROUPS, purgatorio
 from purgatorio_pipeline.judging import Engine, NoTables, choose_engine
+from purgatorio_spec.check import Folded, fold_reader
+from purgatorio_spec.trace.reader import TraceReader
+from trace_builder import Trace
 
 CLEAN = Path(__file__).resolve().parents[2] / "examples" / "traces" / "kafka-clean-1k.jsonl"
 
@@ -88,13 +91,26 @@ def test_a_full_disk_under_spark_is_said_with_status_2(monkeypatch: pytest.Monke
     assert CliRunner().invoke(purgatorio, ["check"]).exit_code == 70
 
 
+def test_a_file_may_go_once_it_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever cleans up behind a check does not end it."""
+
+    def read_and_gone(reader: TraceReader, *, full: bool, only: str | None) -> Folded:
+        folded = fold_reader(reader, full=full, only=only)
+        reader.path.unlink()
+        return folded
+
+    monkeypatch.setattr(judging, "fold_reader", read_and_gone)
+    paths = [Trace().write(tmp_path / name) for name in ("a.jsonl", "b.jsonl")]
+    assert len(judging.judge_in_process(paths).result.runs) == 2
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("option", ["--junit", "--report", "--sarif", "--markdown"])
 def test_a_full_disk_is_said_with_status_2(option: str) -> None:
     """A file that cannot be written is no violation."""
     done = CliRunner().invoke(purgatorio, ["check", str(CLEAN), option, "/dev/full"])
     assert done.exit_code == 2
-    assert "No space left on device" in done.stderr
+    assert done.stderr.endswith("Error: /dev/full: No space left on device\n")
     assert "Traceback" not in done.stderr
 
 
