@@ -180,5 +180,5 @@ def test_slow_and_silent_peers_cost_the_run_its_bound_and_no_more(
     monkeypatch.setattr(plan, "CLEAN_UP_SECONDS", 0.4)
     with Served(proxy(honest.port, spoil)) as server:
         result = drive(server.port, tmp_path / "wire.jsonl", "acks", "order")
-    assert result.verdict in (Verdict.VIOLATED, Verdict.UNKNOWN, Verdict.PASS)
-    assert result.clauses["P3"].verdict is Verdict.SKIPPED
+    assert result.verdict in (Verdict.VIOLATED, Verdict.UNKNOWN)
+    assert result.clauses["P3"].verdict is Verdict.UNKNOWN

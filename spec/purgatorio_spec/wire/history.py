@@ -168,7 +168,7 @@ class Scene:
 
     @property
     def asked(self) -> set[tuple[str, str]]:
-        """What it says that it asks: clauses, each with the way in which it may break."""
+        """What it says that it asks: clauses, each with the way in which it may break, or "" for any."""
         said = (text(one.body, "text") for one in self.stimuli if text(one.body, "what") == "asks")
         return {(clause, cause) for clause, _, cause in (kind.partition(" ") for kind in said)}
 

@@ -5,10 +5,10 @@ A scene is one question, asked in many rows and, where a row was late or could n
 times overlap may all have met the same pause and count as one, and rows that are late by little, as a thread is that
 was not given the processor, count where they are one in ten at least; where they are fewer they are undecided. Two that
 count are VIOLATED, one is UNKNOWN. What is asked in rows of which none could be judged in any scene makes the clause
-UNKNOWN. So does what a scene says that it asks (`Scene.asked`) where no row of that scene decided it: its rows were
-late, or a slow machine left it no occasion, or it broke off. Other undecided rows beside decided ones that ask the same
-are counted and told, no more, unless they are late by all of the gap, as what was forgotten is, and not outnumbered in
-their scene.
+UNKNOWN. So does a scene of it that never came to its end, and what a scene says that it asks (`Scene.asked`) where no
+row of that scene decided it: its rows were late, or a slow machine left it no occasion. Other undecided rows beside
+decided ones that ask the same are counted and told, no more, unless they are late by all of the gap, as what was
+forgotten is, and not outnumbered in their scene.
 """
 
 from __future__ import annotations
@@ -59,6 +59,12 @@ FAR_GAPS: Final = 0.25
 """Late by so much of the gap is far."""
 LOST_GAPS: Final = 0.9
 """What is forgotten is late by all of the gap. Of drawn scenes, which give thousands of rows, nothing less counts."""
+
+
+def unmet(asked: set[tuple[str, str]], decided: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What was asked and not decided; who names no way asks for any."""
+    held = list(decided)
+    return sorted(asked - {*held, *((what, "") for what, _ in held)})
 
 
 def counting(late: Iterable[Row], decided: int) -> list[Row]:
@@ -207,14 +213,15 @@ class Tallied:
                 f"{self.undecided} of {self.occasions} rows undecided, of one kind most, as in {scene}: {why}"
             )
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
-        unanswered = sorted(self.asked - self.decided.keys())
-        if unanswered:
-            scene, cause = unanswered[0]
-            why = self.open.get((scene, cause)) or end.lost.get(clause, "it came to no row")
-            reason = f"what {scene} asks ({cause}) was decided in no row of it: {why}"
+        left = end.lost.get(clause)
+        if left is None and (questions := unmet(self.asked, self.decided)):
+            scene, cause = questions[0]
+            why = self.open.get((scene, cause)) or "it came to none, as may be on a slow machine"
+            what = f"scene {scene} asks ({cause})" if cause else f"scene {scene} asks"
+            left = f"what {what} was decided in no row of it: {why}"
+        if left is not None:
+            reason = f"{left}; to ask again: purgatorio wire HOST:PORT --only {clause}"
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
-        if not self.occasions and clause in end.lost:
-            return ClauseResult(clause, Verdict.UNKNOWN, reason=end.lost[clause])
         if not self.occasions:
             reason = end.skipped.get(clause, "no scene gave an occasion")
             return ClauseResult(clause, Verdict.SKIPPED, reason=reason)

@@ -155,7 +155,7 @@ def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Row
     if waiting:
         yield kept("G3")
     if outlived and (waiting or not group.triggers(current, beat.answer_t)):
-        yield kept("G10")
+        yield kept("G10", "put-out")
 
 
 def _sessions(group: Group) -> Rows:

@@ -265,7 +265,7 @@ def _is_out(group: Group, member: str, one: Generation) -> Rows:
     ]  # fmt: skip
     for x in told[:1]:
         if x.error == UNKNOWN_MEMBER:
-            yield kept("G6")
+            yield kept("G6", "not-out")
         else:
             seen = f"{named(x.error)} {after(x.t, one.last_t)} after the others were answered"
             yield broken("G6", "not-out", x, f"{named(UNKNOWN_MEMBER)}: it did not rejoin in time", seen)

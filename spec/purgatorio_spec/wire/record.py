@@ -6,7 +6,7 @@
               `err` says what could not be read of it, `left` how many bytes stood behind it
     close     `by` us or the peer
     stimulus  what was done beside the connections, in `body`: a replica stopped, open files counted; or what the scene
-              asks, a clause and the way in which it may break: `{"what": "asks", "text": "G6 late"}`
+              asks, a clause alone or with the way in which it may break: `{"what": "asks", "text": "G6 late"}`
     control   own lateness (`late_ns`) and a plain round trip (`rtt_ns`), the worst of `t_from`..`t`
 
 Events of one scene carry its name and repetition, `idle-fetch#2`. Times are nanoseconds of one clock of the client.
@@ -93,8 +93,8 @@ class WireEvent:
 
 @dataclass(frozen=True, slots=True)
 class WireEnd:
-    """The last record. `skipped`: the clauses of scenes that cannot be played on this broker, with the reason; `lost`:
-    those of scenes that the broker did not let come to their end."""
+    """The last record. `skipped`: the clauses of which a scene cannot ask this broker, with the reason; `lost`: those
+    of scenes that never came to their end."""
 
     events: int
     dropped: int = 0

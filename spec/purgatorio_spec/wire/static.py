@@ -277,5 +277,5 @@ def _unsynced(one: Exchange, number: int, members: dict[str, Exchange], held: li
     if one.answer_t is None or one.error or max(answers) > one.t or synced or moves:
         return
     right = integer(one.got, "generation_id", -1) > number
-    allowed = f"a generation above {number}, whose leader has not synced"
-    yield kept("G11") if right else broken("G11", "unsynced", one, allowed, f"{number} again")
+    allowed, cause = f"a generation above {number}, whose leader has not synced", "unsynced"
+    yield kept("G11", cause) if right else broken("G11", cause, one, allowed, f"{number} again")

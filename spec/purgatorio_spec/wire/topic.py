@@ -168,19 +168,18 @@ def _seen(
     bounds: Bounds, clause: str, asked: list[tuple[Exchange, int]], since_t: int, wanted: set[int], what: str
 ) -> Rows:
     """Metadata says so at the latest `late_topics_ms` after the answer; once it does, the clause is kept."""
-    late_ns = bounds.declared.late_topics_ms * MS
+    late_ns, cause = bounds.declared.late_topics_ms * MS, "never-seen"
     if not asked:
         return
     if any(error in wanted for _, error in asked):
-        yield kept(clause)
+        yield kept(clause, cause)
         return
     last, error = asked[-1]
     if last.t < since_t + PATIENCE_TIMES * late_ns + bounds.added_ns(since_t, last.answer_t or last.t):
-        yield undecided(
-            clause, f"{named(error)} {after(last.t, since_t)} after the answer; not asked again later"
-        )
+        seen = f"{named(error)} {after(last.t, since_t)} after the answer; not asked again later"
+        yield undecided(clause, seen, cause)
     else:
-        yield broken(clause, "never-seen", last, what, f"{named(error)} after {after(last.t, since_t)}")
+        yield broken(clause, cause, last, what, f"{named(error)} after {after(last.t, since_t)}")
 
 
 def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -254,8 +253,8 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield undecided("D1", f"{named(error)}: {EXCUSED.get(error, 'not answered')}")
             elif offset > log.most_end(one.answer_t):
                 right = error == OUT_OF_RANGE
-                seen, allowed = named(error), f"{named(OUT_OF_RANGE)}: {offset} is beyond the end"
-                yield kept("D1") if right else broken("D1", "beyond-the-end", one, allowed, seen)
+                allowed, cause = f"{named(OUT_OF_RANGE)}: {offset} is beyond the end", "beyond-the-end"
+                yield kept("D1", cause) if right else broken("D1", cause, one, allowed, named(error))
             elif offset < 0:
                 yield answered_with("D1", "below-zero", one, error, OUT_OF_RANGE, f": {offset} is no offset")
             elif offset < log.low_at(one.t):  # it stays
@@ -264,11 +263,11 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield kept("D1") if right else broken("D1", "low-moves", one, f"low watermark {least}", seen)
             elif offset <= log.least_end(one.t):
                 right = error == 0 and low == offset
-                allowed = f"low watermark {offset}"
+                allowed, cause = f"low watermark {offset}", "low-watermark"
                 seen = f"{named(error)}, low watermark {low}"
                 alone = sum(t <= one.answer_t for t in log.deletes_t) == 1 or right
                 if alone or error or low < offset:
-                    yield kept("D1") if right else broken("D1", "low-watermark", one, allowed, seen)
+                    yield kept("D1", cause) if right else broken("D1", cause, one, allowed, seen)
 
 
 def _with_replicas(

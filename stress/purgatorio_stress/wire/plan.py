@@ -1,8 +1,8 @@
 """The standard plan: every scene with its clauses, and the run that plays them against a broker.
 
 Scenes are played several at a time, each on connections, topics and groups of its own. A scene with a late row, or
-whose rows could not be judged, is played again: a slow machine is not taken for a slow broker. What the run made is
-deleted at the end, whatever the end is.
+whose rows could not be judged, or that broke off, is played again: a slow machine is not taken for a slow broker. What
+the run made is deleted at the end, whatever the end is.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import contextlib
 import itertools
 import random
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
 from purgatorio_spec.wire.history import Scene, integer, items, scene_of, text
-from purgatorio_spec.wire.judge import LOST_GAPS, Wire, judge_scene, repeats
+from purgatorio_spec.wire.judge import LOST_GAPS, Wire, judge_scene, repeats, unmet
 from purgatorio_spec.wire.record import DRAWN, MAX_EVENTS, Declared, WireHeader
 from purgatorio_spec.wire.row import Row
 from purgatorio_stress.wire import scene_fetch, scene_group, scene_other
@@ -80,15 +80,21 @@ class NoBroker(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SceneSpec:
-    """A scene: what it is called, its area, the clauses that it gives occasions to, and its bound in seconds."""
+    """A scene: what it is called, its area, what it asks (`Scene.asked`), and its bound in seconds."""
 
     name: str
     area: str
-    clauses: tuple[str, ...]
+    asks: tuple[str, ...]
+    """Clauses, each alone or with the way in which it may break, of which a row is due."""
     play: Callable[[Play], Awaitable[None]]
     seconds: float = 40.0
     alone: bool = False
     """Played when the others are over: it stops brokers, or their requests would make good what it must see."""
+
+    @property
+    def clauses(self) -> tuple[str, ...]:
+        """Those of what it asks."""
+        return tuple(dict.fromkeys(ask.partition(" ")[0] for ask in self.asks))
 
     @property
     def promise(self) -> str:
@@ -101,46 +107,71 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
     one.name: one
     for one in (
         # The long ones first: the plan takes as long as its longest lane.
-        SceneSpec("long-heartbeats", "groups", ("G10", "G5"), _GROUP.long_heartbeats, 60),
-        SceneSpec("session", "groups", ("G7", "G3"), _GROUP.session, 60),
-        SceneSpec("rebalance-timeout", "groups", ("G6", "G4"), _GROUP.rebalance_timeout),
-        SceneSpec("slow-rejoin", "groups", ("G10", "G3", "G0"), _GROUP.slow_rejoin, 60),
-        SceneSpec("silent-rebalance", "groups", ("G7", "G4"), _GROUP.silent_rebalance, 60),
-        SceneSpec("leaderless-sync", "groups", ("G5",), _GROUP.leaderless_sync),
-        SceneSpec("rebalance", "groups", ("G2", "G3", "G4", "G5"), _GROUP.rebalance),
-        SceneSpec("first-generation", "groups", ("G0", "G1", "G2", "G3"), _GROUP.first_generation),
-        SceneSpec("sync-waits", "groups", ("G5", "G3", "G9"), _GROUP.sync_waits),
-        SceneSpec("long-sync", "groups", ("G5",), _GROUP.long_sync, 60),
-        SceneSpec("never-synced", "groups", ("G5", "G10"), _GROUP.never_synced),
-        SceneSpec("static-waits", "groups", ("G11", "G8"), _GROUP.static_waits),
-        SceneSpec("left-waiting", "groups", ("G8", "G12", "G3"), _GROUP.left_waiting),
-        SceneSpec("static-members", "groups", ("G11", "G2", "G8"), _GROUP.static_members),
-        SceneSpec("refusals", "groups", ("G9", "G12"), _GROUP.refusals),
-        SceneSpec("expected-member", "groups", ("G4", "G8", "G7"), _GROUP.expected_member),
+        SceneSpec("long-heartbeats", "groups", ("G10 put-out", "G5"), _GROUP.long_heartbeats, 60),
+        SceneSpec("session", "groups", ("G7 not-put-out", "G3"), _GROUP.session, 60),
+        SceneSpec("rebalance-timeout", "groups", ("G6 late", "G6 not-out"), _GROUP.rebalance_timeout),
+        SceneSpec("slow-rejoin", "groups", ("G10 put-out", "G3 told-otherwise", "G0"), _GROUP.slow_rejoin, 60),
+        SceneSpec("silent-rebalance", "groups", ("G7 waits-for-the-silent",), _GROUP.silent_rebalance, 60),
+        SceneSpec(
+            "leaderless-sync", "groups", ("G5 waits-in-rebalance", "G5 waits-for-no-leader", "G5 unsynced-stays"),
+            _GROUP.leaderless_sync,
+        ),
+        SceneSpec("rebalance", "groups", ("G2 votes", "G3", "G4 waits-though-complete", "G5"), _GROUP.rebalance),
+        SceneSpec(
+            "first-generation", "groups", ("G0", "G1 beyond-the-time-out", "G1 put-off-again", "G2", "G3"),
+            _GROUP.first_generation,
+        ),
+        SceneSpec(
+            "sync-waits", "groups", ("G5 waits-though-synced", "G3 joins-again-unsynced", "G9"), _GROUP.sync_waits,
+        ),
+        SceneSpec("long-sync", "groups", ("G5 waits-though-synced",), _GROUP.long_sync, 60),
+        SceneSpec("never-synced", "groups", ("G5 waits-for-a-sync", "G5 unsynced-stays", "G10"), _GROUP.never_synced),
+        SceneSpec(
+            "static-waits", "groups", ("G11 waits-though-replaced", "G11 unsynced", "G8 leave-by-name"),
+            _GROUP.static_waits,
+        ),
+        SceneSpec(
+            "left-waiting", "groups", ("G8 left-waiting", "G12 committed", "G3 told-otherwise"), _GROUP.left_waiting,
+        ),
+        SceneSpec("static-members", "groups", ("G11 leads-on", "G11 put-out", "G2", "G8"), _GROUP.static_members),
+        SceneSpec("refusals", "groups", ("G9 refusal-waits", "G9 left-twice", "G12 committed"), _GROUP.refusals),
+        SceneSpec(
+            "expected-member", "groups", ("G4", "G8", "G7 waits-for-the-silent"),
+            _GROUP.expected_member,
+        ),
         SceneSpec("cut-members", "groups", ("G10", "G5", "X1"), _GROUP.cut_members),
         SceneSpec("resubscribed", "groups", ("G3", "G2"), _GROUP.resubscribed),
         SceneSpec("order-of-joins", "groups", ("X2",), _GROUP.order_of_joins),
-        SceneSpec("leave", "groups", ("G8", "G4"), _GROUP.leave),
-        SceneSpec("leave-unsynced", "groups", ("G5",), _GROUP.leave_unsynced),
-        SceneSpec("idle-fetch", "fetch", ("F1", "F2"), _FETCH.idle_fetch),
-        SceneSpec("woken-fetch", "fetch", ("F3",), _FETCH.woken_fetch),
-        SceneSpec("woken-many", "fetch", ("F3",), _FETCH.woken_many, alone=True),
-        SceneSpec("accumulating", "fetch", ("F1", "F3"), _FETCH.accumulating),
-        SceneSpec("ready-fetch", "fetch", ("F4", "P1", "F7"), _FETCH.ready_fetch),
-        SceneSpec("short-fetch", "fetch", ("F5", "F2"), _FETCH.short_fetch),
-        SceneSpec("wrong-fetch", "fetch", ("F6", "X4"), _FETCH.wrong_fetch, 60),
-        SceneSpec("sum-fetch", "fetch", ("F7", "F1"), _FETCH.sum_fetch),
-        SceneSpec("deleted-topic", "fetch", ("F8",), _FETCH.deleted_topic),
-        SceneSpec("acks", "produce", ("P1", "P2", "P3", "X4"), _FETCH.acks),
-        SceneSpec("corrupt-batch", "produce", ("P1", "F3"), _FETCH.corrupt_batch),
-        SceneSpec("topics", "topics", ("A1", "A2", "X4"), _OTHER.topics),
-        SceneSpec("wrong-topics", "topics", ("A1",), _OTHER.wrong_topics),
-        SceneSpec("partitions", "topics", ("A3", "E1", "L1"), _OTHER.partitions),
-        SceneSpec("delete-records", "topics", ("D1", "F1", "X4"), _OTHER.delete_records),
+        SceneSpec("leave", "groups", ("G8 not-told", "G4 waits-though-complete"), _GROUP.leave),
+        SceneSpec("leave-unsynced", "groups", ("G5 waits-in-rebalance",), _GROUP.leave_unsynced),
+        SceneSpec("idle-fetch", "fetch", ("F1", "F2 late"), _FETCH.idle_fetch),
+        SceneSpec("woken-fetch", "fetch", ("F3 not-woken",), _FETCH.woken_fetch),
+        SceneSpec("woken-many", "fetch", ("F3 not-woken",), _FETCH.woken_many, alone=True),
+        SceneSpec("accumulating", "fetch", ("F1", "F3 not-woken"), _FETCH.accumulating),
+        SceneSpec("ready-fetch", "fetch", ("F4 waits-though-ready", "P1", "F7 too-much"), _FETCH.ready_fetch),
+        SceneSpec("short-fetch", "fetch", ("F5", "F2 late"), _FETCH.short_fetch),
+        SceneSpec(
+            "wrong-fetch", "fetch", ("F6 out-of-range-waits", "F6 unknown-topic-waits", "X4 not-there"),
+            _FETCH.wrong_fetch, 60,
+        ),
+        SceneSpec("sum-fetch", "fetch", ("F7 not-woken", "F1"), _FETCH.sum_fetch),
+        SceneSpec("deleted-topic", "fetch", ("F8 waits-for-deleted",), _FETCH.deleted_topic),
+        SceneSpec("acks", "produce", ("P1", "P2", "P3", "X4 not-there"), _FETCH.acks),
+        SceneSpec("corrupt-batch", "produce", ("P1 corrupt-taken", "F3 not-woken"), _FETCH.corrupt_batch),
+        SceneSpec(
+            "topics", "topics", ("A1 made-twice", "A1 never-seen", "A2 never-seen", "A2 left-to-its-time-out", "X4"),
+            _OTHER.topics,
+        ),
+        SceneSpec("wrong-topics", "topics", ("A1 taken-though-wrong", "A1 made-though-validated"), _OTHER.wrong_topics),
+        SceneSpec("partitions", "topics", ("A3 grows", "A3 never-seen", "E1", "L1"), _OTHER.partitions),
+        SceneSpec(
+            "delete-records", "topics", ("D1 low-watermark", "D1 beyond-the-end", "D1 below-zero", "F1", "X4"),
+            _OTHER.delete_records,
+        ),
         SceneSpec("order", "connections", ("X2", "X1"), _OTHER.order),
         SceneSpec("versions", "connections", ("X3",), _OTHER.offered_versions),
-        SceneSpec("cut", "connections", ("C1",), _OTHER.cut),
-        SceneSpec("slow-reader", "connections", ("C1",), _OTHER.slow_reader),
+        SceneSpec("cut", "connections", ("C1 does-not-go-on",), _OTHER.cut),
+        SceneSpec("slow-reader", "connections", ("C1 held-up",), _OTHER.slow_reader),
         SceneSpec(
             "replica-stopped", "replicas", ("P5", "P6", "F9", "D1", "F3", "F8", "P1"), _OTHER.replica_stopped, 120,
             alone=True,
@@ -149,7 +180,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
     )
 }  # fmt: skip
 """The standard plan, by name."""
-PATIENT: Final = SceneSpec("patient", DRAWN, ("F3",), _FETCH.patient)
+PATIENT: Final = SceneSpec("patient", DRAWN, ("F3 not-woken",), _FETCH.patient)
 """Played beside the drawn programs."""
 
 
@@ -291,12 +322,23 @@ class Run:
     drawn_seconds: float = 0.0
     program: Program | None = None
     skipped: dict[str, str] = field(default_factory=dict)
-    lost: dict[str, str] = field(default_factory=dict)
+    """Why the broker cannot be asked of a clause in some scene."""
     _played: dict[str, int] = field(default_factory=dict)
     _over: set[str] = field(default_factory=set)
-    """The scenes that came to their end once."""
-    _decided: set[str] = field(default_factory=set)
-    """The clauses of which a row could be judged."""
+    """The scenes that came to their end once, or cannot be played."""
+    _broke: dict[SceneSpec, str] = field(default_factory=dict)
+    """Why others did not, the first time."""
+    _open: set[str] = field(default_factory=set)
+    """The scenes that left open what they ask."""
+    _convicted: bool = False
+
+    @property
+    def lost(self) -> dict[str, str]:
+        """The clauses of scenes that never came to their end, and why."""
+        return {
+            clause: f"scene {spec.name} did not come to its end: {why}"
+            for spec, why in self._broke.items() if spec.name not in self._over for clause in spec.clauses
+        }  # fmt: skip
 
     async def play(self, scenes: list[SceneSpec], seconds: float) -> None:
         """Play the scenes, at most so long. Cleans up in every case."""
@@ -309,31 +351,26 @@ class Run:
                 await asyncio.gather(*(self._warm_up(one) for one in warm_ups))
                 groups, rest = asyncio.Semaphore(GROUP_LANES), asyncio.Semaphore(LANES)
 
-                async def together(some: Iterable[SceneSpec]) -> None:
+                async def play_all(some: Sequence[SceneSpec]) -> None:
                     await asyncio.gather(
                         *(
                             self._until_judged(x, groups if x.area == "groups" else rest, control)
-                            for x in some
+                            for x in some if not x.alone
                         )
-                    )
+                    )  # fmt: skip
+                    for one in some:
+                        if one.alone:
+                            await self._until_judged(one, rest, control)
 
-                beside = [one for one in scenes if not one.alone]
-                await together(beside)
-                # On a busy machine a scene can lose its occasions; what broke off has said why.
-                await together(
-                    one for one in beside if one.name in self._over and {*one.clauses} - self._decided
-                )
-                for one in scenes:
-                    if one.alone:
-                        await self._until_judged(one, rest, control)
+                await play_all(scenes)
+                if not self._convicted:  # on a busy machine a scene can lose its occasions
+                    await play_all([one for one in scenes if one.name in self._open])
                 if self.program is not None:
                     await self.play_least(self.program)
                 if self.drawn_seconds > 0:
                     await self._draw(self.drawn_seconds)
         except TimeoutError:
-            for one in scenes:
-                if one.name not in self._played:
-                    _for_each(one, f"the run's {seconds:g} s were over", self.skipped)
+            self._broke = dict.fromkeys(scenes, f"the run's {seconds:g} s were over") | self._broke
         finally:
             controlling.cancel()
             await asyncio.gather(controlling, return_exceptions=True)
@@ -393,32 +430,42 @@ class Run:
                 await spec.play(play)
             self._over.add(spec.name)
         except SceneSkipped as why:
-            _for_each(spec, str(why), self.skipped)
-        except (NoAnswer, SceneLost) as why:
-            self.told(f"{name} broke off: {why}")
-            _for_each(spec, f"scene {spec.name} broke off: {why}", self.lost)
-        except TimeoutError:
-            _for_each(spec, f"scene {spec.name} took more than {spec.seconds * play.pace:g} s", self.lost)
+            play.cannot(str(why), *spec.clauses)
+            self._over.add(spec.name)
+        except (NoAnswer, SceneLost, TimeoutError) as why:
+            said = str(why) or f"it took more than {spec.seconds * play.pace:g} s"
+            self.told(f"{name} broke off: {said}")
+            self._broke.setdefault(spec, said)
         finally:
             play.close_all()
+        self.skipped = play.unasked | self.skipped
+        for ask in spec.asks:
+            if ask.partition(" ")[0] not in play.unasked:
+                play.stimulus("asks", text=ask)
 
     def _again(
         self, name: str, late: dict[tuple[str, str], list[Row]], decided: Counter[tuple[str, str]]
     ) -> bool:
         """Whether a late row is alone so far, or no row decided what it asks: then the scene is asked again."""
-        open_ = self._scene(self.recorder, name).asked
-        doubts: Counter[tuple[str, str]] = Counter()
+        undecided, doubts = set[tuple[str, str]](), Counter[tuple[str, str]]()
         for row in self._rows(self.recorder, name):
+            self._convicted |= row.held is Held.BROKEN
             if row.held is Held.LATE:
                 late[row.clause, row.cause].append(row)
             if row.held is Held.UNDECIDED:
-                open_.add((row.clause, row.cause))
+                undecided.add((row.clause, row.cause))
                 doubts[row.clause, row.cause] += row.gaps >= LOST_GAPS
             else:
                 decided[row.clause, row.cause] += 1
-        self._decided.update(clause for clause, _ in decided)
-        alone = any(not repeats(held, decided[key]) for key, held in late.items())
-        return alone or bool(open_ - set(decided)) or any(doubts[key] > decided[key] for key in doubts)
+        scene = self._scene(self.recorder, name)
+        left = bool(unmet(scene.asked, decided))
+        self._open.discard(scene.base)
+        if left or scene.base not in self._over:
+            self._open.add(scene.base)
+        repeated = [repeats(held, decided[key]) for key, held in late.items()]
+        self._convicted |= any(repeated)
+        doubtful = undecided - {*decided} or any(doubts[key] > decided[key] for key in doubts)
+        return left or bool(doubtful) or not all(repeated)
 
     def _rows(self, recorder: Recorder, name: str) -> list[Row]:
         """What one scene of a record gave; the bounds are the run's."""
@@ -488,12 +535,6 @@ class Run:
         """Play a program three times."""
         for repetition in range(1, REPETITIONS + 1):
             await self._program(self.recorder, f"{name}#{repetition}", program)
-
-
-def _for_each(spec: SceneSpec, why: str, told: dict[str, str]) -> None:
-    """Keep the first reason why a clause of this scene was given no occasion."""
-    for clause in spec.clauses:
-        told.setdefault(clause, why)
 
 
 async def clean_up(broker: Broker, recorder: Recorder, told: Callable[[str], None]) -> None:

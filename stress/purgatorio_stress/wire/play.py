@@ -55,6 +55,12 @@ class SceneLost(Exception):
     """A scene could be played, and the broker did not let it come to its end: why."""
 
 
+def must(held: bool, otherwise: str) -> None:
+    """SceneLost where a scene cannot go on."""
+    if not held:
+        raise SceneLost(otherwise)
+
+
 @dataclass(frozen=True, slots=True)
 class Second:
     """A second broker of the cluster, and what stops it and lets it go on."""
@@ -125,6 +131,8 @@ class Play:
     rng: random.Random
     pace: float = field(init=False)
     """The run's when the scene began: its waits and sessions fit together."""
+    unasked: dict[str, str] = field(default_factory=dict)
+    """The clauses of which this broker cannot be asked, and why."""
     _opened: list[Connection] = field(default_factory=list)
     _admin: Connection | None = None
     _count: int = 0
@@ -151,9 +159,9 @@ class Play:
     # -- connections
 
     async def open(self, label: str = "c") -> Connection:
-        """A new connection of the scene; SceneSkipped above the bound of the run."""
+        """A new connection of the scene; SceneLost above the bound of the run."""
         if self.broker.connections >= self.broker.most_connections:
-            raise SceneSkipped(f"{self.broker.connections} connections are open, which is the bound")
+            raise SceneLost(f"{self.broker.connections} connections are open, which is the bound")
         self.broker.connections += 1
         self._count += 1
         try:
@@ -189,12 +197,25 @@ class Play:
     def need(self, *apis: str) -> None:
         """SceneSkipped where the broker does not offer one of these, or in no version that is known here."""
         for api in apis:
-            if self.broker.version(api) is None:
-                offered = self.broker.offered.get(api)
-                said = (
-                    "does not offer it" if offered is None else f"offers v{offered[0]} to v{offered[1]} only"
-                )
-                raise SceneSkipped(f"{api}: the broker {said}")
+            if not self.offers(api):
+                raise SceneSkipped(self._lack(api))
+
+    def offers(self, api: str, *clauses: str, least: int = 0) -> bool:
+        """Whether the broker offers it, in that version at least; if not, it cannot be asked of these clauses."""
+        version = self.broker.version(api)
+        if version is not None and version >= least:
+            return True
+        self.cannot(self._lack(api), *clauses)
+        return False
+
+    def _lack(self, api: str) -> str:
+        offered = self.broker.offered.get(api)
+        said = "does not offer it" if offered is None else f"offers v{offered[0]} to v{offered[1]} only"
+        return f"{api}: the broker {said}"
+
+    def cannot(self, why: str, *clauses: str) -> None:
+        """This broker cannot be asked of these clauses here: nothing is open if no row decides them."""
+        self.unasked = dict.fromkeys(clauses, why) | self.unasked
 
     def send(
         self,
@@ -491,8 +512,8 @@ class Play:
 
     async def ask_offsets(self, conn: Connection, group: str, topics: Iterable[str] | None) -> None:
         """How far a group has read partition 0 of these topics, or, by None, of all; where the broker can be asked."""
-        version = self.broker.version("offset_fetch")
-        if version is None or (topics is None and version < 2):
+        version = self.broker.version("offset_fetch") or 0
+        if not self.offers("offset_fetch", "G12") or (topics is None and version < 2):
             return
         wanted = None if topics is None else [{"name": one, "partition_indexes": [0]} for one in topics]
         asked: Mapping[str, object] = {"group_id": group, "topics": wanted}
@@ -504,12 +525,6 @@ class Play:
         """Members leave, where the version knows of several; else the first one."""
         named: list[Mapping[str, object]] = [{"member_id": member} for member in members]
         return self.send(conn, "leave_group", {"group_id": group, **named[0], "members": named})
-
-    def asks(self, *kinds: str) -> None:
-        """Say what the scene asks, each a clause and the way in which it may break: what no row of it decides is asked
-        again, and UNKNOWN in the end. Said before it is asked, and where this broker can be asked."""
-        for kind in kinds:
-            self.stimulus("asks", text=kind)
 
     def stimulus(self, what: str, **more: object) -> None:
         """Record what is done beside the connections."""

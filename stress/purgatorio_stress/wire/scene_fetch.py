@@ -9,7 +9,7 @@ import asyncio
 from typing import Final
 
 from purgatorio_stress.wire.connection import NoAnswer
-from purgatorio_stress.wire.play import UNMADE, Play, codes, settle
+from purgatorio_stress.wire.play import UNMADE, Play, codes, must, settle
 from purgatorio_stress.wire.records import batch_bytes
 
 WAKE_MS: Final = 3000
@@ -22,6 +22,7 @@ WOKEN_BEFORE_MS: Final = 1500
 WARM_ROUNDS: Final = 30
 MOST_LOST: Final = 3
 """A racer that was not woken so often has shown it."""
+UNANSWERED: Final = "an append or a fetch was not answered"
 
 
 async def warm_up(play: Play) -> None:
@@ -60,7 +61,7 @@ async def woken_fetch(play: Play) -> None:
     wait = play.wait_ms(WAKE_MS)
     longest = (1 << 31) - 1
 
-    async def race(topic: str) -> None:
+    async def race(topic: str) -> bool:
         reader, writer = await play.open("reader"), await play.open("writer")
         epochs = (-1, await play.epoch(topic))
         lost = 0
@@ -74,13 +75,14 @@ async def woken_fetch(play: Play) -> None:
                 await play.pause(delay)
             produce = play.produce(writer, topic, acks=play.rng.choice((1, 1, -1)))
             if not await settle(produce, fetch, seconds=wait / 1000 + 6):
-                return
+                return False
             got = fetch.answer.result()
             lost += got.t - fetch.t > wait * 900_000
             if lost >= MOST_LOST:
-                return
+                break
+        return True
 
-    await asyncio.gather(*(race(topic) for topic in topics))
+    must(all(await asyncio.gather(*(race(topic) for topic in topics))), UNANSWERED)
 
 
 async def patient(play: Play) -> None:
@@ -121,10 +123,8 @@ async def woken_many(play: Play) -> None:
         await play.pause(80)
         for one in {*appended} - {UNMADE}:
             ends[one] += 1
-        if not await settle(
-            play.produce(writer, *((topic, one) for one in appended)), *sent, seconds=wait / 1000 + 6
-        ):
-            return
+        append = play.produce(writer, *((topic, one) for one in appended))
+        must(await settle(append, *sent, seconds=wait / 1000 + 6), UNANSWERED)
 
 
 async def accumulating(play: Play) -> None:
@@ -144,11 +144,9 @@ async def accumulating(play: Play) -> None:
         fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait_ms, min_bytes=least, room=room)
         for _ in range(3):
             await play.pause(gap)
-            if not await settle(play.produce(writer, topic, size=120), seconds=10):
-                return
+            must(await settle(play.produce(writer, topic, size=120), seconds=10), UNANSWERED)
         offset += 3
-        if not await settle(fetch, seconds=wait / 1000 + 6):
-            return
+        must(await settle(fetch, seconds=wait / 1000 + 6), UNANSWERED)
 
 
 async def ready_fetch(play: Play) -> None:
@@ -240,7 +238,6 @@ async def wrong_fetch(play: Play) -> None:
 async def sum_fetch(play: Play) -> None:
     """min_bytes is reached by two partitions together, and by neither alone."""
     play.need("fetch", "produce")
-    play.asks("F7 not-woken")
     wait = play.wait_ms(WAKE_MS)
     writer, reader = await play.open("writer"), await play.open("reader")
     for when in ("before", "after", "between"):
@@ -263,7 +260,6 @@ async def deleted_topic(play: Play) -> None:
     wait = play.wait_ms(10_000)
     readers = await play.open_many(4, "reader")
     topic, stays = await play.topic(partitions=2), await play.topic()
-    play.asks("F8 waits-for-deleted")
     sent = [
         play.fetch(
             conn,
@@ -314,8 +310,7 @@ async def acks(play: Play) -> None:
     # Nothing is behind it on its connection, which may be closed: so a broker tells the error.
     play.produce(await play.open("refused"), (topic, UNMADE), acks=0)
     got = await play.fetch(reader, [(topic, 0, 0)], max_wait_ms=500).within(10)
-    if codes(got.body):
-        return
+    must(not codes(got.body), f"a fetch was answered with error {codes(got.body)}")
     for wrong in (2, -2, 5):
         try:
             await play.ask_all(play.produce(await play.open("wrong"), topic, acks=wrong))

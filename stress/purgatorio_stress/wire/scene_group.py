@@ -18,6 +18,7 @@ from purgatorio_stress.wire.play import (
     SceneSkipped,
     codes,
     first_of,
+    must,
     settle,
 )
 
@@ -30,6 +31,7 @@ LONGER: Final = 3
 BEAT_MS: Final = 25
 REBALANCING: Final = 27
 OTHER_PROTOCOL: Final = "roundrobin"
+NOT_TOLD: Final = "no heartbeat told of a rebalance"
 
 
 @dataclass(slots=True)
@@ -68,7 +70,7 @@ class Member:
 
     async def enter(self) -> None:
         """Get a member id, where the protocol gives one without a join."""
-        if (self.play.broker.version("join_group") or 0) >= 4 and not self.id:
+        if self.play.offers("join_group", "G0", least=4) and not self.id:
             # A broker that does not give one out at once is not waited for: its join is the first one.
             for _ in range(int(LOADS_SECONDS * 10)):
                 try:
@@ -224,11 +226,11 @@ async def first_generation(play: Play) -> None:
             await play.leave(one.conn, group, one.id).within(8)
 
     delay_ms = play.broker.declared.initial_delay_ms or 0
+    if not delay_ms:
+        play.cannot("no initial delay is known: --declare initial-delay=MS says it", "G1")
 
     async def together(rebalance_ms: int, *pauses_ms: int) -> None:
         group, joined, sent = await play.group(), list[Member](), list[Sent]()
-        if delay_ms:
-            play.asks("G1 beyond-the-time-out", "G1 put-off-again")
         for pause_ms in (0, *pauses_ms):
             await play.pause(pause_ms)
             joined += await members(play, group, 1, rebalance_ms=rebalance_ms)
@@ -256,7 +258,7 @@ async def sync_waits(play: Play) -> None:
         await one.join()  # as it was: the same generation
     early = [one.sync() for one in order[:1]]
     await order[1].beat()
-    for topic in await _to_commit(play):
+    for topic in await _to_commit(play, "G9"):
         await order[1].commit(topic)
     await play.pause(400)
     early += [order[2].sync()] if order[2].leads else []
@@ -273,7 +275,6 @@ async def rebalance(play: Play) -> None:
     """A third member comes: its join waits for the others, heartbeats say so, and the last answers all. Most prefer
     another protocol than the leader does."""
     group = await play.group()
-    play.asks("G2 votes", "G4 waits-though-complete")
     pair = await members(play, group, 2)
     pair[1].common = pair[0].common[::-1]
     await stable(pair)
@@ -302,7 +303,6 @@ async def rebalance_timeout(play: Play) -> None:
     """A member goes on with heartbeats and does not rejoin: at the rebalance time-out, the longest that one of them
     asked for, the others go on without it."""
     group = await play.group()
-    play.asks("G6 late")
     rebalance_ms = play.wait_ms(2500)
     pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
     stays, lags = pair
@@ -355,7 +355,6 @@ async def slow_rejoin(play: Play) -> None:
 async def silent_rebalance(play: Play) -> None:
     """A member falls silent and a rebalance waits for it: until its session is over, not until the time-out."""
     group = await play.group()
-    play.asks("G7 waits-for-the-silent")
     rebalance_ms = play.session_ms * 5 // 2
     stays, silent = pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
     await stable(pair)
@@ -395,7 +394,6 @@ async def expected_member(play: Play) -> None:
 async def leaderless_sync(play: Play) -> None:
     """A sync waits for a leader's that does not come: a newcomer's rebalance ends the wait, then the time-out does."""
     group = await play.group()
-    play.asks("G5 waits-in-rebalance", "G5 waits-for-no-leader")
     rebalance_ms = play.wait_ms(2500)
     joined = await members(play, group, 2, rebalance_ms=rebalance_ms, sessions=LONGER)
     await gathered(joined)
@@ -450,14 +448,12 @@ async def never_synced(play: Play) -> None:
 async def left_waiting(play: Play) -> None:
     """A member leaves while its own join waits; those of whom the rebalance has not heard commit, and sync."""
     group = await play.group()
-    play.asks("G3 told-otherwise")
-    topics = await _to_commit(play)
+    topics = await _to_commit(play, "G12")
     pair = await members(play, group, 2)
     await stable(pair)
     (new,) = await members(play, group, 1)
     waits = new.ask_join()
-    if not await _is_told(pair[0]):
-        return
+    must(await _is_told(pair[0]), NOT_TOLD)
     await play.leave(pair[0].conn, group, new.id).within(8)
     await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
     for one in pair:
@@ -509,8 +505,7 @@ async def resubscribed(play: Play) -> None:
         else:
             follower.says += "+"
         sent = [follower.ask_join()]
-        if not await _is_told(leader):
-            return
+        must(await _is_told(leader), NOT_TOLD)
         sent.append(leader.ask_join())
         await answered((follower, leader), sent)
         await synced(pair)
@@ -537,7 +532,6 @@ async def session(play: Play) -> None:
 
 async def _silent(play: Play, heard: int) -> None:
     group = await play.group()
-    play.asks("G7 not-put-out")
     # Each has a session of its own. Who has not synced is out at the rebalance time-out too: that comes later.
     pair = await members(play, group, 2, rebalance_ms=int(play.session_ms * 3 + 4500 * play.pace))
     pair[0].session_ms = play.session_ms * 3 // 2
@@ -597,11 +591,9 @@ async def leave(play: Play) -> None:
     while len(joined) > 1:
         followers = [one for one in joined if not one.leads][: 2 if several else 1]
         joined = [one for one in joined if one not in followers]
-        if not joined or not followers:
-            return  # everybody leads, or nobody does
+        must(bool(joined and followers), "everybody leads, or nobody does")
         await play.leave(followers[0].conn, group, *(one.id for one in followers)).within(8)
-        if not await _is_told(joined[0]):
-            return
+        must(await _is_told(joined[0]), NOT_TOLD)
         await stable(joined)
         await asyncio.gather(*(one.beat() for one in joined))
 
@@ -656,8 +648,7 @@ async def static_members(play: Play) -> None:
         await other.beat()
         await former.beat()
         await former.sync().within(JOIN_SECONDS)
-        if back.generation != other.generation:
-            return
+        must(back.generation == other.generation, "a static member that was back began a rebalance")
         pair[at] = back
         await back.sync().within(JOIN_SECONDS)
         await other.beat()
@@ -679,8 +670,7 @@ async def static_waits(play: Play) -> None:
     leader, follower = sorted(pair, key=lambda one: not one.leads)
     follower.says += "+"
     waits = follower.ask_join()
-    if not await _is_told(leader):
-        return
+    must(await _is_told(leader), NOT_TOLD)
     back = await _come_back(follower)
     sent = back.ask_join()
     await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
@@ -699,7 +689,7 @@ async def static_waits(play: Play) -> None:
     if topics:
         await follower.commit(*topics)
     await follower.ask_join().within(JOIN_SECONDS)
-    if (play.broker.version("leave_group") or 0) < 3:
+    if not play.offers("leave_group", "G8", least=3):
         return
     for member, instance in ((follower.id, follower.instance), ("", "nobody"), ("", back.instance)):
         named = [{"member_id": member, "group_instance_id": instance}]
@@ -726,7 +716,7 @@ async def refusals(play: Play) -> None:
     """What is asked of a group that is not there; then generations that are over or never were, members that are none,
     protocols that are not theirs; in the end who has left, beside a rebalance, and a group that is empty."""
     group, stranger = await play.group(), await play.open("stranger")
-    topics = await _to_commit(play)
+    topics = await _to_commit(play, "G12")
     await _ask_anything(play, stranger, group, "nobody", 1, topics)
     if topics:
         await play.commit(stranger, group, "", -1, topics).within(8)
@@ -791,9 +781,9 @@ async def _refused_at_sight(play: Play, conn: Connection, group: str) -> None:
     await play.join(conn, group, "", kind="").within(JOIN_SECONDS)
 
 
-async def _to_commit(play: Play) -> list[str]:
-    """A topic whose offsets are committed, or nothing where the broker takes none."""
-    return [await play.topic()] if play.broker.version("offset_commit") is not None else []
+async def _to_commit(play: Play, *clauses: str) -> list[str]:
+    """A topic whose offsets are committed; nothing where the broker takes none: it cannot be asked of these clauses."""
+    return [await play.topic()] if play.offers("offset_commit", *clauses) else []
 
 
 async def _refused(one: Member, stranger: Connection, topics: Sequence[str]) -> None:
