@@ -11,11 +11,16 @@ from rich.console import Console
 
 from golden import Golden
 from pipeline.hostile import HOSTILE, hostile_check, many_violations
+from purgatorio_pipeline.command import watch
+from purgatorio_pipeline.printed import run_of
 from purgatorio_pipeline.report.terminal import print_check, under_headings
+from purgatorio_pipeline.watch.batch import News
+from purgatorio_pipeline.watch.state import WatchState
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.event_words import broken_here
 from purgatorio_spec.show.selection import CauseKey
+from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Verdict
 from spec.shown_trace import fired_early, lost_with_a_flag
@@ -136,6 +141,21 @@ def test_a_trace_cannot_drive_the_terminal(hostile: str, colour: bool) -> None:
     assert "]8;" not in own
     if "[red]" in hostile:
         assert "[red]rich[/red]" in text
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_nor_where_it_is_watched(hostile: str) -> None:
+    """What is told of runs as they arrive, and at the end."""
+    (run,) = hostile_check(hostile)[0].runs
+    (cause,) = run.clauses["T1"].causes.values()
+    state = WatchState(closed=[run_of(replace(run, run=hostile))])
+    out = io.StringIO()
+    console = Console(file=out, width=80)
+    watch.tell(console, News(0, state.closed, [(hostile, cause.examples[0])], state))
+    watch.summary(console, state.printed())
+    text = out.getvalue()
+    assert "\x1b" not in text
+    assert text.count(visible(hostile)[:50]) == 6
 
 
 def test_examples_may_be_missing() -> None:

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Final
 import click
 from pyspark.errors import PySparkException, PySparkRuntimeError, StreamingQueryException
 from rich.console import Console
-from rich.markup import escape
 
+from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.printed import Watch
+from purgatorio_pipeline.report.terminal import print_line
 from purgatorio_pipeline.watch.batch import News, Watcher
 from purgatorio_pipeline.watch.state import KIND, load_before
+from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Violation
 
 if TYPE_CHECKING:
@@ -65,8 +67,15 @@ def name_value(value: str) -> tuple[str, str]:
     help="Folder for tables, state, checkpoint.",
 )
 @click.option("--once", is_flag=True, help="Take in what is there, then end.")
-@click.option("--every", "every_s", default=5.0, show_default=True, help="Seconds between two looks.")
-@click.option("--files", default=64, show_default=True, help="Files a batch at most.")
+@click.option(
+    "--every",
+    "every_s",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    help="Seconds between two looks.",
+)
+@click.option("--files", type=click.IntRange(1), default=64, show_default=True, help="Files a batch at most.")
 @click.option("--kafka", metavar="SERVERS", help="Kafka's bootstrap servers, instead of FOLDER.")
 @click.option("--topic", "topics", multiple=True, help="Topic of Kafka; may be repeated.")
 @click.option(
@@ -77,12 +86,12 @@ def name_value(value: str) -> tuple[str, str]:
     multiple=True,
     help="Option of Spark's Kafka source, such as kafka.security.protocol=SSL; may be repeated.",
 )
-@click.option("--messages", default=100_000, show_default=True, help="Messages a batch at most.")
+@click.option(
+    "--messages", type=click.IntRange(1), default=100_000, show_default=True, help="Messages a batch at most."
+)
 @click.option("--packages", help="Maven coordinates of the connector, fetched by Spark.")
 @click.option("--jars", help="Jars for Spark by path, with commas.")
-@click.option(
-    "--metrics", type=click.Path(path_type=Path), help="Keep this file of Prometheus text up to date."
-)
+@click.option("--metrics", type=file, help="Keep this file of Prometheus text up to date.")
 @click.option("--allow-idle", is_flag=True, help="A clause of a closed run that had no occasion passes.")
 @click.option("--master", help="Spark master; default local[*] or spark-submit's.")
 @click.option("--memory", help="Heap of the Spark driver, such as 3g.")
@@ -117,7 +126,7 @@ def command(
         raise click.UsageError("--kafka and --topic go together")
     spark = _session(master, memory, {"spark.jars.packages": packages, "spark.jars": jars})
     console = Console(stderr=as_json)
-    watcher = Watcher(spark, out, lambda news: _tell(console, news), metrics, allow_idle=allow_idle)
+    watcher = Watcher(spark, out, lambda news: tell(console, news), metrics, allow_idle=allow_idle)
     every = None if once else every_s
     # What is missing for Kafka is told before a folder is made.
     arriving = None if kafka is None else _kafka(spark, kafka, topics, dict(kafka_options), messages)
@@ -133,7 +142,7 @@ def command(
     if as_json:
         click.echo(encoded(seen))
     else:
-        _summary(console, seen)
+        summary(console, seen)
     sys.exit(EXIT_STATUS[seen.verdict])
 
 
@@ -176,26 +185,33 @@ def _wait(query: StreamingQuery) -> None:
     query.stop()
 
 
-def _tell(console: Console, news: News) -> None:
+def tell(console: Console, news: News) -> None:
+    """What a batch brought."""
     causes: dict[tuple[str, str, str], list[Violation]] = {}
     for run, violation in news.found:
         causes.setdefault((run, violation.clause, violation.cause), []).append(violation)
     for (run, clause, cause), same in causes.items():
-        console.print(
-            f"batch {news.batch}: [red]{clause} VIOLATED[/] in open run {escape(run)}: {escape(cause)}, {len(same)} new"
-        )
-        console.print(f"  first {escape(same[0].subject)}: {escape(same[0].seen)}")
+        told = f"batch {news.batch}: {clause} VIOLATED in open run {visible(run, TEXT_LIMIT)}: {cause}, {len(same)} new"
+        print_line(console, told, "red")
+        print_line(console, f"  first {visible(same[0].subject)}: {visible(same[0].seen, TEXT_LIMIT)}")
     for one in news.closed:
-        console.print(f"batch {news.batch}: run {escape(one.run)} {one.verdict}, {one.events} events")
+        print_line(
+            console,
+            f"batch {news.batch}: run {visible(one.run, TEXT_LIMIT)} {one.verdict}, {one.events} events",
+        )
         for problem in one.problems:
-            console.print(f"  {escape(problem)}")
+            print_line(console, f"  {visible(problem, TEXT_LIMIT)}")
 
 
-def _summary(console: Console, seen: Watch) -> None:
+def summary(console: Console, seen: Watch) -> None:
+    """All runs, at the end."""
     for one in seen.runs:
         clauses = one.clauses.items()
         broken = ", ".join(f"{name} {clause.violations}" for name, clause in clauses if clause.violations)
         still = ", open" if one.open else ""
-        console.print(f"{one.verdict!s:13} {escape(one.run)}  {one.events} events{still}  {broken}".rstrip())
+        told = f"{one.verdict!s:13} {visible(one.run, TEXT_LIMIT)}  {one.events} events{still}  {broken}"
+        print_line(console, told.rstrip())
     open_runs = sum(bool(one.open) for one in seen.runs)
-    console.print(f"{seen.verdict}: {len(seen.runs) - open_runs} run(s) closed, {open_runs} open")
+    print_line(
+        console, f"{seen.verdict}: {counted(len(seen.runs) - open_runs, 'run')} closed, {open_runs} open"
+    )
