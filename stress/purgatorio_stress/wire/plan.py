@@ -146,6 +146,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("leave-unsynced", "groups", ("G5 waits-in-rebalance",), _GROUP.leave_unsynced),
         SceneSpec("idle-fetch", "fetch", ("F1", "F2 late"), _FETCH.idle_fetch),
         SceneSpec("woken-fetch", "fetch", ("F3 not-woken",), _FETCH.woken_fetch),
+        SceneSpec("rolled", "fetch", ("F3 not-woken",), _FETCH.rolled),
         SceneSpec("woken-many", "fetch", ("F3 not-woken",), _FETCH.woken_many, alone=True),
         SceneSpec("accumulating", "fetch", ("F1", "F3 not-woken"), _FETCH.accumulating),
         SceneSpec("ready-fetch", "fetch", ("F4 waits-though-ready", "P1", "F7 too-much"), _FETCH.ready_fetch),

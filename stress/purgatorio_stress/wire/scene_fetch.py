@@ -20,6 +20,9 @@ WAITERS: Final = 20
 PATIENT_MS: Final = (3000, 4600, 6200, 7800)
 WOKEN_BEFORE_MS: Final = 1500
 WARM_ROUNDS: Final = 30
+ROLLS: Final = 5
+SEGMENT_BYTES: Final = 1 << 20
+"""The smallest segment that Kafka 4 allows (KIP-1030): two appends of three fifths do not fit into one."""
 MOST_LOST: Final = 3
 """A racer that was not woken so often has shown it."""
 UNANSWERED: Final = "an append or a fetch was not answered"
@@ -125,6 +128,18 @@ async def woken_many(play: Play) -> None:
             ends[one] += 1
         append = play.produce(writer, *((topic, one) for one in appended))
         must(await settle(append, *sent, seconds=wait / 1000 + 6), UNANSWERED)
+
+
+async def rolled(play: Play) -> None:
+    """Each append begins a new segment of the log, and wakes who waits behind the segment before."""
+    topic = await play.topic(configs={"segment.bytes": str(SEGMENT_BYTES)})
+    reader, writer = await play.open("reader"), await play.open("writer")
+    wait = play.wait_ms(WAKE_MS)
+    for offset in range(ROLLS):
+        fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait)
+        await play.pause(50)
+        append = play.produce(writer, topic, acks=(1, -1)[offset % 2], size=SEGMENT_BYTES * 3 // 5)
+        must(await settle(append, fetch, seconds=wait / 1000 + 6), UNANSWERED)
 
 
 async def accumulating(play: Play) -> None:
