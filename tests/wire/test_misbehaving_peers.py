@@ -27,10 +27,16 @@ SECONDS = 2.0
 MOST_GROWTH_MIB = 300
 
 
-def drive(port: int, path: Path, *only: str) -> RunResult:
+def drive(
+    port: int,
+    path: Path,
+    *only: str,
+    seconds: float = SECONDS,
+    found: Callable[[str], None] = lambda line: None,
+) -> RunResult:
     """Drive what is at this port for a while, and judge."""
-    asked = Asked(Address("127.0.0.1", port), "peer", tuple(chosen(only)), Declared(), SECONDS, seed=1)
-    asyncio.run(record(asked, path, lambda line: None))
+    asked = Asked(Address("127.0.0.1", port), "peer", tuple(chosen(only)), Declared(), seconds, seed=1)
+    asyncio.run(record(asked, path, lambda line: None, found=found))
     return judge_file(path)[1]
 
 
@@ -170,6 +176,15 @@ def test_spoilt_answers_are_broken_promises(
     with Served(proxy(honest.port, spoil)) as server:
         result = drive(server.port, tmp_path / "wire.jsonl", "acks")
     assert cause in result.clauses[clause].causes
+
+
+def test_what_is_broken_is_said_once_when_its_scene_is_over(honest: Running, tmp_path: Path) -> None:
+    found: list[str] = []
+    with Served(proxy(honest.port, longer)) as server:
+        drive(server.port, tmp_path / "wire.jsonl", "acks", seconds=60.0, found=found.append)
+    (told,) = (line for line in found if line.startswith("X3 "))
+    assert told.startswith("X3 VIOLATED so far: ")
+    assert "2 bytes after the answer" in told
 
 
 @pytest.mark.parametrize("spoil", [backwards, dripping, never])

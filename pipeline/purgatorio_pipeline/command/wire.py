@@ -175,7 +175,7 @@ def _record(asked: Asked, path: Path, output: CheckOutput) -> None:
                     with going.aside():
                         click.echo(line, err=True)
 
-            asyncio.run(record(asked, path, told, lambda: going.tell(next(played))))
+            asyncio.run(record(asked, path, told, lambda: going.tell(next(played)), going.say))
     except NoBroker as nobody:
         raise _Unreachable(
             f"no broker: {nobody}\nLook at the address. For a listener with TLS use --tls; SASL is not spoken."

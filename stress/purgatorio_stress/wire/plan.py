@@ -312,7 +312,8 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
 
 @dataclass(slots=True)
 class Run:
-    """One run of a plan. `told` hears what goes on, a line at a time, and `played` of each scene that is over."""
+    """One run of a plan. `told` hears what goes on, a line at a time, `played` of each scene that is over, and `found`
+    of each clause that is broken, when that scene is."""
 
     broker: Broker
     recorder: Recorder
@@ -320,6 +321,7 @@ class Run:
     seed: int
     told: Callable[[str], None] = lambda line: None
     played: Callable[[], None] = lambda: None
+    found: Callable[[str], None] = lambda line: None
     drawn_seconds: float = 0.0
     program: Program | None = None
     skipped: dict[str, str] = field(default_factory=dict)
@@ -331,7 +333,8 @@ class Run:
     """Why others did not, the first time."""
     _open: set[str] = field(default_factory=set)
     """The scenes that left open what they ask."""
-    _convicted: bool = False
+    _convicted: set[str] = field(default_factory=set)
+    """The clauses that are broken, by what is known so far."""
 
     @property
     def lost(self) -> dict[str, str]:
@@ -450,7 +453,8 @@ class Run:
         """Whether a late row is alone so far, or no row decided what it asks: then the scene is asked again."""
         undecided, doubts = set[tuple[str, str]](), Counter[tuple[str, str]]()
         for row in self._rows(self.recorder, name):
-            self._convicted |= row.held is Held.BROKEN
+            if row.held is Held.BROKEN:
+                self._convict(row)
             if row.held is Held.LATE:
                 late[row.clause, row.cause].append(row)
             if row.held is Held.UNDECIDED:
@@ -463,10 +467,20 @@ class Run:
         self._open.discard(scene.base)
         if left or scene.base not in self._over:
             self._open.add(scene.base)
-        repeated = [repeats(held, decided[key]) for key, held in late.items()]
-        self._convicted |= any(repeated)
+        alone = False
+        for key, held in late.items():
+            if repeats(held, decided[key]):
+                self._convict(held[-1])
+            else:
+                alone = True
         doubtful = undecided - {*decided} or any(doubts[key] > decided[key] for key in doubts)
-        return left or bool(doubtful) or not all(repeated)
+        return left or bool(doubtful) or alone
+
+    def _convict(self, row: Row) -> None:
+        """Say it at once: where much is broken the whole plan takes minutes."""
+        if row.clause not in self._convicted:
+            self._convicted.add(row.clause)
+            self.found(f"{row.clause} VIOLATED so far: {row.subject}: {row.seen}, allowed {row.allowed}")
 
     def _rows(self, recorder: Recorder, name: str) -> list[Row]:
         """What one scene of a record gave; the bounds are the run's."""

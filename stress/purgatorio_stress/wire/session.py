@@ -41,11 +41,15 @@ class Asked:
 
 
 async def record(
-    asked: Asked, path: Path, told: Callable[[str], None], played: Callable[[], None] = lambda: None
+    asked: Asked,
+    path: Path,
+    told: Callable[[str], None],
+    played: Callable[[], None] = lambda: None,
+    found: Callable[[str], None] = lambda line: None,
 ) -> None:
     """Play the scenes and leave the trace at `path`. NoBroker where nobody speaks the protocol there.
 
-    `told` and `played` as those of `Run`.
+    `told`, `played` and `found` as those of `Run`.
 
     A run that is stopped from outside leaves a trace without an end record: nothing of it is PASS.
     """
@@ -66,7 +70,9 @@ async def record(
     for event in first:
         out.write(event)
     writer[0] = out.write
-    playing = Run(broker, recorder, header, asked.seed, told, played, asked.drawn_seconds, asked.program)
+    playing = Run(
+        broker, recorder, header, asked.seed, told, played, found, asked.drawn_seconds, asked.program
+    )
     try:
         await playing.play(list(asked.scenes), asked.seconds)
     except BaseException:
