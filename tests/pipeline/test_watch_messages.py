@@ -227,12 +227,14 @@ def test_the_command_from_options_to_verdict(
     found = decoded(done.stdout, Watch)
     assert (done.exit_code, found.verdict) == (1, "VIOLATED")
     assert counts(found.runs[0]) == counts(by_check(place, "bad"))
-    (place / "in" / "1.parquet").write_bytes(b"no Parquet")
-    done = command(*arguments, "--once", "--out", str(place / "lake"))
-    assert (done.exit_code, "the stream failed; started again, it goes on from there" in done.output) == (
-        2,
-        True,
-    )
+    again = [*arguments, "--once", "--out", str(place / "lake")]
+    (place / "in" / "1.parquet").write_bytes((place / "in" / "0.parquet").read_bytes())
+    done = command(*again, "--metrics", "/dev/full")
+    failed = "the stream failed; started again, it goes on from there: "
+    assert (done.exit_code, f"{failed}/dev/full: No space left on device\n" in done.output) == (2, True)
+    (place / "in" / "2.parquet").write_bytes(b"no Parquet")
+    done = command(*again)
+    assert (done.exit_code, failed in done.output) == (2, True)
 
 
 @pytest.fixture

@@ -137,7 +137,7 @@ def command(
         else:
             assert folder is not None, "one of the two was asked for above"
             query = start_watch(spark, folder, watcher, every_s=every, files_per_batch=files)
-        _wait(query)
+        _wait(query, watcher)
     seen = load_before(lake).printed()
     if as_json:
         click.echo(encoded(seen))
@@ -174,13 +174,15 @@ def _kafka(
         raise click.UsageError(f"Spark's Kafka source refuses: {refused}") from None
 
 
-def _wait(query: StreamingQuery) -> None:
+def _wait(query: StreamingQuery, watcher: Watcher) -> None:
     """Until the stream has taken in what there is, or Ctrl-C."""
     try:
         with suppress(KeyboardInterrupt):
             query.awaitTermination()
     except StreamingQueryException as failed:
-        why = str(failed)[:TOLD_OF_A_FAILURE]
+        why = next(
+            (f"{one.filename}: {one.strerror}" for one in watcher.refused), str(failed)[:TOLD_OF_A_FAILURE]
+        )
         raise click.UsageError(f"the stream failed; started again, it goes on from there: {why}") from None
     query.stop()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlparse
@@ -53,7 +53,8 @@ def files_arrived(spark: SparkSession, files: DataFrame, state: WatchState) -> D
 class Watcher:
     """Judges batches of segments. `tell` hears of each batch once it is committed; `metrics` is written then too.
     `arrived` makes segments of what the stream gives: the files of a folder, or messages. `allow_idle`: a clause
-    without an occasion passes."""
+    without an occasion passes. `refused`: what the machine refused (a full disk), which ends the stream: Spark tells of
+    it in a page of its own."""
 
     spark: SparkSession
     out: Path
@@ -61,9 +62,17 @@ class Watcher:
     metrics: Path | None = None
     arrived: Arrived = files_arrived
     allow_idle: bool = False
+    refused: list[OSError] = field(default_factory=list)
 
     def batch(self, fresh: DataFrame, number: int) -> None:
         """What `foreachBatch` calls; done again for the same batch it comes to the same."""
+        try:
+            self._batch(fresh, number)
+        except OSError as refused:
+            self.refused.append(refused)
+            raise
+
+    def _batch(self, fresh: DataFrame, number: int) -> None:
         lake = Lake(self.out)
         state = load_before(lake, number)
         state.batch = number
