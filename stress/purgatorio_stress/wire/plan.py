@@ -333,6 +333,8 @@ class Run:
     """Why others did not, the first time."""
     _open: set[str] = field(default_factory=set)
     """The scenes that left open what they ask."""
+    _decided: set[tuple[str, str]] = field(default_factory=set)
+    """What any scene decided, a clause and a cause."""
     _convicted: set[str] = field(default_factory=set)
     """The clauses that are broken, by what is known so far."""
 
@@ -450,19 +452,19 @@ class Run:
     def _again(
         self, name: str, late: dict[tuple[str, str], list[Row]], decided: Counter[tuple[str, str]]
     ) -> bool:
-        """Whether a late row is alone so far, or no row decided what it asks: then the scene is asked again."""
-        undecided, doubts = set[tuple[str, str]](), Counter[tuple[str, str]]()
+        """Whether a late row is alone so far, or no row decided what it asks: then the scene is asked again. So it is
+        for what looks forgotten, and for what it leaves undecided of other clauses that no scene has decided."""
+        scene = self._scene(self.recorder, name)
+        doubts: Counter[tuple[str, str]] = Counter()
         for row in self._rows(self.recorder, name):
             if row.held is Held.BROKEN:
                 self._convict(row)
             if row.held is Held.LATE:
                 late[row.clause, row.cause].append(row)
             if row.held is Held.UNDECIDED:
-                undecided.add((row.clause, row.cause))
                 doubts[row.clause, row.cause] += row.gaps >= LOST_GAPS
             else:
                 decided[row.clause, row.cause] += 1
-        scene = self._scene(self.recorder, name)
         left = bool(unmet(scene.asked, decided))
         self._open.discard(scene.base)
         if left or scene.base not in self._over:
@@ -473,8 +475,13 @@ class Run:
                 self._convict(held[-1])
             else:
                 alone = True
-        doubtful = undecided - {*decided} or any(doubts[key] > decided[key] for key in doubts)
-        return left or bool(doubtful) or alone
+        self._decided.update(decided)
+        clauses = {clause for clause, _ in scene.asked}
+        doubtful = (
+            doubt > decided[key] or key not in (decided if key[0] in clauses else self._decided)
+            for key, doubt in doubts.items()
+        )  # fmt: skip
+        return left or alone or any(doubtful)
 
     def _convict(self, row: Row) -> None:
         """Say it at once: where much is broken the whole plan takes minutes."""
