@@ -18,7 +18,9 @@ from purgatorio_stress.socket_broker.running import Running
 from purgatorio_stress.socket_broker.settings import Settings
 from purgatorio_stress.wire import plan
 from purgatorio_stress.wire.connection import Address
+from purgatorio_stress.wire.control import Control
 from purgatorio_stress.wire.plan import NoBroker, chosen
+from purgatorio_stress.wire.recorder import Recorder
 from purgatorio_stress.wire.session import Asked, record
 from wire_peers import Serve, Served, Spoil, frame, proxy
 
@@ -185,6 +187,20 @@ def test_what_is_broken_is_said_once_when_its_scene_is_over(honest: Running, tmp
     (told,) = (line for line in found if line.startswith("X3 "))
     assert told.startswith("X3 VIOLATED so far: ")
     assert "2 bytes after the answer" in told
+
+
+def test_a_scene_is_judged_when_all_is_measured_that_it_met(honest: Running) -> None:
+    recorder = Recorder()
+    control = Control(Address("127.0.0.1", honest.port), recorder)
+
+    async def measured() -> bool:
+        measuring = asyncio.create_task(control.run())
+        now = recorder.now()
+        await control.caught_up()
+        measuring.cancel()
+        return any(one.ev == "control" and one.t > now for one in recorder.by_scene[""])
+
+    assert asyncio.run(measured())
 
 
 @pytest.mark.parametrize("spoil", [backwards, dripping, never])

@@ -15,6 +15,7 @@ from purgatorio_stress.wire.recorder import Recorder
 
 BEAT_SECONDS: Final = 0.005
 PROBE_SECONDS: Final = 0.05
+CATCH_UP_NS: Final = 1_000_000_000
 RECENT: Final = 100
 """Records that are `recently`: five seconds of them."""
 
@@ -33,6 +34,13 @@ class Control:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._beat())
             group.create_task(self._probe())
+
+    async def caught_up(self) -> None:
+        """Wait, though not for ever, until all is measured up to now: what ended as the machine stood still is not to be
+        judged without that."""
+        now = self.recorder.now()
+        while self._t <= now and self.recorder.now() < now + CATCH_UP_NS:
+            await asyncio.sleep(BEAT_SECONDS)
 
     def recent_ns(self) -> int:
         """What the machine added lately, at its worst: own lateness and a round trip."""

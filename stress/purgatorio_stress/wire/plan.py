@@ -410,6 +410,7 @@ class Run:
                 name = f"{spec.name}#{repetition}"
                 self._set_pace(control)
                 await self._once(spec, name)
+                await control.caught_up()
                 if self._learnt(name):
                     left = min(left + 1, MOST_REPETITIONS - repetition)
                 elif not self._again(name, late, decided):
