@@ -36,8 +36,8 @@ class Control:
             group.create_task(self._probe())
 
     async def caught_up(self) -> None:
-        """Wait, though not for ever, until all is measured up to now: what ended as the machine stood still is not to be
-        judged without that."""
+        """Wait, though not for ever, until all is measured up to now: what ended as the machine stood still is not
+        to be judged without that."""
         now = self.recorder.now()
         while self._t <= now and self.recorder.now() < now + CATCH_UP_NS:
             await asyncio.sleep(BEAT_SECONDS)
