@@ -5,6 +5,9 @@ And the decision tables, as they stand in `docs/broker.md`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from purgatorio_pipeline.report.markdown_text import table
 from purgatorio_spec.clause.declaration import Clause
 from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES, broker_clauses
 from purgatorio_spec.profile import PROFILES
@@ -49,30 +52,32 @@ def _section(clause: Clause) -> str:
 
 
 def _code() -> str:
-    rows = "\n".join(f"| {clause} | {promise} |" for clause, promise in CODE_CLAUSES.items())
     return (
         "## Clauses of the code\n\nJudged by the explorer, which runs the reference through its interleavings "
         "([explorer.md](explorer.md)), by the models ([models.md](models.md)), and by tests of the structures. "
         "Of a subject that hangs, or ends a call with an error, P3 is judged as told in "
         "[subject-protocol.md](subject-protocol.md#misbehaviour).\n\n"
-        f"| clause | promise |\n| --- | --- |\n{rows}\n"
+        + table(("clause", "promise"), list(CODE_CLAUSES.items()))
     )
 
 
 def _broker() -> str:
-    clauses = broker_clauses().items()
-    rows = "\n".join(f"| {clause} | {whose(clause)} | {promise} |" for clause, promise in clauses)
     return (
         "## Clauses of the broker\n\nThe cases of the decision tables of the concrete operations, and what is promised "
         "beside them. Tests put the reference into every situation of every table; scenarios of the explorer name "
-        "these clauses. The tables stand in [broker.md](broker.md).\n\n"
-        f"| clause | of | promise |\n| --- | --- | --- |\n{rows}\n"
+        "these clauses. The tables stand in [broker.md](broker.md).\n\n" + _by_owner(broker_clauses().items())
     )
 
 
 def _profiles() -> str:
-    rows = "\n".join(f"| `{profile.name}` | {profile.source} |" for profile in PROFILES.values())
-    return f"## Profiles\n\n| profile | what it is |\n| --- | --- |\n{rows}\n"
+    rows = [(f"`{profile.name}`", profile.source) for profile in PROFILES.values()]
+    return f"## Profiles\n\n{table(('profile', 'what it is'), rows)}"
+
+
+def _by_owner(clauses: Iterable[tuple[str, str]]) -> str:
+    return table(
+        ("clause", "of", "promise"), [(clause, whose(clause), promise) for clause, promise in clauses]
+    )
 
 
 _OF = (
@@ -90,9 +95,9 @@ _OF = (
 
 def whose(clause: str) -> str:
     """The operation, or the part of the broker, that promises it. KeyError for what is no clause."""
-    for table in TABLES:
-        if clause in table.sentences():
-            return table.operation
+    for one in TABLES:
+        if clause in one.sentences():
+            return one.operation
     if clause not in OTHER_CLAUSES:
         raise KeyError(clause)
     return next(owner for prefix, owner in _OF if clause.startswith(prefix))
@@ -100,16 +105,12 @@ def whose(clause: str) -> str:
 
 def tables() -> str:
     """The decision tables, and the clauses beyond them, a section each."""
-    sections = [f"### {table.operation}\n\n{_table(table)}" for table in TABLES]
-    rows = [
-        f"| {clause} | {whose(clause)} | {promise} |" for clause, promise in sorted(OTHER_CLAUSES.items())
-    ]
-    other = "\n".join(["| clause | of | promise |", "| --- | --- | --- |", *rows]) + "\n"
-    return "\n".join([*sections, f"### Beyond the tables\n\n{other}"])
+    sections = [f"### {one.operation}\n\n{_decisions(one)}" for one in TABLES]
+    return "\n".join([*sections, f"### Beyond the tables\n\n{_by_owner(sorted(OTHER_CLAUSES.items()))}"])
 
 
-def _table(table: Table) -> str:
+def _decisions(of: Table) -> str:
     """Clause, promise and the number of situations."""
-    counts = table.check()
-    rows = [f"| {clause} | {promise} | {counts[clause]} |" for clause, promise in table.sentences().items()]
-    return "\n".join(["| clause | promise | situations |", "| --- | --- | ---: |", *rows]) + "\n"
+    counts = of.check()
+    rows = [(clause, promise, str(counts[clause])) for clause, promise in of.sentences().items()]
+    return table(("clause", "promise", "situations"), rows)

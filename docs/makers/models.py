@@ -6,6 +6,7 @@ The state machine is drawn by walking the code, so the picture cannot say someth
 
 from __future__ import annotations
 
+from purgatorio_pipeline.report.markdown_text import table
 from purgatorio_spec.campaign import claims_by_id, kills
 from purgatorio_spec.claim_result import ClaimResult
 from purgatorio_spec.known_bugs import KNOWN_BUGS
@@ -36,13 +37,13 @@ def kill_block() -> str:
     claims: dict[tuple[int, str], list[str]] = {}
     for kill in kills():
         claims.setdefault((kill.number, kill.layer), []).append(kill.claim)
-    rows = ["| # | bug | breaks | models | proofs |", "| --- | --- | --- | --- | --- |"]
+    rows: list[tuple[str, ...]] = []
     for number in sorted({number for number, _ in claims}):
         bug = KNOWN_BUGS[number]
         broken = ", ".join(clause for clause in bug.clauses if clause != "CHECK")
         by = (", ".join(claims.get((number, layer), [])) or "-" for layer in ("model", "proof"))
-        rows.append(f"| {number} | {bug.name} | {broken} | {' | '.join(by)} |")
-    return "\n".join(rows)
+        rows.append((str(number), bug.name, broken, *by))
+    return table(("#", "bug", "breaks", "models", "proofs"), rows).rstrip()
 
 
 def claim_row(result: ClaimResult) -> str:
@@ -52,34 +53,6 @@ def claim_row(result: ClaimResult) -> str:
     return (
         f"| {result.id} | {result.statement} | {result.bound} | {states} | {result.judged.value} | {twins} |"
     )
-
-
-def claim_block(results: list[ClaimResult]) -> str:
-    """The table of claims."""
-    head = [
-        "| id | claim | bound | states | verdict | twins that fail |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    return "\n".join([*head, *(claim_row(result) for result in results)])
-
-
-def block(page: str, name: str) -> str:
-    """What stands between the markers of a block. ValueError if the page has no such block."""
-    start, end = _bounds(page, name)
-    return page[start:end].strip("\n")
-
-
-def replace_block(page: str, name: str, text: str) -> str:
-    """The page with that block replaced."""
-    start, end = _bounds(page, name)
-    return f"{page[:start]}\n{text}\n{page[end:]}"
-
-
-def _bounds(page: str, name: str) -> tuple[int, int]:
-    opening, closing = f"<!-- generated: {name} -->", f"<!-- end: {name} -->"
-    if page.count(opening) != 1 or page.count(closing) != 1:
-        raise ValueError(f"the page needs exactly one {opening} and one {closing}")
-    return page.index(opening) + len(opening) + 1, page.index(closing)
 
 
 _THREADS = ("a", "b")

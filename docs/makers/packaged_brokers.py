@@ -24,6 +24,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
+from docs.makers.marked import with_part
+from purgatorio_pipeline.report import markdown_text
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.wire.judge import judge_file
@@ -189,22 +191,16 @@ def table(names: Sequence[str] = ()) -> str:
 
 def clauses() -> str:
     """The clauses of the wire as a table."""
-    rows = "\n".join(f"| {one.id} | {one.promise} | {one.basis} |" for one in WIRE_CLAUSES.values())
-    return f"| clause | promise | basis |\n| --- | --- | --- |\n{rows}\n"
-
-
-def between(text: str, mark: str, inside: str) -> str:
-    """`text` with what stands between the marks replaced."""
-    pattern = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- /{mark} -->)", re.DOTALL)
-    return pattern.sub(lambda found: f"{found[1]}{inside}{found[2]}", text)
+    rows = [(one.id, one.promise, one.basis) for one in WIRE_CLAUSES.values()]
+    return markdown_text.table(("clause", "promise", "basis"), rows)
 
 
 def main(arguments: Sequence[str]) -> None:
     """Write clauses and table into the page."""
     place = Path(arguments[0])
-    text = between(place.read_text(encoding="utf-8"), "clauses", clauses())
+    text = with_part(place.read_text(encoding="utf-8"), "clauses", clauses())
     if arguments[1:2] != ["--clauses"]:
-        text = between(text, "brokers", table(arguments[1:]))
+        text = with_part(text, "brokers", table(arguments[1:]))
     place.write_text(text, encoding="utf-8")
 
 

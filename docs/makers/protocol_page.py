@@ -7,13 +7,14 @@ writes them anew between their markers; the rest of the page is written by hand.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from docs.makers.marked import with_part
+from purgatorio_pipeline.report.markdown_text import table
 from purgatorio_stress.protocol.message import (
     CALLS,
     CAPABILITIES,
@@ -28,8 +29,6 @@ from purgatorio_stress.protocol.message import (
 )
 from purgatorio_stress.protocol.rule import FieldRule, Number, Rule, Text, field_rules
 from purgatorio_stress.protocol.script import Script, ScriptPlayer
-
-__all__ = ["SHOWN_PURGATORY", "SHOWN_SCRIPT", "block", "sections", "transcript", "transcripts", "updated"]
 
 MS: Final = 1_000_000
 EXAMPLES: Final = Path("examples/subjects")
@@ -91,9 +90,9 @@ def sections() -> Mapping[str, str]:
             [_message(name, SAID[name], fields=name in ("enter", "leave", "held")) for name in events]
             + ["All others have these fields:", _fields(SAID["fired"])]
         ),
-        "capabilities": _table(
+        "capabilities": table(
             ("capability", "the subject"), [(f"`{n}`", meaning) for n, meaning in CAPABILITIES.items()]
-        ),
+        ).rstrip(),
     }
 
 
@@ -105,7 +104,7 @@ def _message(name: str, record: type[object], *, fields: bool = True) -> str:
 
 def _fields(record: type[object]) -> str:
     rows = [(f"`{rule.name}`", _values(rule), rule.meaning) for rule in field_rules(record)]
-    return _table(("field", "value", "meaning"), rows)
+    return table(("field", "value", "meaning"), rows).rstrip()
 
 
 def _values(rule: FieldRule) -> str:
@@ -136,25 +135,11 @@ def _bound(value: int) -> str:
     return "-2^63" if value == -(1 << 63) else str(value)
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def block(page: str, marker: str) -> str:
-    """What stands between the two markers of the page. Raises ValueError where they are not there."""
-    found = re.search(rf"<!-- {marker} -->\n(.*?)\n<!-- /{marker} -->", page, re.DOTALL)
-    if found is None:
-        raise ValueError(f"no markers <!-- {marker} --> and <!-- /{marker} -->")
-    return found[1]
-
-
 def updated(page: str, made: Mapping[str, str]) -> str:
     """The page with every made part as it should be, and these transcripts, by their markers."""
     parts = {**sections(), **{name: f"```text\n{text}```" for name, text in made.items()}}
     for marker, text in parts.items():
-        old = f"<!-- {marker} -->\n{block(page, marker)}\n<!-- /{marker} -->"
-        page = page.replace(old, f"<!-- {marker} -->\n{text}\n<!-- /{marker} -->")
+        page = with_part(page, marker, f"{text}\n")
     return page
 
 

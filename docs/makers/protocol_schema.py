@@ -16,8 +16,6 @@ from purgatorio_stress.protocol import message
 from purgatorio_stress.protocol.message import CALLS, PROTOCOL, SAID
 from purgatorio_stress.protocol.rule import FieldRule, Number, Rule, Text, field_rules
 
-__all__ = ["SCHEMA_FILE", "json_schema", "schema_text"]
-
 Json = dict[str, object]
 
 SCHEMA_FILE: Final = Path(message.__file__).with_name("subject-1.schema.json")

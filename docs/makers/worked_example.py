@@ -23,8 +23,6 @@ from purgatorio_stress.recorded import (
 )
 from purgatorio_stress.recorder import CallFields, PointFields, Recorder, Recording, ReturnFields
 
-__all__ = ["events_of", "page"]
-
 _TIMEOUT_MS: Final = 30
 _WAIT_S: Final = 60
 

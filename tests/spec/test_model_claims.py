@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from docs.makers.models import block, claim_row
+from docs.makers.marked import part
+from docs.makers.models import claim_row
 from purgatorio_spec.campaign import chosen, claims_by_id, judge_claim
 from purgatorio_spec.model import completion as protocol
 from purgatorio_spec.model import variant
@@ -29,7 +30,7 @@ def assert_holds(name: str) -> None:
         assert twin.shown
     assert result.states > 0
     assert result.bound
-    assert claim_row(result) in block(PAGE.read_text(), "claims").splitlines()
+    assert claim_row(result) in part(PAGE.read_text(), "claims").splitlines()
 
 
 @pytest.mark.parametrize("name", QUICK)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from docs.makers.models import block, kill_block, machine_block, replace_block, story_block
+from docs.makers.marked import part, with_part
+from docs.makers.models import kill_block, machine_block, story_block
 from purgatorio_spec.campaign import chosen, kills
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
@@ -21,15 +22,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 def test_a_generated_block_is_up_to_date(request: pytest.FixtureRequest, name: str, make: object) -> None:
     """Refresh with --refresh-golden and read the diff."""
     assert callable(make)
-    text = str(make())
+    text = f"\n{make()}\n"
     if request.config.getoption("--refresh-golden"):
-        PAGE.write_text(replace_block(PAGE.read_text(), name, text))
-    assert block(PAGE.read_text(), name) == text
+        PAGE.write_text(with_part(PAGE.read_text(), name, text))
+    assert part(PAGE.read_text(), name) == text
 
 
 def test_every_claim_has_one_row() -> None:
     """A claim that was dropped must not stay on the page."""
-    rows = block(PAGE.read_text(), "claims").splitlines()[2:]
+    rows = part(PAGE.read_text(), "claims").strip().splitlines()[2:]
     assert [row.split(" | ")[0].strip("| ") for row in rows] == chosen(deep=True)
 
 
@@ -46,4 +47,4 @@ def test_the_kills_cover_the_protocol_and_the_wheel() -> None:
 def test_a_page_without_the_markers_is_an_error() -> None:
     """Silence here would let a block be compared with nothing."""
     with pytest.raises(ValueError, match="exactly one"):
-        block("no markers", "machine")
+        part("no markers", "machine")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
 import purgatorio_stress.conformance.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
+from docs.makers.marked import listing
 from purgatorio_stress.conformance import case
 from purgatorio_stress.conformance.contract import LACKS
 from purgatorio_stress.conformance.gated import gated_scenarios
@@ -21,9 +21,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "conformance-suite.md").r
 
 def block(name: str) -> str:
     """The file between two markers of the page."""
-    found = re.search(rf"<!-- {name} -->\n```python\n(.*?)```\n<!-- /{name} -->", PAGE, re.DOTALL)
-    assert found is not None, name
-    return found[1]
+    return listing(PAGE, name)
 
 
 @pytest.mark.parametrize("name", ["timer", "purgatory", pytest.param("real_time", marks=pytest.mark.slow)])

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from docs.makers.protocol_page import block, transcripts, updated
+from docs.makers.marked import listing
+from docs.makers.protocol_page import transcripts, updated
 from docs.makers.protocol_schema import SCHEMA_FILE, json_schema, schema_text
 from purgatorio_spec.trace.parse import Refusal
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT
@@ -105,7 +106,7 @@ def test_the_page_is_in_step_and_its_transcripts_are_real_runs(
 def test_the_lines_of_the_transcript_are_lines_of_the_protocol() -> None:
     """The page, the schema and the run agree: what is shown there is valid, and a changed line is not."""
     page = PAGE.read_text(encoding="utf-8")
-    parts = [block(page, marker).splitlines()[1:-1] for marker in ("transcript", "purgatory")]
+    parts = [listing(page, marker).splitlines() for marker in ("transcript", "purgatory")]
     assert [len(part) > 15 for part in parts] == [True, True]
     lines = [line for part in parts for line in part]
     for line in lines:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from docs.makers.marked import listing, with_part
+
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 EXAMPLE = ROOT / "examples" / "toy-wheel"
@@ -22,9 +24,7 @@ pytestmark = pytest.mark.xdist_group("readme")  # `output` is made once
 
 def block(name: str) -> str:
     """The text of the fenced block between two markers of the README."""
-    found = re.search(rf"<!-- {name} -->\n```\w+\n(.*?)```\n<!-- /{name} -->", README.read_text(), re.DOTALL)
-    assert found is not None, f"the README has no block {name!r}"
-    return found[1]
+    return listing(README.read_text(), name)
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +59,7 @@ def test_the_failure_is_the_one_that_the_command_prints(output: str, request: py
     """`--refresh-golden` writes it anew."""
     text = failure(output)
     if request.config.getoption("--refresh-golden"):
-        new = README.read_text().replace(f"```text\n{block('failure')}```", f"```text\n{text}```", 1)
-        README.write_text(new)
+        README.write_text(with_part(README.read_text(), "failure", f"```text\n{text}```\n"))
     assert block("failure") == text
 
 
