@@ -131,7 +131,7 @@ def engine_options(function: Callable[..., R]) -> Callable[..., R]:
     @click.option(
         "--out",
         type=place,
-        help="Folder or Hadoop URI for the tables; files that it knows are not read again.",
+        help="Folder or Hadoop URI for Spark's tables; files that it knows are not read again.",
     )
     @output_options
     @functools.wraps(function)
