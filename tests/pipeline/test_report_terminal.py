@@ -77,6 +77,7 @@ def test_a_pass_says_why_clauses_were_not_looked_for() -> None:
     other = replace(run, run="b", clauses={"O1": replace(skipped, clause="O1"), "O4": skipped})
     told = printed(CheckResult((run, other)), {})
     assert told.endswith("SKIPPED was not looked for (why: --verbose)\nO4 skipped: no try\n")
+    assert "; 1 clause SKIPPED; 1 clause SKIPPED in some runs\n" in told
     told = printed(CheckResult((run, other)), {}, verbose=True)
     assert told.endswith("SKIPPED was not looked for\n")
     assert "O1, O4 skipped: no try\n" in told

@@ -166,6 +166,12 @@ def _show(
         for one in shown:
             one.print()
         passed = judged.result.verdict is Verdict.PASS
+        told: dict[str, list[str]] = {}
         for line in (*(looked_for(driven) if passed else ()), *silent):
-            click.echo(textwrap.fill(visible(line, 4 * TEXT_LIMIT), 80, subsequent_indent="  "))
+            whom, _, said = line.partition(": ")
+            told.setdefault(whom, []).append(visible(said, 4 * TEXT_LIMIT))
+        for whom, lines in told.items():
+            click.echo(visible(whom))
+            for said in lines:
+                click.echo(textwrap.fill(said, 80, initial_indent="  ", subsequent_indent="    "))
     return status

@@ -226,8 +226,12 @@ def _print_sum(console: Console, result: CheckResult, groups: list[Group], verbo
     judged = [one for run in result.runs for one in run.clauses.values()]
     looked_for = {one.clause for one in judged if one.verdict is not Verdict.SKIPPED}
     skipped = {one.clause for one in judged if one.verdict is Verdict.SKIPPED}
-    if nowhere := sorted(skipped - looked_for):
-        said += f"; {counted(len(nowhere), 'clause')} SKIPPED ({', '.join(nowhere)})"
+    nowhere = sorted(skipped - looked_for)
+    reasons = result.verdict is Verdict.PASS and not verbose
+    if nowhere:
+        said += f"; {counted(len(nowhere), 'clause')} SKIPPED" + (
+            "" if reasons else f" ({', '.join(nowhere)})"
+        )
     if somewhere := skipped & looked_for:
         said += f"; {counted(len(somewhere), 'clause')} SKIPPED in some runs"
     print_line(console, "")
@@ -236,7 +240,7 @@ def _print_sum(console: Console, result: CheckResult, groups: list[Group], verbo
         unseen = "; SKIPPED was not looked for" if skipped else ""
         unseen += " (why: --verbose)" if somewhere and not verbose else ""
         print_line(console, f"This PASS is about these runs only{unseen}", "dim")
-        for line in _why_skipped(one for one in judged if one.clause in nowhere and not verbose):
+        for line in _why_skipped(one for one in judged if reasons and one.clause in nowhere):
             _print_folded(console, line, "dim")
 
 
