@@ -382,6 +382,16 @@ def f3(s: Story, bad: bool) -> None:
         s.fetch(at, at + (1001 if bad else 110), [("t", 0, offset, [offset])], wait=1000)
 
 
+def f3_acks_0(s: Story, bad: bool) -> None:
+    """Nobody acknowledges the append; what its connection asks next is answered when it is in the log."""
+    s.topic()
+    for offset, at in ((0, 10), (2, 4000)):
+        s.produce(at + 100, None, -1, acks=0, conn="writer")
+        s.ask(at + 104, "api_versions", {}, at + 105, {}, conn="writer")
+        s.fetch(at, at + (1001 if bad else 110), [("t", 0, offset, [offset])], wait=1000)
+        s.produce(at + 2000, at + 2001, offset + 1)
+
+
 def f3_without(s: Story, bad: bool) -> None:
     s.topic()
     s.produce(100, 105, 0)

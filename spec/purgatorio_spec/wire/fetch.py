@@ -284,7 +284,7 @@ class Fetching:
     def _ready_by(self) -> int:
         """The moment at which it certainly is."""
         return self._reached(
-            True, [x.ack_t for a in self.asked for x in a.log.surely(END_OF_TIME) if x.ack_t is not None]
+            True, [x.taken_t for a in self.asked for x in a.log.appends if x.taken_t is not None]
         )
 
     def _reached(self, surely: bool, moments: list[int]) -> int:
@@ -385,7 +385,7 @@ class Fetching:
         """F3, or F7: an append makes it ready while it waits."""
         one = self.one
         clause = "F7" if self._over_parts else "F3"
-        promise = f"an answer {after(ready_by, one.t)} after the request, when the append is acknowledged,"
+        promise = f"an answer {after(ready_by, one.t)} after the request, when the append is done,"
         gap = self.deadline - ready_by
         woken = in_time(
             self.bounds, clause, "not-woken", one, ready_by, gap, promise, *self._appends(ready_by)
@@ -495,6 +495,6 @@ class Fetching:
             yield from self._woken(ready_by)
 
     def _appends(self, t: int) -> list[int]:
-        """The events of the last appends that were acknowledged by `t`."""
-        made = [append for a in self.asked for append in a.log.surely(t)]
+        """The events of the last appends that were taken by `t`."""
+        made = [append for a in self.asked for append in a.log.taken(t)]
         return [i for append in made[-2:] for i in append.exchange.events]

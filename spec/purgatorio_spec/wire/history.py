@@ -7,6 +7,7 @@ no occasion to any clause.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 from purgatorio_spec.wire.record import Body, WireEvent
@@ -86,6 +87,8 @@ class Exchange:
     behind: bool = False
     """The connection was busy when it was sent, with another request that waited or by a quota: a broker may only begin
     with it afterwards."""
+    done_t: int | None = None
+    """When it surely was dealt with: by its answer, or, where none is owed, by that to the next of its connection."""
 
     @property
     def answer_t(self) -> int | None:
@@ -233,8 +236,12 @@ def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
                 free_i = max(free_i, END_OF_TIME if one.answer is None else one.answer.i)
             if one.answer is not None and one.throttled_ms > 0:
                 free_t = max(free_t, one.answer.t + one.throttled_ms * 1_000_000)
+            one.done_t = one.answer_t
             one.closed = lane.closed
             one.watched_t = read_t if lane.closed is None else min(lane.closed.t, read_t)
+        for one, behind in reversed([*pairwise(lane.requests)]):
+            if not one.owed:
+                one.done_t = behind.done_t
     return scene
 
 

@@ -38,6 +38,10 @@ class Append:
     base: int
     error: int
     acks: int
+    taken_t: int | None
+    """By when it surely is in the log, though with acks 0 nobody acknowledges it."""
+    lowest: int
+    """Its base is this at least."""
 
 
 @dataclass(slots=True)
@@ -54,7 +58,7 @@ class Log:
 
     def least(self, t: int, offset: int) -> int:
         """Bytes at or above `offset` that are surely there at `t`."""
-        return sum(one.bytes for one in self.surely(t) if one.base >= offset)
+        return sum(one.bytes for one in self.taken(t) if one.lowest >= offset)
 
     def most(self, t: int, offset: int) -> int:
         """Bytes at or above `offset` that can be there at `t`."""
@@ -67,6 +71,10 @@ class Log:
     def largest(self, offset: int) -> int:
         """The most bytes that an append at or above `offset` had."""
         return max((one.bytes for one in self.appends if one.base < 0 or one.base >= offset), default=0)
+
+    def taken(self, t: int) -> Iterator[Append]:
+        """The appends that surely are in it by `t`."""
+        return (one for one in self.appends if one.taken_t is not None and one.taken_t <= t)
 
     def surely(self, t: int) -> Iterator[Append]:
         """The appends that were acknowledged by `t`."""
@@ -221,7 +229,11 @@ class Topics:
             acks = integer(one.body, "acks")
             ack_t = None if answer is None or error else one.answer_t
             log = self.logs[part]
-            log.appends.append(Append(one, one.t, ack_t, count, size, base if ack_t else -1, error, acks))
+            taken_t, lowest = (one.done_t, log.least_end(one.t)) if acks == 0 else (ack_t, base)
+            append = Append(
+                one, one.t, ack_t, count, size, base if ack_t else -1, error, acks, taken_t, lowest
+            )
+            log.appends.append(append)
             if ack_t is not None:
                 log.settled_t = min(log.settled_t, ack_t)
 

@@ -963,6 +963,14 @@ _MUTANTS: Final = (
         ),
     ),
     _one(
+        "acks-0-wakes-nobody",
+        "what comes with acks 0 leaves who waits for it to the next append",
+        "F3",
+        edited(
+            ReplicaManager, "_append", "self._check_later(partition)", "acks and self._check_later(partition)"
+        ),
+    ),
+    _one(
         "id-forgotten",
         "the id that a join was sent is not known",
         "G0",
