@@ -435,8 +435,9 @@ async def never_synced(play: Play) -> None:
     leader, behind, absent = sorted(three, key=lambda one: not one.leads)
     for one in (leader, behind):
         await one.sync().within(JOIN_SECONDS)
-    ends_t = play.recorder.now() + rebalance_ms * 2_000_000
-    # If the absent asked too, it would hear first that it is out, and of the others nothing could be said.
+    # If the absent asked too, it would hear first that it is out, and of the others nothing could be said. Half as long
+    # again is late enough, and three quarters of its session are not over by then, also on a slow machine.
+    ends_t = play.recorder.now() + rebalance_ms * 1_600_000
     while play.recorder.now() < ends_t:
         await behind.beat()
         if await leader.beat() == REBALANCING:
