@@ -160,12 +160,12 @@ class Trace:
             self.complete(operation, th=th)
             self.point("on_expiration", operation, th=th)
 
-    def check(self, key: str, *completes: str, out: int | None = None, th: str = "c") -> None:
+    def check(self, key: str, *completes: str, out: int | None = None) -> None:
         """A `check_and_complete` that completes these operations, and answers `out` (else their number)."""
-        with self.call("check_and_complete", keys=[key], th=th, out=len(completes) if out is None else out):
+        with self.call("check_and_complete", keys=[key], th="c", out=len(completes) if out is None else out):
             for operation in completes:
-                with self.call("try_complete", operation, th=th, out=1):
-                    self.complete(operation, th=th)
+                with self.call("try_complete", operation, th="c", out=1):
+                    self.complete(operation, th="c")
 
     def give_back(self, key: str, *operations: str) -> None:
         """A `cancel_for_key` that gives these operations back."""
@@ -184,12 +184,12 @@ class Trace:
         """The events as a reader yields them."""
         return pa.Table.from_batches([event_batch((e.i + 2, e) for e in self.events)], EVENT_SCHEMA)
 
-    def judge(self, *, whole: bool = True, dropped: int = 0) -> RunResult:
-        """The verdicts of the process engine. `whole`: there is an end record; `dropped`: what it says."""
+    def judge(self, *, dropped: int = 0) -> RunResult:
+        """The verdicts of the process engine, whole unless the end record says that records were dropped."""
         table = self.table()
         found = run_facts(table, self.header.recorded)
-        run = run_of(self.header, found, whole=whole and not dropped, dropped=dropped > 0)
-        facts = TraceFacts(self.file, self.header, len(self.events), dropped=dropped, has_end=whole)
+        run = run_of(self.header, found, whole=not dropped, dropped=dropped > 0)
+        facts = TraceFacts(self.file, self.header, len(self.events), dropped=dropped)
         return conclude(facts, run, judge_run(run, table))
 
     def result(self) -> CheckResult:

@@ -228,15 +228,15 @@ def searches_of_module(module: str) -> tuple[Search, ...]:
     return tuple(SEARCHES[name] for name in names)
 
 
-def sampled(count: int, seed: int, modules: Sequence[str] = tuple(HOT)) -> list[Change]:
-    """So many of all changes of these modules, of each module one first, then in proportion; which, the seed and their
+def sampled(count: int, seed: int) -> list[Change]:
+    """So many of all changes, of each module one first, then in proportion; which, the seed and their
     names say, so that a sample stays as it is where the code does. A smaller sample of a seed begins a larger one."""
 
     def lot(change: Change) -> bytes:
         return hashlib.sha256(f"{seed} {change.name}".encode()).digest()
 
     ranked: list[tuple[float, bytes, Change]] = []
-    for module in modules:
+    for module in HOT:
         every = sorted(changes(module), key=lot)
         ranked += [(at / len(every), lot(change), change) for at, change in enumerate(every)]
     return [change for _, _, change in sorted(ranked, key=lambda one: one[:2])[:count]]

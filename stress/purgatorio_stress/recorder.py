@@ -272,7 +272,6 @@ class Recorder(ByThread):
         action: Callable[[], T],
         *,
         keys: tuple[str, ...] | None = None,
-        delay_ns: int | None = None,
         out: Callable[[T], int | None] = lambda _: None,
     ) -> T:
         """Run `action` as one recorded interval and return its value; what it raises is recorded and raised on.
@@ -280,7 +279,7 @@ class Recorder(ByThread):
         `out` turns the value into the recorded result (booleans as 0 and 1, counts).
         """
         log = self.log()
-        c = log.call(f, id, keys=keys, delay_ns=delay_ns)
+        c = log.call(f, id, keys=keys)
         try:
             value = action()
         except BaseException as error:

@@ -35,29 +35,29 @@ def stress_of(*scenarios: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def raced(
-    name: str = "two-events/locked", verdict: str = "VIOLATED", rounds: int = 1_000, overlapped: int = 400
+    name: str = "two-events/locked", verdict: str = "VIOLATED", overlapped: int = 400
 ) -> dict[str, Any]:
     """A scenario under threads; one in a hundred rounds is broken if it is VIOLATED."""
-    broken = [outcome("left at the end", rounds // 100, "forbidden", "O4", AGAIN)] * (verdict == "VIOLATED")
-    rest = rounds - sum(one["count"] for one in broken)
+    broken = [outcome("left at the end", 10, "forbidden", "O4", AGAIN)] * (verdict == "VIOLATED")
+    rest = 1_000 - sum(one["count"] for one in broken)
     return {
-        "name": name, "verdict": verdict, "rounds": rounds, "overlapped": overlapped, "given_up": 0,
+        "name": name, "verdict": verdict, "rounds": 1_000, "overlapped": overlapped, "given_up": 0,
         "outcomes": [*broken, outcome("completed", rest - 1, "acceptable"), outcome("twice", 1, "interesting")],
     }  # fmt: skip
 
 
-def explored(name: str = "two-events/locked", verdict: str = "UNKNOWN", **more: Any) -> dict[str, Any]:
+def explored(name: str = "two-events/locked", **more: Any) -> dict[str, Any]:
     """A scenario under the explorer."""
     return {
-        "scenario": name, "verdict": verdict, "strategy": "random", "schedules": 50, "bound": "a sample",
+        "scenario": name, "verdict": "UNKNOWN", "strategy": "random", "schedules": 50, "bound": "a sample",
         "limit": "50 schedules", "unreached": ["a label"], "outcomes": [outcome("completed", 50, "acceptable")],
         "violations": [], **more,
     }  # fmt: skip
 
 
-def explore_of(*scenarios: dict[str, Any], verdict: str = "UNKNOWN", **more: Any) -> dict[str, Any]:
+def explore_of(*scenarios: dict[str, Any], **more: Any) -> dict[str, Any]:
     """A run of the explorer."""
-    return {"kind": "explore", "verdict": verdict, "scenarios": list(scenarios), **more}
+    return {"kind": "explore", "verdict": "UNKNOWN", "scenarios": list(scenarios), **more}
 
 
 def kill(by: str = "", seconds: float = 0.5, **more: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.writer import TraceWriter
 
 
-def write_segments(source: Path, folder: Path, events: int, suffix: str = ".jsonl") -> list[Path]:
+def write_segments(source: Path, folder: Path, events: int) -> list[Path]:
     """The segments of the trace `source`, `events` each, in order; only the last one has the end record."""
     reader = TraceReader(source)
     table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
@@ -19,7 +19,7 @@ def write_segments(source: Path, folder: Path, events: int, suffix: str = ".json
     assert reader.end is not None
     paths: list[Path] = []
     for number, start in enumerate(range(0, table.num_rows, events)):
-        path = folder / f"{source.stem}-{number:05d}{suffix}"
+        path = folder / f"{source.stem}-{number:05d}.jsonl"
         writer = TraceWriter(path, reader.header)
         for batch in table.slice(start, events).to_batches():
             writer.write_batch(batch)

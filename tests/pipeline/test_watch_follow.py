@@ -142,9 +142,9 @@ RECORDED = sorted(
 )
 
 
-def at_once(path: Path, *, full: bool = False) -> RunResult:
+def at_once(path: Path) -> RunResult:
     """What `check` says of a file."""
-    return fold_reader(TraceReader(path), full=full).result
+    return fold_reader(TraceReader(path)).result
 
 
 @pytest.mark.slow

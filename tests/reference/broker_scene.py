@@ -70,9 +70,8 @@ class Scene:
         min_isr: int = 2,
         segment_bytes: int = 100,
         dialect: Dialect = PENDING_FLAG,
-        start_ms: int = 7,
     ) -> None:
-        self.runtime = VirtualRuntime(start_ms, dialect=dialect, faults=PROPAGATE)
+        self.runtime = VirtualRuntime(7, dialect=dialect, faults=PROPAGATE)
         self.manager = ReplicaManager(self.runtime, min_isr=min_isr, segment_bytes=segment_bytes)
 
     def leads(self, *partitions: TopicPartition, isr: tuple[int, ...] = (0, 1, 2), epoch: int = 5) -> Scene:

@@ -23,12 +23,12 @@ from purgatorio.timer.intrusive.timer import CallNode
 class Driven:
     """A timer, its clock and its executor, driven by hand."""
 
-    def __init__(self, *, integer_handles: bool, wheel_size: int = 256) -> None:
+    def __init__(self, *, integer_handles: bool) -> None:
         self.clock = ManualClock()
         self.executor = QueuedExecutor()
         self.timer = IntrusiveTimer(
             "t",
-            wheel_size=wheel_size,
+            wheel_size=256,
             integer_handles=integer_handles,
             clock=self.clock,
             executor=self.executor,

@@ -21,9 +21,9 @@ EVENT = '{"kind":"event","i":0,"th":"main","t":5,"ph":"call","f":"timer_add","id
 DONE = '{"kind":"done","events":1,"dropped":0,"skipped":0,"open":0,"oversleep_ns":0,"wall_shift_ns":0}'
 
 
-def small_plan(seed: int = 1, timers: int = 300, threads: int = 4, tick_ns: int = MS) -> Plan:
+def small_plan(seed: int = 1, timers: int = 300, tick_ns: int = MS) -> Plan:
     """All kinds of steps within a quarter of a second."""
-    return make_plan(seed, timers, threads, tick_ns, span_ns=100 * MS, longest_ns=80 * MS)
+    return make_plan(seed, timers, 4, tick_ns, span_ns=100 * MS, longest_ns=80 * MS)
 
 
 def record(subject: JvmSubject, plan: Plan, path: Path) -> ReadRun:

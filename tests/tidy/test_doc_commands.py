@@ -95,7 +95,6 @@ WATCH = Elsewhere("tests/pipeline/test_watch.py")
 JVM_KIT = Elsewhere("tests/stress/test_jvm_kit.py")
 PLUGIN = Elsewhere("tests/tidy/test_readme.py")
 TUTORIAL = Elsewhere("tests/tidy/test_tutorials.py")
-CAMPAIGN = Elsewhere("tests/pipeline/test_campaign.py")
 
 KNOWN: dict[str, Run | Elsewhere | NotHere] = {
     # Whoever reads this wants to know what is not run: first that.

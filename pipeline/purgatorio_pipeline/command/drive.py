@@ -19,7 +19,6 @@ from purgatorio_spec.show.selection import promise_of
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, command_subjects
-from purgatorio_stress.protocol.lines import ANY_CLASS
 from purgatorio_stress.protocol.shortest import order_of_run, shortest_hang, shortest_of_run
 from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subjects import RunRecord
@@ -36,7 +35,7 @@ SESSION_KEPT = 400
 
 
 def subjects_of_commands(
-    commands: Sequence[str], time: TimeChoice, lines: str | None = ANY_CLASS
+    commands: Sequence[str], time: TimeChoice, lines: str | None
 ) -> tuple[list[CommandSubject], list[RunRecord]]:
     """The ways to drive each command, and what came of those that misbehave before a run can begin. `lines`: see
     `CommandSubject`.

@@ -24,7 +24,7 @@ _PLOT: Final = 100.0
 _AXIS: Final = _TOP + _PLOT
 
 
-def histogram(counted: Lateness, timer: TimerConstants, control: Lateness | None = None) -> Markup:
+def histogram(counted: Lateness, timer: TimerConstants, control: Lateness | None) -> Markup:
     """Bars by bin (each an equal step, so the scale is nearly logarithmic), early ones in another colour and left of
     zero, the percentiles and the bounds as lines."""
     ends = [value for _, value in _bounds(timer)]

@@ -53,7 +53,7 @@ _ROLE_STYLE: Final = {
 }
 
 
-def print_check(console: Console, result: CheckResult, examples: ExampleOf, *, verbose: bool = False) -> None:
+def print_check(console: Console, result: CheckResult, examples: ExampleOf, *, verbose: bool) -> None:
     """Print a check. `verbose` adds what was skipped and why, and lifts the limits on runs, causes and lines."""
     groups = grouped(result, examples)
     _print_runs(console, result, verbose)
