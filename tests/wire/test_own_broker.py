@@ -169,6 +169,24 @@ def test_a_scene_that_is_kept_from_its_question_is_not_passed(
     tmp_path: Path,
 ) -> None:
     """The leader has moved, the coordinator or the controller; or no rebalance is told, which breaks another clause."""
+    answers(monkeypatch, api, instead_of, error)
+    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
+        result = driven(broker.port, tmp_path / "wire.jsonl", scene)
+    assert result.clauses[clause].verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(40, Verdict.SKIPPED), (41, Verdict.UNKNOWN)])
+def test_settings_that_a_broker_does_not_take_are_not_asked_for(
+    error: int, verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    answers(monkeypatch, "create_topics", 0, error)
+    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
+        result = driven(broker.port, tmp_path / "wire.jsonl", "rolled")
+    assert result.clauses["F3"].verdict is verdict
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, api: str, instead_of: int, error: int) -> None:
+    """Answers to this API have one error instead of another."""
     encoded = server._encoded
 
     def moved(said: object) -> Any:
@@ -180,10 +198,7 @@ def test_a_scene_that_is_kept_from_its_question_is_not_passed(
     def other(key: int, version: int, correlation: int, values: Values) -> bytes:
         return encoded(key, version, correlation, moved(values) if key == API_KEYS[api] else values)
 
-    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
-        monkeypatch.setattr(server, "_encoded", other)
-        result = driven(broker.port, tmp_path / "wire.jsonl", scene)
-    assert result.clauses[clause].verdict is Verdict.UNKNOWN
+    monkeypatch.setattr(server, "_encoded", other)
 
 
 def test_what_a_broker_does_not_offer_is_skipped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
