@@ -216,6 +216,7 @@ def test_what_a_broker_does_not_offer_is_skipped(monkeypatch: pytest.MonkeyPatch
     with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
         result = driven(broker.port, tmp_path / "wire.jsonl", "partitions", "sync-waits", "refusals")
     assert "sync-waits" not in result.clauses["G9"].reason
+    assert result.clauses["G0"].reason == "join_group: the broker offers v0 to v3 only"
     for api, clause in lacks.items():
         assert result.clauses[clause].reason == f"{api}: the broker does not offer it"
 

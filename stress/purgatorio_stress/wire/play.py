@@ -196,10 +196,10 @@ class Play:
 
     # -- requests
 
-    def need(self, *apis: str) -> None:
-        """SceneSkipped where the broker does not offer one of these, or in no version that is known here."""
+    def need(self, *apis: str, least: int = 0) -> None:
+        """SceneSkipped where the broker does not offer one of these, or in no such version that is known here."""
         for api in apis:
-            if not self.offers(api):
+            if not self.offers(api, least=least):
                 raise SceneSkipped(self._lack(api))
 
     def offers(self, api: str, *clauses: str, least: int = 0) -> bool:

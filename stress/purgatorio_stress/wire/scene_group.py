@@ -370,8 +370,7 @@ async def silent_rebalance(play: Play) -> None:
 async def expected_member(play: Play) -> None:
     """Somebody has been given an id and does not join: a rebalance waits for it, until it leaves, or its session is
     over."""
-    if (play.broker.version("join_group") or 0) < 4:
-        raise SceneSkipped("member ids: JoinGroup v4 is not offered")
+    play.need("join_group", least=4)
     group = await play.group()
     rebalance_ms = max(REBALANCE_MS, play.session_ms * 5 // 2)
     (stays,) = await members(play, group, 1, rebalance_ms=rebalance_ms)
