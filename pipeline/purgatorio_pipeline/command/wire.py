@@ -55,7 +55,7 @@ class _Unreachable(click.ClickException):
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
-    default=180.0,
+    default=240.0,
     show_default=True,
     help="End after so many seconds.",
 )
@@ -138,7 +138,12 @@ def command(
         name=name,
     )
     path = trace or Path(tempfile.mkdtemp(prefix="purgatorio-wire-")) / "wire.jsonl"
-    _record(asked, path, output)
+    try:
+        _record(asked, path, output)
+    except _Unreachable:
+        if trace is None:
+            path.parent.rmdir()
+        raise
     judged = judge_in_process([path])
     status = show(judged, Focus(), output)
     if not output.json:

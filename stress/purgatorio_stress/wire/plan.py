@@ -18,7 +18,7 @@ from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
 from purgatorio_spec.wire.history import Scene, integer, items, scene_of, text
-from purgatorio_spec.wire.judge import LOST_GAPS, Wire, judge_scene, repeats, unmet
+from purgatorio_spec.wire.judge import FAR_GAPS, LOST_GAPS, Wire, judge_scene, repeats, unmet
 from purgatorio_spec.wire.record import DRAWN, MAX_EVENTS, Declared, WireHeader
 from purgatorio_spec.wire.row import Row
 from purgatorio_stress.wire import scene_fetch, scene_group, scene_other
@@ -472,10 +472,10 @@ class Run:
             self._open.add(scene.base)
         alone = False
         for key, held in late.items():
-            if repeats(held, decided[key]):
-                self._convict(held[-1])
-            else:
-                alone = True
+            far = [row for row in held if row.gaps >= FAR_GAPS]
+            if repeats(far, 0):  # these are not outnumbered, whatever other scenes decide
+                self._convict(far[-1])
+            alone |= not repeats(held, decided[key])
         self._decided.update(decided)
         clauses = {clause for clause, _ in scene.asked}
         doubtful = (

@@ -220,16 +220,10 @@ class Play:
         self.unasked = dict.fromkeys(clauses, why) | self.unasked
 
     def send(
-        self,
-        conn: Connection,
-        api: str,
-        values: Mapping[str, object],
-        version: int | None = None,
-        *,
-        answered: bool = True,
+        self, conn: Connection, api: str, values: Mapping[str, object], *, answered: bool = True
     ) -> Sent:
         """Send a request in the version that both sides speak."""
-        spoken = self.broker.version(api) if version is None else version
+        spoken = self.broker.version(api)
         if spoken is None:
             self.need(api)
         assert spoken is not None

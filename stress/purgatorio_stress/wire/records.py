@@ -69,9 +69,9 @@ def spoilt(batch: bytes) -> bytes:
     return batch[:-1] + bytes((batch[-1] ^ 1,))
 
 
-def batch_bytes(size: int, records: int = 1) -> int:
-    """How large a batch of so many records of `size` bytes is."""
-    return len(filler(size, records, 0))
+def batch_bytes(size: int) -> int:
+    """How large a batch of one record of `size` bytes is."""
+    return len(filler(size, 1, 0))
 
 
 def batches(data: bytes) -> list[Batch]:
