@@ -104,7 +104,7 @@ def test_a_jvm_without_the_agent_is_driven_without_and_it_is_said(
     bare = subject(built, "lost", java)
     assert bare.lines is None
     assert found(bare, tmp_path)[0] == set()
-    (line,) = [one for one in not_looked_for([bare]) if "between two lines" in one]
+    (line,) = [one for _, one in not_looked_for([bare]) if "between two lines" in one]
     assert "Could not find agent library" in line
 
 

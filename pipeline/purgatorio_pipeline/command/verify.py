@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -161,15 +162,20 @@ def _show(
     if not driven:
         return show(judged, Focus(), output)
     shortest = [one.printed() for one in shown]
-    status = show(judged, Focus(), output, shortest=shortest, not_looked_for=silent)
+    status = show(
+        judged,
+        Focus(),
+        output,
+        shortest=shortest,
+        not_looked_for=[f"{whom}: {said}" for whom, said in silent],
+    )
     if not output.json:
         for one in shown:
             one.print()
         passed = judged.result.verdict is Verdict.PASS
-        told: dict[str, list[str]] = {}
-        for line in (*(looked_for(driven) if passed else ()), *silent):
-            whom, _, said = line.partition(": ")
-            told.setdefault(whom, []).append(visible(said, 4 * TEXT_LIMIT))
+        told = defaultdict[str, list[str]](list)
+        for whom, said in (*(looked_for(driven) if passed else ()), *silent):
+            told[whom].append(visible(said, 4 * TEXT_LIMIT))
         for whom, lines in told.items():
             click.echo(visible(whom))
             for said in lines:

@@ -205,20 +205,22 @@ def _looked(ways: Sequence[CommandSubject]) -> dict[str, int]:
     return plays
 
 
-def looked_for(subjects: Sequence[CommandSubject]) -> list[str]:
-    """A line for each program and part: the classes of bugs that were looked for, and how often."""
+def looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
+    """Of each program and part, by its name: the classes of bugs that were looked for, and how often."""
     return [
-        f"{name}: looked for, in so many plays: "
-        + "; ".join(f"{looks_for} {plays:,}" for looks_for, plays in _looked(ways).items())
+        (
+            name,
+            "looked for, in so many plays: " + "; ".join(f"{one} {plays:,}" for one, plays in looked.items()),
+        )
         for name, _, ways in _parts(subjects)
-        if _looked(ways)
+        if (looked := _looked(ways))
     ]
 
 
-def not_looked_for(subjects: Sequence[CommandSubject]) -> list[str]:
-    """Lines for each program and part: the classes of bugs that nothing was done to find, or that only luck could find
-    on free lanes, by the reason, and what was left out."""
-    found: list[str] = []
+def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
+    """Of each program and part, by its name: the classes of bugs that nothing was done to find, or that only luck could
+    find on free lanes, by the reason, and what was left out."""
+    found: list[tuple[str, str]] = []
     for name, part, ways in _parts(subjects):
         looked = _looked(ways)
         gated = [way for way in ways if way.mode.endswith("-gates")]
@@ -228,10 +230,10 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[str]:
         for looks_for in (one for one in CLASSES[part] if one not in looked):
             why = lacks.get(looks_for, "the run with gates broke off" if gated else "no gates")
             missing.setdefault(why, []).append(looks_for)
-        found += [f"{name}: {left} ({why}): {'; '.join(these)}" for why, these in missing.items()]
+        found += [(name, f"{left} ({why}): {'; '.join(these)}") for why, these in missing.items()]
         lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
-        found += [f"{name}: what lies between two lines was not looked for: {why}" for why in lost]
-        found += [f"{way.name}: left out: {way.account.left_out}" for way in ways if way.account.left_out]
+        found += [(name, f"what lies between two lines was not looked for: {why}") for why in lost]
+        found += [(way.name, f"left out: {way.account.left_out}") for way in ways if way.account.left_out]
     return found
 
 
