@@ -195,6 +195,7 @@ def test_a_scene_is_judged_when_all_is_measured_that_it_met(honest: Running) -> 
 
     async def measured() -> bool:
         measuring = asyncio.create_task(control.run())
+        await control.caught_up()  # it has begun, and may have measured nothing yet
         now = recorder.now()
         await control.caught_up()
         measuring.cancel()
