@@ -135,10 +135,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         ),
         SceneSpec("static-members", "groups", ("G11 leads-on", "G11 put-out", "G2", "G8"), _GROUP.static_members),
         SceneSpec("refusals", "groups", ("G9 refusal-waits", "G9 left-twice", "G12 committed"), _GROUP.refusals),
-        SceneSpec(
-            "expected-member", "groups", ("G4", "G8", "G7 waits-for-the-silent"),
-            _GROUP.expected_member,
-        ),
+        SceneSpec("expected-member", "groups", ("G4", "G8", "G7 waits-for-the-silent"), _GROUP.expected_member),
         SceneSpec("cut-members", "groups", ("G10", "G5", "X1"), _GROUP.cut_members),
         SceneSpec("resubscribed", "groups", ("G3", "G2"), _GROUP.resubscribed),
         SceneSpec("order-of-joins", "groups", ("X2",), _GROUP.order_of_joins),
@@ -470,12 +467,11 @@ class Run:
         self._open.discard(scene.base)
         if left or scene.base not in self._over:
             self._open.add(scene.base)
-        alone = False
-        for key, held in late.items():
+        for held in late.values():
             far = [row for row in held if row.gaps >= FAR_GAPS]
             if repeats(far, 0):  # these are not outnumbered, whatever other scenes decide
                 self._convict(far[-1])
-            alone |= not repeats(held, decided[key])
+        alone = any(not repeats(held, decided[key]) for key, held in late.items())
         self._decided.update(decided)
         clauses = {clause for clause, _ in scene.asked}
         doubtful = (
