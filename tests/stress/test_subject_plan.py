@@ -1,10 +1,12 @@
 """The plan: repeatable, and aimed at the places where timers break."""
 
+from collections import Counter
 from itertools import pairwise
 
 import pytest
 
 from purgatorio_stress.subject.plan import HUGE_NS, MAX_DELAY_NS, MS, Plan, Step, make_plan
+from purgatorio_stress.subject.purgatory_plan import purgatory_plan
 
 
 def adds(plan: Plan) -> dict[int, Step]:
@@ -51,6 +53,18 @@ def test_plan_comes_to_an_end() -> None:
             own = [step for step in plan.of_thread(add.thread) if step.slot == slot]
             assert [step.delay_ns is None for step in own] == [False, True]
     assert plan.end_ns <= 100 * MS + 50 * MS + 55 * MS
+
+
+def test_a_long_plan_shares_its_keys_no_more_than_a_short_one() -> None:
+    """A check tries all that wait under its key: with as many keys as a short plan, a long one would never end."""
+
+    def most(timers: int) -> int:
+        operations, _ = purgatory_plan(make_plan(1, timers, 1, MS), "command")
+        keys = (key for operation in operations for key in operation.keys if key.startswith("k"))
+        return max(Counter(keys).values())
+
+    assert 100 < most(2_400) < 250
+    assert most(12_000) < 250
 
 
 @pytest.mark.parametrize("field", ["timers", "threads", "tick_ns", "span_ns", "longest_ns"])

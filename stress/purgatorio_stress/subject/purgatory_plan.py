@@ -14,7 +14,10 @@ from purgatorio_stress.subject.plan import MS, Plan, Step
 What = Literal["register", "event", "force", "cancel_key"]
 """What is done for an operation."""
 
-_SHARED_KEYS: Final = 24
+_KEYS_LEAST: Final = 24
+_OPERATIONS_A_KEY: Final = 100
+"""Of a long plan. A check tries all that wait under its key: with the few keys of a short plan, what is tried would
+grow as the square of the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,8 @@ def purgatory_plan(plan: Plan, name: str) -> tuple[list[PlannedOperation], list[
     """
     rng = random.Random(f"{name}/{plan.seed}")
     adds = (step for step in plan.steps if step.delay_ns is not None)
-    operations = [_operation(step, rng) for step in sorted(adds, key=lambda step: step.slot)]
+    shared = max(_KEYS_LEAST, plan.timers // _OPERATIONS_A_KEY)
+    operations = [_operation(step, shared, rng) for step in sorted(adds, key=lambda step: step.slot)]
     acts: list[Act] = []
     disturbed = {step.slot for step in plan.steps if step.delay_ns is None}
     for step in plan.steps:
@@ -62,8 +66,8 @@ def purgatory_plan(plan: Plan, name: str) -> tuple[list[PlannedOperation], list[
     return operations, acts
 
 
-def _operation(step: Step, rng: random.Random) -> PlannedOperation:
-    keys = tuple(f"k{rng.randrange(_SHARED_KEYS)}" for _ in range(rng.randint(1, 3)))
+def _operation(step: Step, shared: int, rng: random.Random) -> PlannedOperation:
+    keys = tuple(f"k{rng.randrange(shared)}" for _ in range(rng.randint(1, 3)))
     if step.slot % 16 == 0:
         keys = (f"c{rng.randrange(4)}", *keys[1:])
     return PlannedOperation(f"op-{step.slot}", tuple(dict.fromkeys(keys)), step.delay_ns or 0)
