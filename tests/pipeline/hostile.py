@@ -39,7 +39,7 @@ def hostile_check(text: str) -> tuple[CheckResult, dict[CauseKey, Counterexample
     made.start("timer_fire", text, th=text + "2")
     examples = made.examples()
     (run,) = made.result().runs
-    clauses = {name: replace(one, reason=one.reason and text) for name, one in run.clauses.items()}
+    clauses = {name: replace(one, reason=text) for name, one in run.clauses.items()}
     for clause in clauses.values():
         for cause in clause.causes.values():
             cause.examples[:] = [replace(one, allowed=text, seen=text) for one in cause.examples]

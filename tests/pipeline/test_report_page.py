@@ -23,9 +23,10 @@ from purgatorio_pipeline.report.grouped import ExampleOf
 from purgatorio_pipeline.report.markup import tag
 from purgatorio_pipeline.report.page import page
 from purgatorio_pipeline.report.timeline import timeline
-from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.event_words import broken_here, delay, duration
 from purgatorio_spec.show.visible import visible
+from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.lateness import lateness_of
 from purgatorio_stress.subject.oversleep import control_params
 from purgatorio_stress.whole_file import write_whole
@@ -40,7 +41,7 @@ from trace_builder import MS, Trace
 
 ELEMENTS = set(
     "html head meta title style body main header section article h1 h2 h3 p dl dt dd div span table thead tbody tr th "
-    "td a ul li code pre details summary figure figcaption svg line polyline rect text circle output footer "
+    "td a b ul li code pre details summary figure figcaption svg line polyline rect text circle output footer "
     "script".split()
 )
 """All that the page is made of: nothing that loads, and one script."""
@@ -137,6 +138,21 @@ def test_a_page_without_violations_says_so() -> None:
     assert "No promise was broken." in text
     assert "No run gave an occasion to break" in text
     assert "✗" not in re.sub(r'<ul class="legend">.*?</ul>', "", text)
+
+
+def test_what_no_run_was_judged_by_has_a_reason_and_no_column() -> None:
+    """Of a broker there are more clauses than a page is wide: they stand below the run, each with its name."""
+    kept = {f"G{number}": ClauseResult(f"G{number}", Verdict.PASS, 3) for number in range(21)}
+    skipped = ClauseResult("P4", Verdict.SKIPPED, reason="it takes two brokers")
+    run = RunResult("a", "a.jsonl", "x", "wire", Verdict.PASS, 9, {**kept, "P4": skipped})
+    text = page(CheckResult((run,)), {}, [])
+    alone(text)
+    assert "P4 skipped: it takes two brokers" in text
+    assert not re.search(r"No run gave an occasion[^:]*\bP4\b", text)
+    assert 'class="verdicts many"' in text
+    assert "<b>G12</b>✓ 3</td>" in text
+    assert "<b>P4</b>" not in text
+    assert 'class="verdicts"' in page(fired_early().result(), {}, [])
 
 
 def test_no_runs_at_all_is_a_page() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 
-from purgatorio_spec.judge.result import CheckResult, RunResult
+from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.selection import CauseKey, causes, noun
+from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict, Violation
 
 ExampleOf = Mapping[CauseKey, Counterexample]
@@ -35,6 +36,23 @@ def run_titles(runs: Iterable[RunResult]) -> dict[tuple[str, str], str]:
     places = [(run.file, run.run) for run in runs]
     named = Counter(name for _, name in places)
     return {(file, name): name if named[name] == 1 else f"{name} ({file})" for file, name in places}
+
+
+def skipped_everywhere(result: CheckResult) -> list[ClauseResult]:
+    """What runs say of clauses that no run was judged by."""
+    judged = [one for run in result.runs for one in run.clauses.values()]
+    looked_for = {one.clause for one in judged if one.verdict is not Verdict.SKIPPED}
+    return [one for one in judged if one.clause not in looked_for]
+
+
+def why_skipped(clauses: Iterable[ClauseResult]) -> Iterator[str]:
+    """Each reason, with the clauses that were skipped for it."""
+    skipped: dict[str, dict[str, None]] = {}
+    for one in clauses:
+        if one.verdict is Verdict.SKIPPED:
+            skipped.setdefault(one.reason, {})[one.clause] = None
+    for reason, names in skipped.items():
+        yield f"{', '.join(names)} skipped: {visible(reason, TEXT_LIMIT)}"
 
 
 @dataclass(slots=True)

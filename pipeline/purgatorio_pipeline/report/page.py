@@ -70,9 +70,7 @@ def page(
     main = tag(
         "main",
         _header(verdict, _check_figures(result, groups) if checked else ()),
-        tag("section", tag("h2", "Verdicts"), verdict_table(result, _links(groups)), _never(result))
-        if checked
-        else None,
+        tag("section", tag("h2", "Verdicts"), verdict_table(result, _links(groups))) if checked else None,
         _examples(groups) if checked else None,
         _lateness(lateness, _headers(result)),
         _gauges(gauges),
@@ -114,22 +112,6 @@ def _header(verdict: Verdict, figures: Sequence[tuple[str, str]]) -> Markup:
             *(tag("div", tag("dt", name), tag("dd", number)) for number, name in figures),
             class_="figures",
         ),
-    )
-
-
-def _never(result: CheckResult) -> Markup | None:
-    """The clauses that no run could have broken: a PASS of theirs says nothing."""
-    judged = [run for run in result.runs if run.clauses]
-    named = promises(run.profile for run in judged)
-    never = [
-        name
-        for name in named
-        if not any(name in run.clauses and run.clauses[name].occasions for run in judged)
-    ]
-    if not judged or not never:
-        return None
-    return tag(
-        "p", f"No run gave an occasion to break {', '.join(never)}: nothing is known of them.", class_="quiet"
     )
 
 

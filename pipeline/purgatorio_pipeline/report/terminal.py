@@ -7,7 +7,7 @@ read as rich's markup.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby, islice, takewhile
 from typing import Final
 
@@ -15,8 +15,15 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped, run_titles
-from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
+from purgatorio_pipeline.report.grouped import (
+    ExampleOf,
+    Group,
+    grouped,
+    run_titles,
+    skipped_everywhere,
+    why_skipped,
+)
+from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.selection import promise_of
 from purgatorio_spec.show.text import allowed_and_seen, lines
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
@@ -161,18 +168,8 @@ def _besides(run: RunResult, verbose: bool) -> Iterator[tuple[str, str]]:
     idle = [one for one in run.clauses.values() if one.verdict is Verdict.PASS and not one.occasions]
     if idle:
         yield f"occasions: 0 for {', '.join(one.clause for one in idle)}", "dim"
-    for said in _why_skipped(run.clauses.values()) if verbose else ():
+    for said in why_skipped(run.clauses.values()) if verbose else ():
         yield said, "dim"
-
-
-def _why_skipped(clauses: Iterable[ClauseResult]) -> Iterator[str]:
-    """Each reason, with the clauses that were skipped for it."""
-    skipped: dict[str, dict[str, None]] = {}
-    for one in clauses:
-        if one.verdict is Verdict.SKIPPED:
-            skipped.setdefault(one.reason, {})[one.clause] = None
-    for reason, names in skipped.items():
-        yield f"{', '.join(names)} skipped: {visible(reason, TEXT_LIMIT)}"
 
 
 def _print_group(console: Console, group: Group) -> None:
@@ -223,16 +220,17 @@ def _print_sum(console: Console, result: CheckResult, groups: list[Group], verbo
     violations = sum(group.count for group in groups)
     if groups:
         said += f"; {counted(violations, 'violation')} of {counted(len(groups), 'cause')}"
-    judged = [one for run in result.runs for one in run.clauses.values()]
-    looked_for = {one.clause for one in judged if one.verdict is not Verdict.SKIPPED}
-    skipped = {one.clause for one in judged if one.verdict is Verdict.SKIPPED}
-    nowhere = sorted(skipped - looked_for)
+    skipped = {
+        one.clause for run in result.runs for one in run.clauses.values() if one.verdict is Verdict.SKIPPED
+    }
+    never = skipped_everywhere(result)
+    nowhere = sorted({one.clause for one in never})
     reasons = result.verdict is Verdict.PASS and not verbose
     if nowhere:
         said += f"; {counted(len(nowhere), 'clause')} SKIPPED" + (
             "" if reasons else f" ({', '.join(nowhere)})"
         )
-    if somewhere := skipped & looked_for:
+    if somewhere := skipped.difference(nowhere):
         said += f"; {counted(len(somewhere), 'clause')} SKIPPED in some runs"
     print_line(console, "")
     _print_folded(console, f"{result.verdict}: {said}", _STYLE[result.verdict])
@@ -240,7 +238,7 @@ def _print_sum(console: Console, result: CheckResult, groups: list[Group], verbo
         unseen = "; SKIPPED was not looked for" if skipped else ""
         unseen += " (why: --verbose)" if somewhere and not verbose else ""
         print_line(console, f"This PASS is about these runs only{unseen}", "dim")
-        for line in _why_skipped(one for one in judged if reasons and one.clause in nowhere):
+        for line in why_skipped(never if reasons else ()):
             _print_folded(console, line, "dim")
 
 

@@ -1,11 +1,15 @@
-"""The verdicts as one table: a row for each run, a column for each clause. Sign and number say it without colour."""
+"""The verdicts as one table: a row for each run, a column for each clause. Sign and number say it without colour.
+
+Clauses that were SKIPPED in every run have no column: their reasons stand below the table. Where more are left than a
+page is wide, as of a broker, a run's clauses stand below its name, each with its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from purgatorio_pipeline.report.grouped import run_titles, worst_first
+from purgatorio_pipeline.report.grouped import run_titles, skipped_everywhere, why_skipped, worst_first
 from purgatorio_pipeline.report.markup import Markup, joined, tag
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.selection import promises
@@ -13,6 +17,9 @@ from purgatorio_spec.verdict import Verdict
 
 RUNS_SHOWN: Final = 200
 """Runs in the table; the worst come first, and of the rest it says how many there are."""
+
+COLUMNS: Final = 20
+"""Clauses that a page has room for beside each other."""
 
 _SIGN: Final = {
     Verdict.PASS: "✓",
@@ -58,9 +65,13 @@ NO_LINKS: Final[Links] = {}
 
 
 def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
-    """Table, legend and what is left out. A broken clause leads to the counterexample of that run, if one is shown."""
+    """Table, legend, what is left out, and what nothing is known of. A broken clause leads to the counterexample of
+    that run, if one is shown."""
     titles = run_titles(result.runs)
+    skipped = skipped_everywhere(result)
     named = promises(run.profile for run in result.runs)
+    for one in skipped:
+        named.pop(one.clause, None)
     runs = worst_first(result.runs)
     shown = runs[:RUNS_SHOWN]
     head = tag(
@@ -77,7 +88,7 @@ def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
                 "table",
                 tag("thead", head),
                 tag("tbody", *(_row(run, titles[run.file, run.run], named, links) for run in shown)),
-                class_="verdicts",
+                class_="verdicts many" if len(named) > COLUMNS else "verdicts",
             ),
             class_="scroll",
             tabindex=0,
@@ -88,7 +99,16 @@ def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
         if left > 0
         else None,
         tag("ul", *(tag("li", text, class_=f"key {kind}") for kind, text in _LEGEND), class_="legend"),
+        *(tag("p", said, class_="quiet") for said in (*_never(result, named), *why_skipped(skipped))),
     )
+
+
+def _never(result: CheckResult, named: Iterable[str]) -> Iterator[str]:
+    """The clauses that no run could have broken: a PASS of theirs says nothing."""
+    judged = [one for run in result.runs for one in run.clauses.values()]
+    had = {one.clause for one in judged if one.occasions}
+    if judged and (never := [name for name in named if name not in had]):
+        yield f"No run gave an occasion to break {', '.join(never)}: nothing is known of them."
 
 
 def _row(run: RunResult, title: str, named: Iterable[str], links: Links) -> Markup:
@@ -113,14 +133,15 @@ def _seed(run: RunResult) -> str:
 
 
 def _cell(run: RunResult, name: str, anchor: str | None) -> Markup:
+    label = tag("b", name)
     clause = run.clauses.get(name)
     if clause is None:
-        return tag("td", "–", class_="skipped", title=f"{name}: not judged, the trace is invalid")
+        return tag("td", label, "–", class_="skipped", title=f"{name}: not judged, the trace is invalid")
     kind, text = _said(clause)
     said = f"{name} {clause.verdict}: {clause.violations:,} violations, {clause.occasions:,} occasions"
     title = f"{name} {clause.verdict}: {clause.reason}" if clause.reason else said
     inside: Markup | str = text if anchor is None else tag("a", text, href=f"#{anchor}")
-    return tag("td", inside, class_=kind, title=title)
+    return tag("td", label, inside, class_=kind, title=title)
 
 
 def _said(clause: ClauseResult) -> tuple[str, str]:
