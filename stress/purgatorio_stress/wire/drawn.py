@@ -199,7 +199,7 @@ class _Playing:
         elif step == "g":
             if member.left:
                 await self.play.heartbeat(member.conn, self.group, *member.left).within(PATIENCE_S)
-            if member.left and self.topics and self.play.broker.version("offset_commit") is not None:
+            if member.left and self.topics and self.play.offers("offset_commit"):
                 await self.play.commit(member.conn, self.group, *member.left, self.topics).within(PATIENCE_S)
         elif not member.id or member.generation < 0:
             return
@@ -208,7 +208,7 @@ class _Playing:
         elif step == "h":
             await member.beat()
         elif step == "k":
-            if self.play.broker.version("offset_commit") is not None:
+            if self.play.offers("offset_commit"):
                 await member.commit(*self.topics)
         else:
             await self.play.leave(member.conn, self.group, member.id).within(PATIENCE_S)
@@ -229,7 +229,7 @@ class _Playing:
         elif said["cut"]:
             await self._delete(conn, said["cut"])
         elif said["asked"]:
-            if self.play.broker.version("list_offsets") is not None:
+            if self.play.offers("list_offsets"):
                 wanted = [
                     (*self._part(int(one[0])), EARLIEST if one[1] == "s" else LATEST)
                     for one in said["asked"].split("+")
@@ -260,7 +260,7 @@ class _Playing:
                 self.known[part].end = max(self.known[part].end, base + count)
 
     async def _delete(self, conn: Connection, places: str) -> None:
-        if self.play.broker.version("delete_records") is None:
+        if not self.play.offers("delete_records"):
             return
         got = await self.play.delete_records(conn, self._places(places)).within(PATIENCE_S)
         for part, said in parts(got.body, OTHERS[1]):

@@ -311,7 +311,7 @@ class Play:
 
     async def epoch(self, topic: str) -> int:
         """The leader epoch of a topic's first partition; -1 where metadata does not tell it."""
-        if self.broker.version("metadata") is None:
+        if not self.offers("metadata"):
             return -1
         made = first_of((await self.metadata(topic)).body, "topics")
         return integer(first_of(made, "partitions"), "leader_epoch", -1)
@@ -342,7 +342,7 @@ class Play:
     ) -> None:
         """Ask for topics. SceneLost where one is refused; where CreateTopics is not offered, metadata makes them."""
         self.broker.made.topics.update(names)
-        if self.broker.version("create_topics") is None:
+        if not self.offers("create_topics"):
             self.need("metadata")
             asked = {"topics": [{"name": name} for name in names], "allow_auto_topic_creation": True}
             await self.ask(await self.admin(), "metadata", asked)
@@ -385,7 +385,7 @@ class Play:
             if not errors and not codes(got.body) and attempt * POLL_SECONDS > MUTE_SECONDS:
                 return  # it says nothing of a topic without records; an append will show whether it works
             await asyncio.sleep(POLL_SECONDS)
-        if self.broker.version("metadata") is not None:
+        if self.offers("metadata"):
             await self.metadata(name)  # another broker may lead it, where there are several
         raise SceneLost(f"a new topic did not lead within {LEADS_SECONDS:g} s: fetch says {last}")
 
@@ -509,12 +509,13 @@ class Play:
 
     async def ask_offsets(self, conn: Connection, group: str, topics: Iterable[str] | None) -> None:
         """How far a group has read partition 0 of these topics, or, by None, of all; where the broker can be asked."""
-        version = self.broker.version("offset_fetch") or 0
-        if not self.offers("offset_fetch", "G12") or (topics is None and version < 2):
+        if not self.offers("offset_fetch", "G12"):
+            return
+        if topics is None and not self.offers("offset_fetch", least=2):
             return
         wanted = None if topics is None else [{"name": one, "partition_indexes": [0]} for one in topics]
         asked: Mapping[str, object] = {"group_id": group, "topics": wanted}
-        if version >= 8:
+        if self.offers("offset_fetch", least=8):
             asked = {"groups": [{**asked, "member_id": None, "member_epoch": -1}]}
         await self.ask(conn, "offset_fetch", {**asked, "require_stable": False})
 

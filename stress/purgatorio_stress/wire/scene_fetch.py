@@ -248,7 +248,7 @@ async def wrong_fetch(play: Play) -> None:
         await settle(play.fetch(reader, [(nobody, 0, 0)], max_wait_ms=wait), seconds=wait / 1000 + 6)
         beside = [(topic, UNMADE, 0), (topic, 0, 0), (nobody, 0, 0)]
         await settle(play.fetch(reader, beside, max_wait_ms=wait), seconds=wait / 1000 + 6)
-        if epoch >= 0 and (play.broker.version("fetch") or 0) >= 9:
+        if epoch >= 0 and play.offers("fetch", least=9):
             far = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait, min_bytes=5000, epoch=epoch + 1000)
             await settle(far, seconds=wait / 1000 + 6)
 

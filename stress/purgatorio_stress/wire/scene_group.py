@@ -587,7 +587,7 @@ async def leave(play: Play) -> None:
         await play.leave(gone.conn, group, gone.id).within(8)
         await answered(joined, sent)
         await synced(joined)
-    several = (play.broker.version("leave_group") or 0) >= 3
+    several = play.offers("leave_group", least=3)
     while len(joined) > 1:
         followers = [one for one in joined if not one.leads][: 2 if several else 1]
         joined = [one for one in joined if one not in followers]
@@ -621,7 +621,7 @@ async def _is_told(one: Member) -> bool:
 
 
 def _knows_static(play: Play) -> bool:
-    return (play.broker.version("join_group") or 0) >= 5 and (play.broker.version("heartbeat") or 0) >= 3
+    return play.offers("join_group", least=5) and play.offers("heartbeat", least=3)
 
 
 async def static_members(play: Play) -> None:
@@ -750,7 +750,7 @@ async def refusals(play: Play) -> None:
         for more in (0, 1) if most is not None else ():
             await play.commit(stranger, group, "", -1, topics, note_bytes=(most or 0) + more).within(8)
         await play.ask_offsets(stranger, group, None)
-    if topics and play.broker.version("delete_groups") is not None:
+    if topics and play.offers("delete_groups"):
         await play.ask(stranger, "delete_groups", {"groups_names": [group]})
         await play.ask_offsets(stranger, group, topics)
 
@@ -799,7 +799,7 @@ async def _refused(one: Member, stranger: Connection, topics: Sequence[str]) -> 
     await one.play.leave(one.conn, one.group, "nobody").within(8)
     for protocols, kind in ((("of nobody else",), CONSUMER), ((PROTOCOL,), "another")):
         await one.play.join(stranger, one.group, "", protocols=protocols, kind=kind).within(JOIN_SECONDS)
-    if (one.play.broker.version("sync_group") or 0) >= 5:
+    if one.play.offers("sync_group", least=5):
         for name, kind in (("of nobody else", CONSUMER), (one.protocol, "another")):
             sync = one.play.sync(one.conn, one.group, one.id, one.generation, protocol=name, kind=kind)
             await sync.within(JOIN_SECONDS)
