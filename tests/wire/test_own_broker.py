@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic, sleep
@@ -219,6 +221,19 @@ def test_what_a_broker_does_not_offer_is_skipped(monkeypatch: pytest.MonkeyPatch
     assert result.clauses["G0"].reason == "join_group: the broker offers v0 to v3 only"
     for api, clause in lacks.items():
         assert result.clauses[clause].reason == f"{api}: the broker does not offer it"
+
+
+def test_what_was_recorded_until_it_was_ended_is_judged() -> None:
+    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
+        run = [sys.executable, "-m", "purgatorio_pipeline", "wire", f"127.0.0.1:{broker.port}", "--verbose"]
+        with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+            assert child.stderr is not None
+            assert any(line.startswith("playing") for line in child.stderr)
+            child.terminate()
+            told, said = child.communicate()
+    assert "stopped: what was made is deleted" in said
+    assert "the trace is not whole" in told
+    assert child.returncode == 3
 
 
 @pytest.mark.slow

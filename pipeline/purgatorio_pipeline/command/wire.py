@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import itertools
 import shlex
+import signal
 import socket
 import ssl
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 
 import click
@@ -180,15 +182,23 @@ def _record(asked: Asked, path: Path, output: CheckOutput) -> None:
                     with going.aside():
                         click.echo(line, err=True)
 
-            asyncio.run(record(asked, path, told, lambda: going.tell(next(played)), going.say))
+            asyncio.run(_stoppable(record(asked, path, told, lambda: going.tell(next(played)), going.say)))
     except NoBroker as nobody:
         raise _Unreachable(
             f"no broker: {nobody}\nLook at the address. For a listener with TLS use --tls; SASL is not spoken."
         ) from None
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         click.echo("stopped: what was made is deleted, what was recorded is judged", err=True)
         if not path.exists():
-            raise
+            raise KeyboardInterrupt from None
+
+
+async def _stoppable(run: Coroutine[None, None, None]) -> None:
+    """Run it; SIGTERM, as of `timeout` or of a container that is stopped, ends it as Ctrl-C does."""
+    task = asyncio.create_task(run)
+    with contextlib.suppress(NotImplementedError):  # Windows cannot ask a program to end
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    await task
 
 
 def _drawn_words(asked: Asked) -> str:
