@@ -6,6 +6,7 @@ from purgatorio_spec.show.visible import visible
 _NS_PER_MS = 1_000_000
 _UNITS = (("s", 1_000_000_000, 9), ("ms", _NS_PER_MS, 6), ("us", 1_000, 3))
 """Name, length in ns, and how many decimals say a nanosecond."""
+_DAY = ("d", 86_400_000_000_000, 0)
 SAID_LIMIT = 120
 
 
@@ -16,9 +17,9 @@ def milliseconds(duration_ns: int) -> str:
 
 
 def duration(duration_ns: int) -> str:
-    """A length of time in the unit that suits it: `250 ns`, `7.5 us`, `399 ms`, `2.5 s`, `86400 s`."""
+    """A length of time in the unit that suits it: `250 ns`, `7.5 us`, `399 ms`, `2.5 s`, `3 d`."""
     sign, size = ("-", -duration_ns) if duration_ns < 0 else ("", duration_ns)
-    for unit, length_ns, _ in _UNITS:
+    for unit, length_ns, _ in (_DAY, *_UNITS):
         if size >= length_ns:
             said = f"{size / length_ns:.4g}" if size < 9_999 * length_ns else f"{size // length_ns}"
             return f"{sign}{said} {unit}"
