@@ -230,6 +230,13 @@ def g3_again(s: Story, bad: bool) -> None:
     s.join(2100, 2101, "b", 2 if bad else 1, leader="b" if bad else "a", told="b" if bad else "")
 
 
+def g3_out_unsynced(s: Story, bad: bool) -> None:
+    """Nobody has synced: each is out as the time to sync ends."""
+    for s.scene, at, error in (("told#1", 2100, 0), ("told#2", 3000 if bad else 5005, 25)):
+        s.gathered()
+        s.join(at, at + 15, "b", -1 if error else 1, leader="a", error=error)
+
+
 def g4_awaited(s: Story, bad: bool) -> None:
     s.pair()
     s.join(2100, 2101, "", error=79, given="ghost")
@@ -291,6 +298,13 @@ def g9_nobodys(s: Story, bad: bool) -> None:
     s.commit(5, "", -1)
     s.pair()
     s.commit(2100, "", -1, 0 if bad else 25)
+
+
+def g9_out_unsynced(s: Story, bad: bool) -> None:
+    """Nobody has synced: when the time to sync is over, the group may be empty."""
+    for s.scene, at, error in (("told#1", 2100, 25), ("told#2", 2100 if bad else 5100, 0)):
+        s.gathered()
+        s.commit(at, "", -1, error)
 
 
 def g3_changed(s: Story, bad: bool) -> None:

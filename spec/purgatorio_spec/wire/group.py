@@ -226,6 +226,16 @@ class Group:
         longest_wait = until - min((x.t for x in self.triggers(current, until)), default=until)
         return synced and longest_wait < current.rebalance_ms[0] * MS - EARLY_NS
 
+    def out_unsynced(self, one: Generation, t: int) -> set[str]:
+        """Who of this generation may be out by `t`, as it had not synced by the rebalance time-out."""
+        over = t >= one.from_t + one.rebalance_ms[0] * MS - EARLY_NS
+        return {*one.members} - one.synced(t) if over else set()
+
+    def staying(self, one: Generation, t: int) -> list[str]:
+        """Who of this generation must still be a member at `t`."""
+        out = self.out_unsynced(one, t)
+        return [member for member in one.members if member not in out and self.alive_at(member, t)]
+
     def disturbed(self, one: Generation, until: int) -> bool:
         """Whether a rebalance may have begun by then, as what answered a sync or kept it from its answer."""
         if self.triggers(one, until):
@@ -234,7 +244,7 @@ class Group:
         since_ns = until - one.from_t
         if since_ns <= min(shortest, one.rebalance_ms[0]) * MS - EARLY_NS:
             return False
-        if since_ns > one.rebalance_ms[0] * MS - EARLY_NS and {*one.members} - one.synced(until):
+        if self.out_unsynced(one, until):
             return True
         return not all(self.alive_at(x, until) or self._waits(x, one, until) for x in one.members)
 

@@ -51,8 +51,7 @@ def _member_ids(group: Group) -> Rows:
             continue
         if other := [x for x in earlier if apart(x, one)]:
             current = group.current(one)
-            members = {} if current is None else current.members
-            if any(x in other and group.alive_at(name, until) for name, x in members.items()):
+            if current and any(current.members[x] in other for x in group.staying(current, until)):
                 yield refused(group.bounds, one, OTHER_PROTOCOL)
         elif not {*protocols(one)}.intersection(*map(protocols, earlier)):
             continue  # one is needed that all members have, and not all of these need be members
@@ -85,7 +84,7 @@ def _strangers(group: Group) -> Rows:
             yield refused(group.bounds, one, UNKNOWN_MEMBER)
     for one in group.nobodys:
         current, until = group.current(one), one.answer_t or one.watched_t
-        if current is not None and any(group.alive_at(member, until) for member in current.members):
+        if current is not None and group.staying(current, until):
             yield refused(group.bounds, one, UNKNOWN_MEMBER)
 
 
@@ -195,7 +194,7 @@ def _sessions(group: Group) -> Rows:
 
 def _silent(group: Group, one: Generation, member: str, beats: list[Exchange]) -> bool:
     """Whether somebody else than `member` may have been out by its session as well, or who did not sync is."""
-    if set(one.members) - one.synced() and beats[-1].t >= one.from_t + one.rebalance_ms[0] * MS - EARLY_NS:
+    if group.out_unsynced(one, beats[-1].t):
         return True
     for other in set(one.members) - {member}:
         heard = [x.t for x in group.contacts(other) if x.t >= one.first_t and renews(x)]

@@ -203,10 +203,7 @@ def _gone_by(group: Group, member: str, t: int) -> bool:
 
 def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
     """G4 and G6: who was there is waited for, until the rebalance time-out and no longer."""
-    if (
-        set(before.members) - before.synced()
-        and one.first_t >= before.from_t + before.rebalance_ms[0] * MS - EARLY_NS
-    ):
+    if group.out_unsynced(before, one.first_t):
         return  # who does not sync in time is out too, and begins a rebalance by it
     start = min((x.t for x in group.triggers(before, one.first_t)), default=before.last_t)
     longest = max(rebalance_ms(join) for join in (*before.joins, *one.joins))
@@ -427,6 +424,8 @@ def _joins_again(group: Group, one: Generation) -> Rows:
         if not unsynced and set(one.members) - one.synced(join.t):
             continue
         if not all(group.alive_at(x, join.t) for x in one.members) or group.triggers(one, until) != [join]:
+            continue
+        if group.out_unsynced(one, min(until, join.t + group.bounds.allowed_ns(join.t, until))):
             continue
         leads = member_id(join) == one.leader and not unsynced
         mine = protocols(one.members[member_id(join)])
