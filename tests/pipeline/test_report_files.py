@@ -86,7 +86,8 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
-        self.attributes |= {name for name, _ in attrs}
+        # How Markdown sets a column of numbers.
+        self.attributes |= {name for name, value in attrs if (name, value) != ("style", "text-align:right")}
 
     def handle_data(self, data: str) -> None:
         self.text += data

@@ -35,8 +35,9 @@ def fenced(listing: str) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table out of cells that are Markdown already."""
-    lines = [head, ["---"] * len(head), *rows]
+    """A table out of cells that are Markdown already; a column of numbers stands to the right."""
+    numbers = [all(cell.replace(",", "").isdigit() for cell in column) for column in zip(*rows, strict=True)]
+    lines = [head, ["---:" if right else "---" for right in numbers], *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
