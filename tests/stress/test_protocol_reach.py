@@ -87,13 +87,18 @@ CHANGES = [
         "        for op in given_back": "        self.estimate -= len(given_back)\n        for op in given_back",
     }),
     ("toy_purgatory", "P1", ESTIMATES | {PURGE: "        delayed, self.seen = self.seen, len(self.armed)\n" + PURGES}),
+    ("toy_purgatory", "P1", ESTIMATES | {
+        PURGE: "        delayed, left = len(self.armed), iter([1] * 1_000)\n" + PURGES,
+        "not in self.completed] for key": "not in self.completed or not next(left, 0)] for key",
+    }),
     ("toy_purgatory", "P1", SKIPS | {
         "not in self.completed] for key": "not in self.completed or key in left_out] for key",
     }),
 ]  # fmt: skip
 """A level that is lost, one of days, tasks after an idle gap, the first of a level that comes late; one that is counted
 twice when it is added again; a purge that comes too late, one whose estimate each key lowers by what it gives back, one
-that counts what was delayed a turn ago, and one that leaves out what was checked since the last."""
+that counts what was delayed a turn ago, one that takes a thousand entries at most, and one that leaves out what was
+checked since the last."""
 
 
 def driven(program: str, changes: dict[str, str], folder: Path, operations: int) -> RunResult:

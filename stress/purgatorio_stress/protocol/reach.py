@@ -216,6 +216,7 @@ class Reach:
                 self._run.call(Ready(name))
         if self._part == "purgatory":
             self._run.call(Check("crowd"))
+            self._at_rest()
             self._alike(delay_ns)
 
     def _alike(self, delay_ns: int) -> None:
