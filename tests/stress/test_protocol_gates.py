@@ -456,8 +456,8 @@ class Small:
     was counted meanwhile, and counts one behind its look-up), `undone` (who fails to complete may try again), `dropped`
     (who fails to try is watched no more), `last` (an expiry tries first), `made` (the list of a key is made without a
     lock), `waits` (a check gives a lock up after a while), `twice` (one that cannot have the lock asks who has it to
-    try again, which that does once at most; `flagged`: as often as it is asked), `busy` (a purge leaves out
-    keys that are being checked, and a check that raises never ends)."""
+    try again, which that does once at most; `flagged`: as often as it is asked; `shared`: so too, and all operations
+    have one lock), `busy` (a purge leaves out keys that are being checked, and a check that raises never ends)."""
 
     def __init__(self, slip: str) -> None:
         self._slip = slip
@@ -467,10 +467,11 @@ class Small:
         self._events = 0
         self._making = nullcontext() if slip == "made" else threading.Lock()
         self._busy: list[str] = []
+        self._shared = threading.RLock() if slip == "shared" else None
 
     def register(self, probe: Probe) -> bool:
         """See `PurgatoryUnderTest`."""
-        op = _Op(probe, self._slip == "undone")
+        op = _Op(probe, self._shared or threading.RLock(), self._slip == "undone")
         with op.lock:
             events = self._events
             if probe.try_complete(op.force):
@@ -504,7 +505,7 @@ class Small:
         return done
 
     def _tried(self, op: _Op, key: str) -> bool:
-        if self._slip in ("twice", "flagged"):
+        if self._slip in ("twice", "flagged", "shared"):
             return op.tried(2 if self._slip == "twice" else 100)
         if not op.lock.acquire(timeout=0.05 if self._slip == "waits" else -1):
             return False
@@ -546,9 +547,9 @@ class Small:
 
 
 class _Op:
-    def __init__(self, probe: Probe, again: bool) -> None:
+    def __init__(self, probe: Probe, lock: threading.RLock, again: bool) -> None:
         self.probe = probe
-        self.lock = threading.RLock()
+        self.lock = lock
         self.completed = False
         self.asked = False
         self.deadline_ns = 0
@@ -607,6 +608,7 @@ def _small(slip: str, _: Promise) -> Small:
         ("waits", "O4", ("two-events",), ""),
         ("twice", "O4", ("event-after-event",), "flagged"),
         ("busy", "P1", ("error-in-try-and-garbage",), ""),
+        ("shared", "O4", ("event-beside-others",), "flagged"),
     ],
 )
 def test_a_slip_is_found_by_its_program(

@@ -369,7 +369,7 @@ class Play:
         if hold.f == STEP:
             self.stopped.add(hold.number)
             return not self.passes
-        mine = hold.id is None or hold.id.startswith(f"p{self.number}-")
+        mine = hold.id is None or hold.id.startswith(f"p{self.number}-{self.program.whose}")
         if not mine or (hold.f not in self.program.stops and not self.early(hold)):
             return False
         if self.keeps and hold.f == self.beside:

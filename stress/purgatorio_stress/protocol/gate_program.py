@@ -64,7 +64,8 @@ class GateProgram:
     `stops` is played step by step only. `fresh`: each play has a subject that was started anew. `fails`: who goes on
     from there, place and id, does so with an error. `twice`: only the first lane's call is stopped, at two of its
     steps; the second lane's is made while it stands at the first, the third's while it stands at the other. `ahead`:
-    the first lane's call stands at a step until the second's has come to one of its own, and ends before that does."""
+    the first lane's call stands at a step until the second's has come to one of its own, and ends before that does.
+    `whose`: only who begins with this is stopped."""
 
     name: str
     looks_for: str
@@ -77,6 +78,7 @@ class GateProgram:
     fails: tuple[tuple[str, str], ...] = ()
     twice: bool = False
     ahead: bool = False
+    whose: str = ""
 
     def calls(self) -> tuple[LaneCall, ...]:
         """All of them."""
@@ -207,6 +209,8 @@ _VOLLEYS: Final = 100
 _BEFORE_MOST: Final = 8
 """A program that is played once for each step of each call has no more calls before."""
 _GARBAGE_MOST: Final = 120
+_OTHERS: Final = 60
+"""So many that one of them shares its lock with the one that is stopped, where operations share a few dozen locks."""
 _LOOKS_MORE: Final = 50
 """More than what a purge may have missed: one operation a thread."""
 _LOOKS_MOST: Final = 2_000
@@ -292,6 +296,8 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (*garbage, waits("a", "other", soon_ns)), (Ready("op"), Check("a"))),
     )  # fmt: skip
     both = (waits("a"), waits("a", "other"))
+    names = [f"left-{number}" for number in range(_OTHERS)]
+    others = tuple(call for name in names for call in (waits("b", name), Ready(name)))
     # First: what has expired before widens the bound on garbage.
     looks = GateProgram("garbage-of-second-looks", _LISTS, ((waits("ab"),), inside("op", Ready("op"))), (_TRY,),
                         volley=delays.looks)  # fmt: skip
@@ -307,6 +313,8 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("three-events", _GIVE_UP, ((Check("a"),), (Check("a"),), event), (_TRY,), (waits("a"),)),
         GateProgram("event-after-event", _GIVE_UP, ((Check("a"),), (Check("a"), Check("a"), *event)), (_TRY,),
                     (waits("a"),)),
+        GateProgram("event-beside-others", _GIVE_UP, ((Check("a"),), (Check("b"),)), (_TRY,), (waits("a"), *others),
+                    whose="op"),
         GateProgram("event-event", _CLAIM, ((Check("a"),), (Check("b"),)), done, (waits("ab"), Ready("op"))),
         GateProgram("force-force", _CLAIM, forces[:2], (_FORCE, _DISARM, _DONE), (waits("a"),)),
         GateProgram("event-force", _CLAIM, (event, forces[0]), done, (waits("a"),)),
