@@ -457,7 +457,8 @@ class Small:
     (who fails to try is watched no more), `last` (an expiry tries first), `made` (the list of a key is made without a
     lock), `waits` (a check gives a lock up after a while), `twice` (one that cannot have the lock asks who has it to
     try again, which that does once at most; `flagged`: as often as it is asked; `shared`: so too, and all operations
-    have one lock), `busy` (a purge leaves out keys that are being checked, and a check that raises never ends)."""
+    have one lock), `busy` (a purge leaves out keys that are being checked, and a check that raises never ends),
+    `counted` (a check ends where nothing waits, and what waits is counted without a lock)."""
 
     def __init__(self, slip: str) -> None:
         self._slip = slip
@@ -468,6 +469,7 @@ class Small:
         self._making = nullcontext() if slip == "made" else threading.Lock()
         self._busy: list[str] = []
         self._shared = threading.RLock() if slip == "shared" else None
+        self._waiting = 0
 
     def register(self, probe: Probe) -> bool:
         """See `PurgatoryUnderTest`."""
@@ -485,6 +487,8 @@ class Small:
                     watched.append(op)
             if (self._slip != "late" or events != self._events) and probe.try_complete(op.force):
                 return True
+        waiting = self._waiting
+        self._waiting = waiting + 1
         if not op.completed:
             op.deadline_ns = self._now_ns + probe.delay_ns
             probe.timer_add(partial(self._timed.append, op))
@@ -492,6 +496,8 @@ class Small:
 
     def check(self, key: str) -> int:
         """See `PurgatoryUnderTest`."""
+        if self._slip == "counted" and not self._waiting:
+            return 0
         watched = [*self._lists.get(key, [])]
         self._events += 1
         self._busy.append(key)
@@ -502,6 +508,7 @@ class Small:
                 self._busy.remove(key)
             raise
         self._busy.remove(key)
+        self._waiting -= done
         return done
 
     def _tried(self, op: _Op, key: str) -> bool:
@@ -609,6 +616,7 @@ def _small(slip: str, _: Promise) -> Small:
         ("twice", "O4", ("event-after-event",), "flagged"),
         ("busy", "P1", ("error-in-try-and-garbage",), ""),
         ("shared", "O4", ("event-beside-others",), "flagged"),
+        ("counted", "O4", ("new-key",), ""),
     ],
 )
 def test_a_slip_is_found_by_its_program(

@@ -385,8 +385,8 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (expiry, (waits("b", "next", delays.turn_ns),)), (), (soon,)),
         GateProgram("new-level", _LEVEL, ((waits("a", delay_ns=level_ns),), (waits("b", "other", delays.later_ns),)),
                     (), fresh=True),
-        GateProgram("new-key", _LISTS, ((waits("a"),), (waits("a", "other"),)), (), (),
-                    (Ready("op"), Ready("other"), Check("a")), fresh=True),
+        GateProgram("new-key", _LISTS, ((waits("a"),), (waits("b", "third"), waits("a", "other"))), (), (),
+                    (Ready("op"), Ready("other"), Check("a"), Ready("third"), Check("b")), fresh=True),
     )  # fmt: skip
 
 
