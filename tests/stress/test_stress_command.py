@@ -121,8 +121,10 @@ def test_the_bench_can_fail(cost: StressCost, worse: dict[str, float]) -> None:
     assert "NOT as promised" in bad.text()
 
 
-def test_the_bench_prints_json() -> None:
+@pytest.mark.xdist_group("stress-bench")
+def test_the_bench_prints_json(cost: StressCost, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of the published shape."""
+    monkeypatch.setattr("benchmarks.stress.measure_stress_cost", lambda pairs, tell: cost)
     done = CliRunner().invoke(bench, ["--pairs", "1", "--json"])
     told = json.loads(done.stdout)
     assert {row["bench"] for row in told["results"]} == {"stress"}

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-__all__ = ["SeedShare", "share_of_worker"]
-
 
 class SeedShare:
     """The seeds of worker `worker` of `workers`: `first + worker`, and every `workers`-th after it.
