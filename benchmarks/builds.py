@@ -18,8 +18,6 @@ from benchmarks.compiled_package import NoCompiler, compiled_package, compiled_p
 from purgatorio import ActionTask, DelayedOperation, Purgatory, SystemTimer, VirtualTime
 from purgatorio.timer import IntrusiveTimer, compiled
 
-__all__ = ["Build", "compile_now", "compiled_build", "interpreted_build", "why_not_compiled"]
-
 _INSTALLED_IS_COMPILED: Final = compiled
 
 

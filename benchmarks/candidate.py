@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Protocol
 
-__all__ = ["Action", "Candidate", "Entry", "Handle"]
-
 Action = Callable[[], object]
 
 Handle = Any  # opaque: its own candidate alone looks into it

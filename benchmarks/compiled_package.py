@@ -24,17 +24,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-__all__ = [
-    "COMPILED_MODULES",
-    "NoCompiler",
-    "compile_package",
-    "compiled_package",
-    "compiled_place",
-    "compiler_environment",
-    "imported_from",
-    "missing_tools",
-]
-
 COMPILED_MODULES: Final = (
     "delayed/dialect.py",
     "delayed/locked.py",

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
-__all__ = ["DISTRIBUTIONS", "delays", "log_normal"]
-
 _Z75: Final = 0.674489750196082
 """The standard normal's upper quartile: sigma = ln(p75 / p50) / _Z75."""
 

@@ -4,8 +4,6 @@ from benchmarks.candidate import Candidate
 from benchmarks.delays import delays
 from benchmarks.workload import Counter, Make, Stopwatch, Workload, wakes
 
-__all__ = ["HerdWorkload", "PingPongWorkload", "SparseWorkload"]
-
 
 class SparseWorkload(Workload):
     """X1: delays log-uniform from 1 ms to a year; a driver sleeps until it is needed. `add` and `expire`.

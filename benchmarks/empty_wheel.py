@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from benchmarks.builds import Build, compiled_build, interpreted_build
 from benchmarks.own_timers import SetClock
 from purgatorio import DirectExecutor
-from purgatorio.timer.intrusive.timer import DEFAULT_WHEEL_SIZE
-
-__all__ = ["DEFAULT_WHEEL_SIZE", "EmptyWheel", "measure_empty"]
 
 _COPIES = 20
 

@@ -7,8 +7,6 @@ from typing import Final
 from benchmarks.observe import Observation
 from benchmarks.rounds import Measured, Ratio
 
-__all__ = ["Figure", "figures", "observation_row"]
-
 _GRID_IDS: Final = {"add": "U1", "churn": "U2", "cancel": "U4"}
 
 

@@ -6,8 +6,6 @@ from benchmarks.candidate import Handle
 from benchmarks.delays import delays
 from benchmarks.workload import Counter, Make, Stopwatch, Workload
 
-__all__ = ["GridWorkload", "HoldWorkload"]
-
 
 class GridWorkload(Workload):
     """Fill (`add`), then cancel and add random ones (`churn`), then cancel all in random order (`cancel`).

@@ -20,8 +20,6 @@ from benchmarks.rounds import measure
 from benchmarks.workload import Workload
 from purgatorio_spec.verdict import Verdict
 
-__all__ = ["GUARDS", "Guard", "Guarded", "bootstrap", "check_guard"]
-
 ROUNDS: Final = 15
 _TRIES: Final = 3
 _RESAMPLES: Final = 1_000

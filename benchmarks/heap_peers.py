@@ -11,8 +11,6 @@ from typing import Final
 
 from benchmarks.candidate import Action
 
-__all__ = ["IntHeap", "LazyHeap", "ListHeap", "TupleHeap"]
-
 _SPARED: Final = 50
 _SEQUENCE_BITS: Final = 32
 

@@ -13,8 +13,6 @@ import subprocess
 import sys
 from typing import Final
 
-__all__ = ["count_instructions", "no_valgrind"]
-
 _SIZE: Final = 500
 _CHURNS: Final = 2_500
 _TIMEOUT_S: Final = 300

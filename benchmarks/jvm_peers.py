@@ -19,8 +19,6 @@ from purgatorio_stress.java_home import JavaHome, JavaNotFound, find_java
 from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subject.java_build import Jars, compiled_classes, pyspark_jars
 
-__all__ = ["JvmChild", "jvm_entries"]
-
 _WARM_UP: Final = 2
 _WARM_ENOUGH: Final = 500_000
 """From this size on one play is enough to have the code compiled."""

@@ -8,8 +8,6 @@ from typing import Final
 
 from benchmarks.candidate import Action
 
-__all__ = ["AsyncioLoop", "SchedScheduler", "UvLoop"]
-
 _MS_A_S: Final = 1000
 
 

@@ -18,16 +18,6 @@ from benchmarks.rounds import eligible
 from benchmarks.witness import Collector, TickMeter
 from benchmarks.workload import Counter, Stopwatch, Workload
 
-__all__ = [
-    "Observation",
-    "Play",
-    "bytes_per_timer",
-    "observe_collector",
-    "observe_ticks",
-    "observe_wakes",
-    "tick_values",
-]
-
 _CHILD_TIMEOUT_S: Final = 120
 _PLAYS: Final = 3
 

@@ -11,8 +11,6 @@ from benchmarks.candidate import Action
 from purgatorio import DirectExecutor, TimerTask
 from purgatorio.timer.intrusive.timer import DEFAULT_WHEEL_SIZE
 
-__all__ = ["FaithfulTimer", "LockOnly", "NoTimer", "SetClock", "TasksOnWheel", "WheelForUse"]
-
 
 class SetClock:
     """Shows what it was set to. Reading it runs no bytecode: the clock is no part of what is measured."""

@@ -6,8 +6,6 @@ from typing import Final
 
 from benchmarks.candidate import Action
 
-__all__ = ["IndexedHeapTimer", "SortedDictTimer"]
-
 _SEQUENCE_BITS: Final = 32
 
 

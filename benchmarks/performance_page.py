@@ -9,7 +9,7 @@ from typing import Final
 
 from benchmarks import purgatory
 from benchmarks.aims import aims_table
-from benchmarks.empty_wheel import DEFAULT_WHEEL_SIZE, EmptyWheel
+from benchmarks.empty_wheel import EmptyWheel
 from benchmarks.figures import Figure
 from benchmarks.guard import Guarded
 from benchmarks.purgatory_bench import PurgatoryFigures
@@ -18,6 +18,7 @@ from benchmarks.suite import IDS
 from benchmarks.tables import Table, markdown, short
 from benchmarks.timer_bench import TimerBench
 from benchmarks.timer_tables import best_own, tables
+from purgatorio.timer.intrusive.timer import DEFAULT_WHEEL_SIZE
 
 COMMAND: Final = "python -m benchmarks timer --write docs/performance.md"
 _BASELINE: Final = "heapq-int"

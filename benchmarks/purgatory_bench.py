@@ -16,8 +16,6 @@ from benchmarks.purgatory_request import (
 from benchmarks.purgatory_threads import THREADS, Threaded, measure_threads
 from benchmarks.rounds import measure
 
-__all__ = ["PurgatoryFigures", "PurgatoryScale", "run_purgatory_bench"]
-
 PurgatoryScale = Literal["quick", "standard"]
 
 

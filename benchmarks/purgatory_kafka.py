@@ -18,8 +18,6 @@ from benchmarks.delays import log_normal
 from benchmarks.purgatory_request import PurgatorySubject, Waiting, make_operations
 from benchmarks.workload import Disagreement
 
-__all__ = ["LATENCIES", "RATES", "Achieved", "measure_rates"]
-
 RATES: Final = (1_000, 5_000, 10_000, 20_000, 40_000)
 LATENCIES: Final = ((20, 60), (200, 400))
 TIMEOUT_MS: Final = 200

@@ -23,8 +23,6 @@ from purgatorio import PENDING_FLAG, DelayedOperation, Purgatory, VirtualTime
 from purgatorio.delayed.dialect import Dialect
 from purgatorio.delayed.purgatory import DEFAULT_PURGE_INTERVAL
 
-__all__ = ["PurgatoryBench", "bench_purgatory"]
-
 TIMEOUT_MS: Final = 30_000
 _EVENTS_UNTIL_MS: Final = 4_000
 _TURN_MS: Final = 200

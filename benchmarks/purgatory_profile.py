@@ -10,8 +10,6 @@ from pathlib import Path
 
 from benchmarks.purgatory_request import PENDING, PurgatoryWorkload, purgatory_entries
 
-__all__ = ["Spent", "profile_purgatory"]
-
 
 @dataclass(frozen=True, slots=True)
 class Spent:

@@ -17,16 +17,6 @@ from benchmarks.own_timers import SetClock
 from benchmarks.workload import Disagreement, Make, Stopwatch, Workload
 from purgatorio import DelayedOperation, DirectExecutor, Timer
 
-__all__ = [
-    "PENDING",
-    "PURGATORY_IDS",
-    "PurgatorySubject",
-    "PurgatoryWorkload",
-    "make_operations",
-    "purgatory_entries",
-    "purgatory_subjects",
-]
-
 PURGATORY_IDS: Final = {
     "P1": "one key, completed by an event",
     "P2": "three keys, completed by an event",

@@ -21,8 +21,6 @@ from benchmarks.rounds import rotated
 from benchmarks.workload import Disagreement
 from purgatorio import DelayedOperation, Purgatory
 
-__all__ = ["THREADS", "Threaded", "measure_threads"]
-
 THREADS: Final = (1, 2, 4, 8)
 _JOIN_TIMEOUT_S: Final = 300
 _WINDOW: Final = 50

@@ -12,8 +12,6 @@ from benchmarks.loop_peers import AsyncioLoop, SchedScheduler, UvLoop
 from benchmarks.own_timers import FaithfulTimer, LockOnly, NoTimer, TasksOnWheel, WheelForUse
 from benchmarks.package_peers import IndexedHeapTimer, SortedDictTimer
 
-__all__ = ["ENTRIES", "HONEST_BASELINE", "WHEEL_SIZES", "steps_of_cost", "wheel_sizes"]
-
 HONEST_BASELINE: Final = "heapq-int"
 """The fastest heap in pure Python that is known; it stands in every table."""
 

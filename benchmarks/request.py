@@ -9,8 +9,6 @@ from benchmarks.candidate import Handle
 from benchmarks.delays import log_normal
 from benchmarks.workload import Counter, Make, Stopwatch, Workload
 
-__all__ = ["HeartbeatWorkload", "RequestRate", "RequestWorkload", "request_plan"]
-
 HEARTBEAT_MS: Final = 3_000
 SESSION_TIMEOUT_MS: Final = 30_000
 

@@ -15,8 +15,6 @@ from benchmarks.candidate import Entry
 from benchmarks.witness import agree, comparable
 from benchmarks.workload import Disagreement, Stopwatch, Workload
 
-__all__ = ["Measured", "Ratio", "eligible", "measure", "rotated"]
-
 T = TypeVar("T")
 
 SLOW_ROUNDS = 2

@@ -20,8 +20,6 @@ from purgatorio_stress.harness.settings import SWITCH_INTERVALS_S, Settings, app
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.scenario.registry import SCENARIOS
 
-__all__ = ["StressCost", "measure_stress_cost"]
-
 SCENARIO: Final = "two-events"
 DIALECT: Final = "pending-flag"
 CREWS: Final = 4

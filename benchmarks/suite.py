@@ -9,8 +9,6 @@ from benchmarks.grid import GridWorkload, HoldWorkload
 from benchmarks.request import HeartbeatWorkload, RequestRate, RequestWorkload
 from benchmarks.workload import Workload
 
-__all__ = ["IDS", "Planned", "Scale", "suite"]
-
 Scale = Literal["quick", "standard", "full"]
 
 IDS: Final[dict[str, str]] = {

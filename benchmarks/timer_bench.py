@@ -17,8 +17,6 @@ from benchmarks.observe import (
 from benchmarks.rounds import Measured, measure
 from benchmarks.suite import IDS, Planned, Scale, suite
 
-__all__ = ["TimerBench", "run_timer_bench"]
-
 _TICKED: Final = frozenset({"K1", "K2", "U3"})
 _COLLECTED: Final[dict[Scale, int]] = {"quick": 2_000, "standard": 200_000, "full": 1_000_000}
 _WEIGHED: Final[dict[Scale, int]] = {"quick": 0, "standard": 200_000, "full": 500_000}

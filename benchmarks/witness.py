@@ -8,8 +8,6 @@ from typing import Final
 from benchmarks.candidate import Action, Candidate, Entry, Handle
 from benchmarks.workload import Disagreement, Make, Stopwatch, Workload, wakes
 
-__all__ = ["Collector", "Firings", "TickMeter", "agree", "comparable", "firings"]
-
 Firings = list[tuple[int, int]]
 """(number of the add, time in ms), sorted."""
 

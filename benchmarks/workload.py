@@ -9,8 +9,6 @@ from typing import ClassVar
 
 from benchmarks.candidate import Action, Candidate
 
-__all__ = ["Counter", "Disagreement", "Make", "Stopwatch", "Workload", "wakes"]
-
 Make = Callable[[], Candidate]
 
 

@@ -26,19 +26,6 @@ from purgatorio_stress.conformance.contract import Promise
 from purgatorio_stress.conformance.probe import Probe
 from purgatorio_stress.recorded import DIALECTS
 
-__all__ = [
-    "HASHED",
-    "HEAP",
-    "PURGATORIES",
-    "WHEEL",
-    "grouped_purgatory",
-    "hashed_wheel",
-    "heap_timer",
-    "intrusive_timer",
-    "purgatory",
-    "wheel",
-]
-
 NS_PER_MS: Final = 1_000_000
 IN_MS: Final = {"between-ticks": "it counts in milliseconds"}
 

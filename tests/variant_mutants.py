@@ -15,8 +15,6 @@ from purgatorio.timer import hashed_wheel, heap_timer
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Mutant, Patch, edited
 
-__all__ = ["VARIANTS"]
-
 
 def _true_without_completing(self: object, operation: DelayedOperation) -> bool:
     """#27: an event's try says True and completes nothing, where something is raised."""

@@ -19,8 +19,6 @@ from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Isolation
 from reference.broker_scene import P0, P1, Answers, Scene
 
-__all__ = ["BrokerMachine"]
-
 MIN_ISR = 2
 ISRS = ((0,), (0, 1), (0, 2), (0, 1, 2))
 partitions = st.sampled_from((P0, P1))

@@ -13,8 +13,6 @@ from purgatorio_broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS
 from reference.broker_scene import P0, Answers
 from reference.group_scene import REBALANCE_MS, SESSION_MS, GroupScene
 
-__all__ = ["GroupMachine"]
-
 
 @dataclass
 class Client:

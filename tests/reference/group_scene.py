@@ -12,8 +12,6 @@ from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.runtime import VirtualRuntime
 from reference.broker_scene import Answers
 
-__all__ = ["GroupScene"]
-
 INITIAL_MS = 30
 SESSION_MS = 100
 REBALANCE_MS = 200

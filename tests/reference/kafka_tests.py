@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["KAFKA_TESTS"]
-
 KAFKA_TESTS: Final[dict[str, tuple[str, ...]]] = {
     "DelayedOperationTest": (
         "testLockInTryCompleteElseWatch",

@@ -19,8 +19,6 @@ from purgatorio_broker.share_partition import Acknowledgement, ShareLimits
 from reference.broker_scene import P0, P1, Answers
 from reference.share_scene import REMOTE_MS, Fetched, ShareScene
 
-__all__ = ["ShareMachine"]
-
 LIMITS = ShareLimits(capacity=4, lock_ms=40, max_deliveries=2)
 members = st.sampled_from(("m", "n"))
 partitions = st.sampled_from((P0, P1))

@@ -19,8 +19,6 @@ from purgatorio_broker.share_partition import ShareLimits, SharePartition
 from purgatorio_spec.table.share_fetch import MIN_BYTES, Share
 from reference.broker_scene import P0, P1, Answers, Scene
 
-__all__ = ["CAPACITY", "PARAMS", "REMOTE_MS", "Fetched", "ShareScene", "Tier", "WatchedLog", "offsets"]
-
 Fetched = Mapping[TopicPartition, ShareResult]
 PARAMS = FetchParams(30, MIN_BYTES, 1000)
 CAPACITY = 5

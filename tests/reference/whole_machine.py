@@ -10,8 +10,6 @@ from reference.broker_scene import P1
 from reference.group_machine import GroupMachine
 from reference.group_scene import SESSION_MS, GroupScene
 
-__all__ = ["WholeMachine"]
-
 STORED_BYTES = 7
 
 
