@@ -184,8 +184,11 @@ def test_ctrl_c_ends_programs_that_would_go_on(tmp_path: Path, monkeypatch: pyte
     assert str(check_files([tmp_path / f"{endless.name}-seed1.jsonl"]).verdict) == "UNKNOWN"
 
 
-def test_a_hang_is_cut_down_to_the_calls_that_it_needs(tmp_path: Path) -> None:
+def test_a_hang_is_cut_down_to_the_calls_that_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It hangs at the first advance after an add; the twin that behaves has nothing to cut down."""
+    monkeypatch.setattr("purgatorio_stress.protocol.shortest._PATIENT_S", 1.0)
     hanging = subject("hang", QUICK)
     with pytest.raises(SubjectFailed) as caught:
         hanging.run(PLAN, tmp_path / "run.jsonl", silent)
