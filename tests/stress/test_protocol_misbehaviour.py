@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 import threading
@@ -174,11 +175,13 @@ def test_ctrl_c_ends_programs_that_would_go_on(tmp_path: Path, monkeypatch: pyte
         raise KeyboardInterrupt
 
     ended: list[RunRecord] = []
+    collecting = gc.get_threshold()
     endless = replace(subject("hang", PATIENT), listener=asked)
     # A signal would do, but for what else in the process has a handler, or swallows the exception.
     interrupted = replace(subject("", PATIENT), label="interrupted", listener=pressed)
     with pytest.raises(KeyboardInterrupt):
         record_runs([interrupted, endless], tmp_path, suffix=".jsonl", ended=ended.append)
+    assert gc.get_threshold() == collecting, "as before"
     assert not ended, "nobody waits for its verdict"
     assert not list(tmp_path.glob("*-deadlock.jsonl")), "it was killed, and its silence not waited for"
     assert str(check_files([tmp_path / f"{endless.name}-seed1.jsonl"]).verdict) == "UNKNOWN"

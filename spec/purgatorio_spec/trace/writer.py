@@ -131,7 +131,7 @@ class LineSink:
 
     def objects(self, rows: Iterable[Mapping[str, object]]) -> None:
         """Write JSON objects, a line each."""
-        self._out.write(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+        self._out.write(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows))
         self._flush()
 
     def _flush(self) -> None:
