@@ -449,6 +449,12 @@ def f6_next(s: Story, bad: bool) -> None:
     s.fetch(20, 22, [("t", 0, 2, 0 if bad else 1)])
 
 
+def f6_first(s: Story, bad: bool) -> None:
+    s.topic(partitions=2)
+    for at in (10, 2000):
+        s.fetch(at, at + (501 if bad else 2), [("t", 0, 99, 1), ("t", 1, 0, [])])
+
+
 def f6_below_zero(s: Story, bad: bool) -> None:
     s.topic()
     s.fetch(10, 12, [("t", 0, -7, [] if bad else 1)])
@@ -1621,6 +1627,22 @@ def g12_note(s: Story, bad: bool) -> None:
     }
     told = {"partition_index": 0, "error_code": 0 if bad else 12}
     s.ask(10, "offset_commit", body, 11, {"topics": [{"name": "t", "partitions": [told]}]})
+
+
+def g12_beside_a_note(s: Story, bad: bool) -> None:
+    """The note of partition 1 is too long; partition 0 is committed all the same."""
+    s.declared = Declared(note_most_bytes=3)
+    parts = [
+        {"partition_index": at, "committed_offset": 7, "committed_metadata": "four" * at} for at in (0, 1)
+    ]
+    told = [{"partition_index": at, "error_code": 12 * at} for at in (0, 1)]
+    body = {
+        "group_id": "g",
+        "generation_id_or_member_epoch": -1,
+        "topics": [{"name": "t", "partitions": parts}],
+    }
+    s.ask(10, "offset_commit", body, 11, {"topics": [{"name": "t", "partitions": told}]})
+    s.offset(20, -1 if bad else 7)
 
 
 def g12_in_a_rebalance(s: Story, bad: bool) -> None:

@@ -492,11 +492,12 @@ class Play:
         self, conn: Connection, group: str, member: str, generation: int, topics: Iterable[str],
         instance: str | None = None, numbers: Sequence[int] = (0,), note_bytes: int = 0,
     ) -> Sent:  # fmt: skip
-        """A commit of these partitions of each topic, at places that are drawn, with a note so long at least."""
+        """A commit of these partitions of each topic, at places that are drawn; the note of the last is so long at
+        least."""
         made = [
             {"name": topic, "partitions": [
                 {"partition_index": number, "committed_offset": (at := self.rng.randrange(1 << 40)),
-                 "committed_metadata": f"note {at}".ljust(note_bytes, ".")}
+                 "committed_metadata": f"note {at}".ljust(note_bytes * (number == numbers[-1]), ".")}
                 for number in numbers
             ]}
             for topic in topics

@@ -237,12 +237,13 @@ async def wrong_fetch(play: Play) -> None:
     nobody = play.unique("unmade")
     epoch = await play.epoch(topic)
     for offset in (0, 1000):
-        fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait, last_epoch=epoch)
+        fetch = play.fetch(reader, [(topic, 0, offset), (topic, 1, 0)], max_wait_ms=wait, last_epoch=epoch)
         await settle(fetch, seconds=wait / 1000 + 6)
-    for beyond in (1000, -7):
+    # Beside one that waits, the wrong one is the last and the first.
+    for beyond, way in ((1000, 1), (-7, -1)):
         await settle(play.fetch(reader, [(topic, 0, beyond)], max_wait_ms=wait), seconds=wait / 1000 + 6)
         await settle(
-            play.fetch(reader, [(topic, 1, 0), (topic, 0, 2)], max_wait_ms=wait, min_bytes=5000),
+            play.fetch(reader, [(topic, 1, 0), (topic, 0, 2)][::way], max_wait_ms=wait, min_bytes=5000),
             seconds=wait / 1000 + 6,
         )
         await settle(play.fetch(reader, [(nobody, 0, 0)], max_wait_ms=wait), seconds=wait / 1000 + 6)

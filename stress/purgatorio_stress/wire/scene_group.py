@@ -748,7 +748,10 @@ async def refusals(play: Play) -> None:
         await play.commit(stranger, group, "", -1, topics, numbers=(0, UNMADE)).within(8)
         most = play.broker.declared.note_most_bytes
         for more in (0, 1) if most is not None else ():
-            await play.commit(stranger, group, "", -1, topics, note_bytes=(most or 0) + more).within(8)
+            note_bytes = (most or 0) + more
+            await play.commit(stranger, group, "", -1, topics, numbers=(0, 1), note_bytes=note_bytes).within(
+                8
+            )
         await play.ask_offsets(stranger, group, None)
     if topics and play.offers("delete_groups"):
         await play.ask(stranger, "delete_groups", {"groups_names": [group]})
@@ -783,7 +786,7 @@ async def _refused_at_sight(play: Play, conn: Connection, group: str) -> None:
 
 async def _to_commit(play: Play, *clauses: str) -> list[str]:
     """A topic whose offsets are committed; nothing where the broker takes none: it cannot be asked of these clauses."""
-    return [await play.topic()] if play.offers("offset_commit", *clauses) else []
+    return [await play.topic(partitions=2)] if play.offers("offset_commit", *clauses) else []
 
 
 async def _refused(one: Member, stranger: Connection, topics: Sequence[str]) -> None:
