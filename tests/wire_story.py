@@ -117,7 +117,7 @@ class Story:
         self, t: float, answer: float | None, member: str, generation: int = -1, *, error: int = 0, leader: str = "",
         told: Sequence[str] = (), given: str = "", rebalance: int = 3000, session: int = 6000, instance: str = "",
         protocol: str = "range", subscriptions: Mapping[str, str] | None = None, subscribed: str = "",
-        skips: bool = False, kind: str = "consumer",
+        skips: bool = False, kind: str = "consumer", version: int = 9,
     ) -> int:  # fmt: skip
         """A join, and the generation that it is answered with."""
         own = subscribed or given or member
@@ -139,7 +139,7 @@ class Story:
                 for one in told
             ],
         }  # fmt: skip
-        return self.ask(t, "join_group", body, answer, got)
+        return self.ask(t, "join_group", body, answer, got, version=version)
 
     def sync(
         self, t: float, answer: float | None, member: str, generation: int, share: str = "", *, error: int = 0,

@@ -1019,6 +1019,20 @@ def g6_longest(s: Story, bad: bool) -> None:
         s.beat(at, "b", 1, 27)
 
 
+def g6_oldest(s: Story, bad: bool) -> None:
+    """Version 0 has no rebalance time-out, and gives no id: the session's time-out stands for it."""
+    for one in "ab":
+        told = "ab" if one == "a" else ""
+        s.join(10, 2010, "", 1, leader="a", told=told, given=one, rebalance=-1, session=4000, version=0)
+    s.sync(2020, 2023, "b", 1, "sb")
+    s.sync(2021, 2022, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
+    ends = 3105 if bad else 7010
+    s.join(3000, ends, "", 2, leader="a", given="n", rebalance=-1, session=4000, version=0)
+    s.join(3100, ends, "a", 2, leader="a", told="an", rebalance=-1, session=4000, version=0)
+    for at in range(3200, ends, 500):
+        s.beat(at, "b", 1, 27)
+
+
 def g6_not_out(s: Story, bad: bool) -> None:
     without_b(s, 6010, 0 if bad else 25)
 

@@ -109,6 +109,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         # The long ones first: the plan takes as long as its longest lane.
         SceneSpec("long-heartbeats", "groups", ("G10 put-out", "G5"), _GROUP.long_heartbeats, 60),
         SceneSpec("session", "groups", ("G7 not-put-out", "G3"), _GROUP.session, 60),
+        SceneSpec("old-members", "groups", ("G6 late", "G6 not-out", "G8 not-told"), _GROUP.old_members, 60),
         SceneSpec("rebalance-timeout", "groups", ("G6 late", "G6 not-out"), _GROUP.rebalance_timeout),
         SceneSpec("slow-rejoin", "groups", ("G10 put-out", "G3 told-otherwise", "G0"), _GROUP.slow_rejoin, 60),
         SceneSpec("silent-rebalance", "groups", ("G7 waits-for-the-silent",), _GROUP.silent_rebalance, 60),

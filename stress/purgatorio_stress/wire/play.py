@@ -30,6 +30,8 @@ MOST_VERSION: Final[Mapping[str, int]] = {
     "api_versions": 3,
 }  # fmt: skip
 """The highest version that is spoken: the last one that names topics by name, where later ones name them by id."""
+OF_MEMBERS: Final = frozenset({"join_group", "sync_group", "heartbeat", "leave_group"})
+"""What a member lives by."""
 LEADS_SECONDS: Final = 20.0
 MUTE_SECONDS: Final = 1.0
 COORDINATES_SECONDS: Final = 30.0
@@ -114,13 +116,14 @@ class Broker:
     """Open in scenes."""
     most_connections: int = MOST_CONNECTIONS
 
-    def version(self, api: str) -> int | None:
-        """The version that is spoken of an API: the highest that both sides know; None where there is none."""
+    def version(self, api: str, *, oldest: bool = False) -> int | None:
+        """The version that is spoken of an API: the highest that both sides know, or the lowest; None where there is
+        none."""
         first, last = self.offered.get(api, (0, -1))
         ours = versions_of(API_KEYS[api])
         top = min(last, ours.stop - 1, MOST_VERSION.get(api, 99))
         usable = [one for one in range(max(first, ours.start), top + 1) if (api, one) not in self.broken]
-        return usable[-1] if usable else None
+        return usable[0 if oldest else -1] if usable else None
 
 
 @dataclass(slots=True)
@@ -133,6 +136,8 @@ class Play:
     rng: random.Random
     pace: float = field(init=False)
     """The run's when the scene began: its waits and sessions fit together."""
+    oldest: bool = False
+    """Its members are as old as the broker takes them."""
     unasked: dict[str, str] = field(default_factory=dict)
     """The clauses of which this broker cannot be asked, and why."""
     _opened: list[Connection] = field(default_factory=list)
@@ -204,11 +209,14 @@ class Play:
 
     def offers(self, api: str, *clauses: str, least: int = 0) -> bool:
         """Whether the broker offers it, in that version at least; if not, it cannot be asked of these clauses."""
-        version = self.broker.version(api)
+        version = self._spoken(api)
         if version is not None and version >= least:
             return True
         self.cannot(self._lack(api), *clauses)
         return False
+
+    def _spoken(self, api: str) -> int | None:
+        return self.broker.version(api, oldest=self.oldest and api in OF_MEMBERS)
 
     def _lack(self, api: str) -> str:
         offered = self.broker.offered.get(api)
@@ -222,8 +230,8 @@ class Play:
     def send(
         self, conn: Connection, api: str, values: Mapping[str, object], *, answered: bool = True
     ) -> Sent:
-        """Send a request in the version that both sides speak."""
-        spoken = self.broker.version(api)
+        """Send a request in a version that both sides speak."""
+        spoken = self._spoken(api)
         if spoken is None:
             self.need(api)
         assert spoken is not None

@@ -316,6 +316,13 @@ async def rebalance_timeout(play: Play) -> None:
     await synced((new, stays))
 
 
+async def old_members(play: Play) -> None:
+    """Members of the oldest versions, which get their ids by joining and have, in the very first, the session
+    as rebalance time-out: one does not rejoin; others leave, each by itself."""
+    play.oldest = True
+    await asyncio.gather(rebalance_timeout(play), leave(play))
+
+
 async def _without(lags: Member, joined: Sequence[Member]) -> None:
     """These join, one after the other; the member that lags goes on with heartbeats until they are answered."""
     sent = []
