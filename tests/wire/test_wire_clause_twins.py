@@ -1252,6 +1252,14 @@ def static_pair(s: Story) -> None:
     s.sync(2017, 2018, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
 
 
+def g7_static(s: Story, bad: bool) -> None:
+    """`b` comes back as `b2` and falls silent."""
+    static_pair(s)
+    s.join(3000, 3001, "", 1, leader="a", given="b2", instance="ib")
+    for at in range(3100, 12_000, 500):
+        s.beat(at, "a", 1, 27 if not bad and at > 9001 else 0, instance="ia")
+
+
 def g11(s: Story, bad: bool) -> None:
     static_pair(s)
     s.join(3000, 3001, "", 2 if bad else 1, leader="a", given="b2", instance="ib")
@@ -1951,6 +1959,20 @@ def test_the_end_of_a_session_begins_a_rebalance_that_nobody_asked_for() -> None
         story.beat(at, "a", 1, 27 if at > 8023 else 0)
     story.join(9500, 11_025, "a", 2, leader="a", told="a")
     assert {story.judged(clause).verdict for clause in ("G4", "G6")} <= {Verdict.PASS, Verdict.SKIPPED}
+
+
+def test_who_is_back_and_silent_for_its_session_moves_the_group() -> None:
+    """KIP-345 keeps its place for its session only, and another that joins anew begins a rebalance at once."""
+    story = Story()
+    g7_static(story, False)
+    assert story.judged("G11").verdict is not Verdict.VIOLATED
+    story = Story()
+    static_pair(story)
+    story.join(2500, 2501, "", 1, leader="a", given="b2", instance="ib")
+    story.join(3000, 6100, "", 2, leader="a", given="c", instance="ic")
+    for at in (2600, 3100, 3500):
+        story.beat(at, "a", 1, 27 if at > 3000 else 0, instance="ia")
+    assert story.judged("G7").verdict is not Verdict.VIOLATED
 
 
 def test_what_is_refused_keeps_nobody_s_session_alive() -> None:

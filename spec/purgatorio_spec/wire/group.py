@@ -164,6 +164,15 @@ class Group:
         """When the member's leaving was asked for, if it was by `t`."""
         return min((one.t for one in self.leaves if one.t <= t and member in leavers(one)), default=None)
 
+    def held_by(self, one: Generation) -> dict[str, Exchange]:
+        """The members of a generation, each static one by the id with which it was last back in it."""
+        held = one.members
+        for join in one.again:
+            if instance_of(join):
+                held = {id_: x for id_, x in held.items() if instance_of(x) != instance_of(join)}
+                held[given_id(join)] = join
+        return held
+
     def alive_at(self, member: str, t: int) -> bool:
         """Whether the coordinator must still count this member at `t`: heard of often enough, never told that it is
         out, and not leaving. When a coordinator took a request up is not known, so a quarter of the session is left to
@@ -299,7 +308,7 @@ def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
             bounds, heard, by_api["join_group"], by_api["sync_group"], by_api["heartbeat"],
             [one for one in commits if number_of(one) >= 0],
             [one for one in commits if number_of(one) < 0 and not member_id(one)], by_api["leave_group"],
-            static=any(text(one.body, "group_instance_id") for one in heard),
+            static=any(map(instance_of, heard)),
         )  # fmt: skip
         group.generations = _generations(group)
         yield group
@@ -403,8 +412,14 @@ def given_id(join: Exchange) -> str:
 
 
 def of_a_member(one: Exchange) -> bool:
-    """Whether the request is one of a member: a join without an id begins no rebalance."""
-    return bool(member_id(one)) or bool(leavers(one)) or (one.api == "join_group" and one.version < 4)
+    """Whether the request is one of a member: a join without any id begins no rebalance."""
+    named = member_id(one) or instance_of(one) or leavers(one)
+    return bool(named) or (one.api == "join_group" and one.version < 4)
+
+
+def instance_of(one: Exchange) -> str:
+    """The instance id of a static member."""
+    return text(one.body, "group_instance_id")
 
 
 def leavers(one: Exchange) -> list[str]:

@@ -28,14 +28,14 @@ from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, na
 
 
 def memberships(group: Group) -> Rows:
-    """All rows of the members of a group; where some are static, of who leaves alone."""
+    """All rows of the members of a group; where some are static, of who leaves or falls silent alone."""
     yield from _leaving(group)
+    yield from _sessions(group)
     if group.static:
         return
     yield from _member_ids(group)
     yield from _strangers(group)
     yield from _heartbeats(group)
-    yield from _sessions(group)
 
 
 def _member_ids(group: Group) -> Rows:
@@ -160,13 +160,15 @@ def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Row
 def _sessions(group: Group) -> Rows:
     """G7: of a member that falls silent in a generation that nothing else disturbs, told by the others' heartbeats."""
     for one in group.generations:
-        for member in one.members:
+        members = group.held_by(one)
+        moves = (x.t for x in group.triggers(one) if x not in members.values())
+        joined_t = min(moves, default=END_OF_TIME)
+        for member in members:
             session_ms = group.session_ms(member)
-            others = group.beats(one, {*one.members} - {member}, one.last_t)
-            joined_t = min((x.t for x in group.triggers(one)), default=END_OF_TIME)
+            others = group.beats(one, {*members} - {member}, one.last_t)
             others = [x for x in others if (x.answer_t or 0) < joined_t]
             told_t = min((x.t for x in others if x.error == REBALANCING), default=END_OF_TIME)
-            heard = [x for x in group.contacts(member) if one.members[member].t <= x.t < told_t]
+            heard = [x for x in group.contacts(member) if members[member].t <= x.t < told_t]
             if not heard:
                 continue
             behind = [x.t for x in heard[1:]] + [END_OF_TIME]
@@ -179,7 +181,7 @@ def _sessions(group: Group) -> Rows:
             if (
                 last.answer_t is None
                 or last.error
-                or (last.api == "join_group" and last is not one.members[member])
+                or (last.api == "join_group" and last is not members[member])
                 or integer(last.body, "generation_id", one.number) != one.number
                 or group.left(member, last.t + 2 * session_ms * MS) is not None
             ):
@@ -196,7 +198,7 @@ def _silent(group: Group, one: Generation, member: str, beats: list[Exchange]) -
     """Whether somebody else than `member` may have been out by its session as well, or who did not sync is."""
     if group.out_unsynced(one, beats[-1].t):
         return True
-    for other in set(one.members) - {member}:
+    for other in set(group.held_by(one)) - {member}:
         heard = [x.t for x in group.contacts(other) if x.t >= one.first_t and renews(x)]
         times = [one.first_t, *heard, beats[-1].t]
         if any(b - a >= group.session_ms(other) * MS - EARLY_NS for a, b in pairwise(times)):

@@ -83,7 +83,7 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     yield row
     if row.held is Held.KEPT and one.answer_t is not None:
         yield _leads_on(one, members, before, given)
-        yield from _afterwards(held, members, number, before, one.answer_t)
+        yield from _afterwards(held, members, number, before, one)
         yield from _assigned(held, number, before, given)
 
 
@@ -172,17 +172,18 @@ def _heard(held: list[Exchange], members: dict[str, Exchange], t: int) -> bool:
 
 
 def _afterwards(
-    held: list[Exchange], members: dict[str, Exchange], number: int, before: str, since_t: int
+    held: list[Exchange], members: dict[str, Exchange], number: int, before: str, back: Exchange
 ) -> Rows:
-    """The others hear nothing of it."""
-    behind = [x for x in held if x.t >= since_t]
+    """The others hear nothing of it, while it is heard of too."""
+    behind = [x for x in held if x.t >= (back.answer_t or END_OF_TIME)]
     moves = [x for x in behind if x.api in ("join_group", "leave_group") and before not in _named(x)]
     until = min((x.t for x in moves), default=END_OF_TIME)
     others = {member: join for member, join in members.items() if member != before}
     for one in behind:
         if one.api not in ("heartbeat", "sync_group") or not (one.answer_t or END_OF_TIME) < until:
             continue
-        if number_of(one) == number and member_id(one) in others and _heard(held, others, one.t):
+        all_heard = _heard(held, {**others, given_id(back): back}, one.t)
+        if number_of(one) == number and member_id(one) in others and all_heard:
             cause, allowed = "others-rebalance", "no rebalance"
             yield (
                 kept("G11", cause) if one.error == 0 else broken("G11", cause, one, allowed, named(one.error))

@@ -31,6 +31,7 @@ LONGER: Final = 3
 BEAT_MS: Final = 25
 REBALANCING: Final = 27
 OTHER_PROTOCOL: Final = "roundrobin"
+NO_STATIC: Final = "static members: JoinGroup v5 and Heartbeat v3 are not offered"
 NOT_TOLD: Final = "no heartbeat told of a rebalance"
 
 
@@ -544,17 +545,11 @@ async def _silent(play: Play, heard: int) -> None:
     pair[0].session_ms = play.session_ms * 3 // 2
     await gathered(pair)
     stays, silent = sorted(pair, key=lambda one: not one.leads)
-    watched_ms = (silent.session_ms or play.session_ms) * 1.4 + 3000 * play.pace
     await synced(pair if heard else [stays])
     if heard > 1:
         await silent.beat()
     await stays.beat()
-    told = False
-    ends = asyncio.get_running_loop().time() + watched_ms / 1000
-    while not told and asyncio.get_running_loop().time() < ends:
-        told = await stays.beat() == REBALANCING
-        await play.pause(BEAT_MS)
-    if told:
+    if await _is_told(stays, silent):
         await stays.join()
         await stays.sync().within(JOIN_SECONDS)
         await silent.beat()
@@ -618,9 +613,13 @@ async def leave_unsynced(play: Play) -> None:
     await stable([waits, leads])
 
 
-async def _is_told(one: Member) -> bool:
-    """Whether a heartbeat says soon that a rebalance has begun."""
-    for _ in range(int(1500 * one.play.pace / BEAT_MS)):
+async def _is_told(one: Member, silent: Member | None = None) -> bool:
+    """Whether a heartbeat says soon that a rebalance has begun, or when the session of who is silent must be over."""
+    within_ms = 1500 * one.play.pace
+    if silent is not None:
+        within_ms = (silent.session_ms or one.play.session_ms) * 1.4 + 3000 * one.play.pace
+    ends_t = one.play.recorder.now() + within_ms * 1e6
+    while one.play.recorder.now() < ends_t:
         if await one.beat() == REBALANCING:
             return True
         await one.play.pause(BEAT_MS)
@@ -635,7 +634,7 @@ async def static_members(play: Play) -> None:
     """Two members with instance ids; each comes back on a new connection, as a client that was started again. Then the
     leader does not rejoin. Elsewhere one leaves."""
     if not _knows_static(play):
-        raise SceneSkipped("static members: JoinGroup v5 and Heartbeat v3 are not offered")
+        raise SceneSkipped(NO_STATIC)
     group = await play.group()
     rebalance_ms = play.wait_ms(2500)
     pair = [Member(play, await play.open("s"), group, rebalance_ms, instance=f"i{at}") for at in range(2)]
@@ -664,11 +663,25 @@ async def static_members(play: Play) -> None:
     await pair[led].beat()
 
 
+async def static_silent(play: Play) -> None:
+    """A static member comes back and falls silent: it is out after its session, as others are."""
+    if not _knows_static(play):
+        raise SceneSkipped(NO_STATIC)
+    group = await play.group()
+    rebalance_ms = int(play.session_ms * 3 + 4500 * play.pace)
+    pair = [Member(play, await play.open("s"), group, rebalance_ms, instance=f"i{at}") for at in range(2)]
+    await stable(pair)
+    stays, former = sorted(pair, key=lambda one: not one.leads)
+    back = await _come_back(former)
+    await back.join()
+    await _is_told(stays, back)
+
+
 async def static_waits(play: Play) -> None:
     """Static members come back while their former ids wait, in a join and then in a sync; the former ids are fenced
     whatever they ask. In the end one leaves by its name alone."""
     if not _knows_static(play):
-        raise SceneSkipped("static members: JoinGroup v5 and Heartbeat v3 are not offered")
+        raise SceneSkipped(NO_STATIC)
     group = await play.group()
     topics = await _to_commit(play)
     pair = [Member(play, await play.open("s"), group, instance=f"i{at}", session_ms=LONGER * play.session_ms)
