@@ -1672,6 +1672,60 @@ def g12_in_a_rebalance(s: Story, bad: bool) -> None:
     s.commit(2200, "b", 1, 27 if bad else 0)
 
 
+def told_of_it(s: Story, t: float, state: str, *members: str) -> None:
+    """What DescribeGroups says."""
+    said = {"group_id": "g", "group_state": state, "members": [{"member_id": one} for one in members]}
+    s.ask(t, "describe_groups", {"groups": ["g"]}, t + 1, {"groups": [said]})
+
+
+def to_be_deleted(s: Story, t: float, error: int) -> None:
+    said = {"group_id": "g", "error_code": error}
+    s.ask(t, "delete_groups", {"groups_names": ["g"]}, t + 1, {"results": [said]})
+
+
+def g13(s: Story, bad: bool) -> None:
+    s.gathered()
+    told_of_it(s, 2100, "Stable" if bad else "CompletingRebalance", "a", "b")
+
+
+def g13_stable(s: Story, bad: bool) -> None:
+    s.pair()
+    told_of_it(s, 2100, "PreparingRebalance" if bad else "Stable", "a", "b")
+
+
+def g13_members(s: Story, bad: bool) -> None:
+    s.pair()
+    told_of_it(s, 2100, "Stable", *("a" if bad else "ab"))
+
+
+def g13_rebalance(s: Story, bad: bool) -> None:
+    """`a` has rejoined, `n` is new and waits; `b` is still expected."""
+    s.pair()
+    newcomer(s, 3000, 4210)
+    s.beat(3050, "b", 1, 27)
+    s.join(3100, 4210, "a", 2, leader="a", told="abn")
+    told_of_it(s, 3200, "PreparingRebalance", *("an" if bad else "abn"))
+    s.join(4200, 4210, "b", 2, leader="a")
+
+
+def g13_empty(s: Story, bad: bool) -> None:
+    s.pair()
+    for at, one in ((2100, "a"), (2110, "b")):
+        s.leave(at, one)
+    told_of_it(s, 2200, "Empty", *("b" if bad else ""))
+
+
+def g13_deleted(s: Story, bad: bool) -> None:
+    s.pair()
+    to_be_deleted(s, 2100, 0 if bad else 68)
+
+
+def g13_not_deleted(s: Story, bad: bool) -> None:
+    g13_empty(s, False)
+    to_be_deleted(s, 2300, 68 if bad else 0)
+    to_be_deleted(s, 2400, 69)
+
+
 TWINS: dict[str, tuple[Twin, ...]] = {
     clause: tuple(told for name, told in globals().copy().items() if name.partition("_")[0] == clause.lower())
     for clause in WIRE_CLAUSES
@@ -1959,6 +2013,29 @@ def test_the_end_of_a_session_begins_a_rebalance_that_nobody_asked_for() -> None
         story.beat(at, "a", 1, 27 if at > 8023 else 0)
     story.join(9500, 11_025, "a", 2, leader="a", told="a")
     assert {story.judged(clause).verdict for clause in ("G4", "G6")} <= {Verdict.PASS, Verdict.SKIPPED}
+
+
+def test_a_group_that_may_have_moved_is_not_described() -> None:
+    """A member is silent for its session, the last join of a rebalance is on its way, or an id is still expected."""
+    story = Story()
+    story.pair()
+    told_of_it(story, 9000, "Empty")
+    assert story.judged("G13").occasions == 0
+    story = Story()
+    story.pair()
+    newcomer(story, 3000, 3210)
+    story.beat(3050, "a", 1, 27)
+    for one in "ab":
+        story.join(3200, 3210, one, 2, leader="a", told="abn" if one == "a" else "")
+    told_of_it(story, 3201, "CompletingRebalance", "a", "b", "n")
+    assert story.judged("G13").occasions == 0
+    story = Story()
+    story.pair()
+    story.join(2050, 2051, "", error=79, given="c")
+    for at, one in ((2100, "a"), (2110, "b")):
+        story.leave(at, one)
+    told_of_it(story, 2200, "PreparingRebalance")
+    assert story.judged("G13").occasions == 0
 
 
 def test_who_is_back_and_silent_for_its_session_moves_the_group() -> None:

@@ -245,6 +245,19 @@ class Group:
         out = self.out_unsynced(one, t)
         return [member for member in one.members if member not in out and self.alive_at(member, t)]
 
+    def rebalances(self, current: Generation, one: Exchange) -> bool:
+        """Whether a rebalance surely goes on when this is asked: somebody was told of it, and it cannot have ended
+        without a member that has not rejoined before its time-out."""
+        beats = self.beats(current, current.members, current.from_t)
+        told_t = min(
+            (x.answer_t or END_OF_TIME for x in beats if x.error == REBALANCING), default=END_OF_TIME
+        )
+        if told_t > one.t:
+            return False
+        began_t = max((x.t for x in beats if answered(x) and x.t < told_t), default=current.from_t)
+        until = one.answer_t or one.watched_t
+        return until - began_t < current.rebalance_ms[0] * MS - EARLY_NS
+
     def disturbed(self, one: Generation, until: int) -> bool:
         """Whether a rebalance may have begun by then, as what answered a sync or kept it from its answer."""
         if self.triggers(one, until):

@@ -28,6 +28,13 @@ EXCUSED: Final[Mapping[int, str]] = {
 BUSY: Final = frozenset({7, 8, 41, *EXCUSED})
 """The controller did not answer in time, is not there or another, or is asked too often."""
 END_OF_TIME: Final = 1 << 62
+ABOUT_GROUPS: Final[Mapping[str, str]] = {"describe_groups": "groups", "delete_groups": "results"}
+"""What is asked about groups, and where the answer says it of each."""
+_NAMES_GROUP: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("join_group", "sync_group", "heartbeat", "leave_group", "offset_commit"), "group_id"),
+    "describe_groups": "groups", "delete_groups": "groups_names",
+}  # fmt: skip
+"""What is asked of a group, and the field that names it."""
 
 
 def integer(body: Mapping[str, object] | None, name: str, default: int = 0) -> int:
@@ -117,11 +124,13 @@ class Exchange:
 
     @property
     def error(self) -> int:
-        """The error code of the whole answer, or of the first partition of a commit or the first member that leaves; 0
-        where there is none."""
+        """The error code of the whole answer, or of the first partition of a commit, the first member that leaves or
+        the first group that is asked about; 0 where there is none."""
         got = self.got
         if self.api == "offset_commit":
             got = next((part for topic in items(got, "topics") for part in items(topic, "partitions")), None)
+        elif self.api in ABOUT_GROUPS:
+            got = next(items(got, ABOUT_GROUPS[self.api]), None)
         elif self.api == "leave_group" and not integer(got, "error_code"):
             got = next(items(got, "members"), None)
         return integer(got, "error_code")
@@ -180,11 +189,14 @@ class Scene:
         return [one for one in self.exchanges if one.api in apis]
 
     def by_group(self) -> dict[str, list[Exchange]]:
-        """The exchanges of each consumer group. Nothing has the empty name, and asking for it is refused for that."""
+        """The exchanges of each consumer group alone. Nothing has the empty name, and asking for it is refused for
+        that."""
         found: dict[str, list[Exchange]] = defaultdict(list)
-        for one in self.of("join_group", "sync_group", "heartbeat", "leave_group", "offset_commit"):
-            if name := text(one.body, "group_id"):
-                found[name].append(one)
+        for one in self.exchanges:
+            if names := _NAMES_GROUP.get(one.api):
+                asked = [text(one.body, names), *texts(one.body, names)]
+                if len(said := [*filter(None, asked)]) == 1:
+                    found[said[0]].append(one)
         return found
 
 

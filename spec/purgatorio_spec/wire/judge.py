@@ -26,6 +26,7 @@ from purgatorio_spec.verdict import Verdict, Violation, worst
 from purgatorio_spec.wire.bound import Bounds, Held
 from purgatorio_spec.wire.commit import committed
 from purgatorio_spec.wire.cut import cut_connections, unread_answers
+from purgatorio_spec.wire.described import described
 from purgatorio_spec.wire.exchange import about_all, answered_once, decodes, in_order
 from purgatorio_spec.wire.fetch import fetches
 from purgatorio_spec.wire.file import WireTrace, read_trace
@@ -122,7 +123,7 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
         *(
             row
             for group in groups(scene, bounds)
-            for rows in (rebalances, memberships, standings, static_members)
+            for rows in (rebalances, memberships, standings, static_members, described)
             for row in rows(group)
         ),
         *refused_at_sight(bounds, scene),

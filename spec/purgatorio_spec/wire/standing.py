@@ -13,14 +13,13 @@ Spoken of are only those who are so for certain: from before their request until
 from collections.abc import Iterator
 from typing import Final
 
-from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_spec.wire.bound import EARLY_NS, Bounds, Held
 from purgatorio_spec.wire.group import (
     ILLEGAL_GENERATION,
     MEMBER_ID_REQUIRED,
     OTHER_PROTOCOL,
     REBALANCING,
     UNKNOWN_MEMBER,
-    Generation,
     Group,
     answered,
     given_id,
@@ -126,7 +125,7 @@ def _of_who_is_there(group: Group, one: Exchange) -> Rows:
         return  # the latter is G10's
     if current.other_protocol(one.body):
         yield refused(group.bounds, one, OTHER_PROTOCOL)
-    elif _rebalances(group, current, one):
+    elif group.rebalances(current, one):
         wanted = 0 if one.api == "offset_commit" else REBALANCING
         clause, cause = ("G12", "refused") if one.api == "offset_commit" else ("G3", "told-otherwise")
         yield answered_with(clause, cause, one, one.error, wanted, ", as a rebalance waits for it")
@@ -140,18 +139,6 @@ def _of_who_is_there(group: Group, one: Exchange) -> Rows:
         for sync in current.syncs
     ):
         yield answered_with("G12", "refused", one, one.error, 0, ": a member with its share commits")
-
-
-def _rebalances(group: Group, current: Generation, one: Exchange) -> bool:
-    """Whether a rebalance surely goes on: somebody was told of it, and it cannot have ended without this member before
-    its time-out."""
-    beats = group.beats(current, current.members, current.from_t)
-    told_t = min((x.answer_t or END_OF_TIME for x in beats if x.error == REBALANCING), default=END_OF_TIME)
-    if told_t > one.t:
-        return False
-    began_t = max((x.t for x in beats if answered(x) and x.t < told_t), default=current.from_t)
-    until = one.answer_t or one.watched_t
-    return until - began_t < current.rebalance_ms[0] * MS - EARLY_NS
 
 
 def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:

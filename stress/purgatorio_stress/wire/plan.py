@@ -138,6 +138,10 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("static-members", "groups", ("G11 leads-on", "G11 put-out", "G2", "G8"), _GROUP.static_members),
         SceneSpec("refusals", "groups", ("G9 refusal-waits", "G9 left-twice", "G12 committed"), _GROUP.refusals),
         SceneSpec("expected-member", "groups", ("G4", "G8", "G7 waits-for-the-silent"), _GROUP.expected_member),
+        SceneSpec(
+            "described", "groups", ("G13 PreparingRebalance", "G13 Stable", "G13 Empty", "G13 deleted"),
+            _GROUP.described,
+        ),
         SceneSpec("cut-members", "groups", ("G10", "G5", "X1"), _GROUP.cut_members),
         SceneSpec("resubscribed", "groups", ("G3", "G2"), _GROUP.resubscribed),
         SceneSpec("order-of-joins", "groups", ("X2",), _GROUP.order_of_joins),

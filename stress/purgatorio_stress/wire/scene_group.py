@@ -500,6 +500,35 @@ async def cut_members(play: Play) -> None:
     await asyncio.gather(*(one.beat() for one in joined))
 
 
+async def described(play: Play) -> None:
+    """Somebody asks what is known of a group, and for its deletion: before its members have synced, then, in a
+    rebalance, when they have again, and when all have left."""
+    play.need("describe_groups")
+    group, asker = await play.group(), await play.open("asker")
+
+    async def ask() -> None:
+        await play.ask(asker, "describe_groups", {"groups": [group], "include_authorized_operations": False})
+        if play.offers("delete_groups", "G13"):
+            await play.ask(asker, "delete_groups", {"groups_names": [group]})
+
+    joined = await members(play, group, 2, sessions=LONGER)
+    await gathered(joined)
+    await ask()
+    await synced(joined)
+    await ask()
+    joined += await members(play, group, 1, sessions=LONGER)
+    sent = [joined[-1].ask_join()]
+    must(await _is_told(joined[0]), NOT_TOLD)
+    await ask()
+    sent += [one.ask_join() for one in joined[:-1]]
+    await answered([joined[-1], *joined[:-1]], sent)
+    await synced(joined)
+    await ask()
+    for one in joined:
+        await play.leave(one.conn, group, one.id).within(8)
+    await ask()
+
+
 async def resubscribed(play: Play) -> None:
     """A follower of a stable group joins again with another subscription, then with a protocol more: a rebalance, and
     the leader is told it."""

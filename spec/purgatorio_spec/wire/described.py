@@ -1,0 +1,74 @@
+"""G13: what is told of a group to who is no member is what its members see.
+
+Judged are the moments at which their own requests leave one state of the group: its members are there and nothing has
+moved them, or a rebalance waits for one of them, or all have left. Groups with static members give no occasion.
+"""
+
+from typing import Final
+
+from purgatorio_spec.wire.group import Generation, Group, answered, left_with, member_id
+from purgatorio_spec.wire.history import ABOUT_GROUPS, Exchange, items, text
+from purgatorio_spec.wire.row import Rows, answered_with, broken, kept
+
+NON_EMPTY: Final = 68
+PREPARING, COMPLETING, STABLE, EMPTY = "PreparingRebalance", "CompletingRebalance", "Stable", "Empty"
+
+
+def described(group: Group) -> Rows:
+    """The occasions are DescribeGroups and DeleteGroups of the group alone."""
+    for one in group.heard if not group.static else ():
+        state = (
+            None if one.api not in ABOUT_GROUPS or one.answer_t is None else _state(group, one, one.answer_t)
+        )
+        if state is None:
+            continue
+        name, least, most = state
+        if one.api == "delete_groups":
+            cause, wanted = ("deleted", NON_EMPTY) if name != EMPTY else ("not-deleted", 0)
+            yield answered_with("G13", cause, one, one.error, wanted, f" for {len(least)} members at least")
+            continue
+        said = next(items(one.got, ABOUT_GROUPS[one.api]), {})
+        told = {text(member, "member_id") for member in items(said, "members")}
+        if text(said, "group_state") == name and least <= told <= most:
+            yield kept("G13", name)
+        else:
+            allowed = f"{name}, with {', '.join(sorted(least)) or 'nobody'}"
+            seen = f"{text(said, 'group_state')}, with {', '.join(sorted(told)) or 'nobody'}"
+            yield broken("G13", name, one, allowed, seen)
+
+
+def _state(group: Group, one: Exchange, until: int) -> tuple[str, set[str], set[str]] | None:
+    """The state that the group has for certain while this is asked, and who is a member at least and at most."""
+    issued = {*group.issued()}
+    if not issued or any(join.answer is None and not member_id(join) for join in group.joins):
+        return None
+    if any(x.api == "delete_groups" and x is not one and x.t <= until and not x.error for x in group.heard):
+        return None
+    left = {
+        member for leave in group.leaves if (leave.answer_t or until) < one.t
+        for member, error in left_with(leave).items() if not error
+    }  # fmt: skip
+    if issued <= left and all((join.answer_t or until) < one.t for join in group.joins):
+        return EMPTY, set(), set()
+    current = group.current(one)
+    if current is None:
+        return None
+    members = {*current.members}
+    if not group.disturbed(current, until):
+        leads = [sync for sync in current.syncs if member_id(sync) == current.leader]
+        if all(sync.t > until for sync in leads):
+            return COMPLETING, members, members
+        synced = any(answered(sync) and (sync.answer_t or until) < one.t for sync in leads)
+        return (STABLE, members, members) if synced else None
+    there = {*group.staying(current, until)}
+    if group.rebalances(current, one) and any(not _rejoins(group, current, x, until) for x in there):
+        return PREPARING, there, issued
+    return None
+
+
+def _rejoins(group: Group, current: Generation, member: str, until: int) -> bool:
+    """Whether a member has asked to join once more."""
+    return any(
+        member_id(join) == member and join not in current.joins and current.first_t < join.t <= until
+        for join in group.joins
+    )  # fmt: skip
