@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -13,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.lake_reader import Killed, disk_full
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
 from purgatorio_pipeline.campaign.outcome import Outcome, causes, outcome_of
 from purgatorio_pipeline.campaign.run import Budget, Runner, run_campaign
@@ -210,10 +209,6 @@ def test_what_runs_is_ended_with_the_campaign(runner: Runner) -> None:
     assert 6 not in started(runner)
 
 
-class Killed(BaseException):
-    """As kill -9 would end it: nothing tidies up."""
-
-
 class Disk:
     """Where a campaign writes: before or after the file with this number it is killed, or the disk is full."""
 
@@ -239,7 +234,7 @@ def test_ended_at_any_step_nothing_is_lost(
 ) -> None:
     """Before or after each file that it commits, or at it; started again, it comes to what it would have come to."""
     jobs = [job(0), job(4)]
-    end = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) if how == "disk full" else Killed()
+    end = disk_full(how) if how == "disk full" else Killed()
     with monkeypatch.context() as patched:
         disk = Disk(patched, step, how == "killed after", end)
         with pytest.raises(type(end)):
