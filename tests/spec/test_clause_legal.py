@@ -429,6 +429,28 @@ def test_what_the_last_purge_left_out_is_not_what_some_purge_did(completed: int)
     assert list(made.judge().clauses["P1"].causes) == (["garbage"] if completed > 50 else [])
 
 
+@pytest.mark.parametrize(("late_ms", "broken"), [(0, False), (199, False), (201, True)])
+def test_a_task_whose_cancel_raced_is_counted_until_its_time_is_over(late_ms: int, broken: bool) -> None:
+    """Whoever moved it meanwhile may have put it into a bucket, which is flushed when the task was due.
+
+    The twin: a reaper's period and the late bound after that it is counted still."""
+    made = Trace(late_ns=50 * MS)
+    made.add("a")
+    cancel = made.start("timer_cancel", "a")
+    made.add("b", delay_ns=900 * MS, th="other")
+    made.end(cancel)
+    if late_ms:
+        made.wait((100 + 50 + late_ms) * MS)
+    made.gauge(None, 2)
+    if broken:
+        assert [list(made.judge().clauses[name].causes) for name in ("P2", "T5")] == [
+            ["delayed-above-live"],
+            ["size-wrong"],
+        ]
+    else:
+        kept(made, "T5")
+
+
 def test_nettys_size_counts_cancelled_tasks_until_the_next_tick() -> None:
     """Exact only at rest: an interval that would be wrong for Kafka is not judged."""
     for profile, broken in (("locked", True), ("netty-hashed-wheel", False)):

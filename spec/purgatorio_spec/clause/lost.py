@@ -37,14 +37,6 @@ class Due(Enum):
     """Due, but nothing says by when it must be done."""
 
 
-def latest_due_t(add: Call) -> int | None:
-    """The latest moment at which a task is due by this add: the timer may have computed its deadline anywhere between
-    the add's call and its return. None without a deadline or a return."""
-    if add.deadline_t is None or add.ret_t is None:
-        return None
-    return max(add.deadline_t, add.ret_t + max(add.delay_ns or 0, 0))
-
-
 def at_the_end(run: Run, due_t: int) -> Due:
     """Whether what was due at `due_t` must have been done: by the declared late bound, or at a `quiesce` that came at
     least a reaper's period (or the late bound, if that is less; without one, two ticks) after it."""
@@ -268,7 +260,7 @@ def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
 
 def _due_t(history: OperationHistory, registration: Call) -> int | None:
     if history.adds:
-        dues = [latest_due_t(add) for add in history.adds]
+        dues = [add.latest_due_t for add in history.adds]
         known = [due_t for due_t in dues if due_t is not None]
         return max(known) if len(known) == len(dues) else None
     if registration.ret_t is None:

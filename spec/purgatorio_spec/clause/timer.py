@@ -16,7 +16,7 @@ and nothing calls it back: that fire is still the first add's.
 from typing import NamedTuple
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
-from purgatorio_spec.clause.lost import Due, at_the_end, latest_due_t, may_have_been_given_back
+from purgatorio_spec.clause.lost import Due, at_the_end, may_have_been_given_back
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WANT_OF_RECORDS
@@ -83,7 +83,7 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     if any(cancel.call_i < fire.call_i and cancel.end_i > add.call_i for cancel in _cancels(history)):
         # A cancel that begins later is the one inside the expiry's own `force_complete`, or too late to matter.
         return NO_OCCASION
-    due_t = latest_due_t(add)
+    due_t = add.latest_due_t
     claim = history.claim
     if due_t is None or (claim is not None and claim.call_i < fire.call_i):
         return NO_OCCASION
@@ -133,7 +133,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
     if any(fire.call_i > last.call_i for fire in history.fires):
         return KEPT
     # Of adds made at once any may be the last to take effect.
-    dues = [latest_due_t(add) for add in adds if add.end_i >= last.call_i]
+    dues = [add.latest_due_t for add in adds if add.end_i >= last.call_i]
     due_t = None if None in dues else max(due for due in dues if due is not None)
     if due_t is None or _taken_back(history, last):
         return KEPT if history.fires else NO_OCCASION

@@ -18,7 +18,7 @@ from purgatorio_spec.fold.nullable import Numbers, Truth, greatest
 from purgatorio_spec.fold.operations import LIMIT, Operations
 from purgatorio_spec.history.operation import NEVER
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.history.summary import Summary
+from purgatorio_spec.history.summary import FAR_PAST, Summary
 from purgatorio_spec.trace.coded import Flags, Ints
 
 _TIMES: Final = frozenset(
@@ -148,16 +148,22 @@ def _wrong_answer(b: Block) -> Truth:
     return registration | tries | (b.false_ret > b.win_ret).surely()
 
 
+def _latest_due_t(b: Block) -> Numbers:
+    return greatest(b.deadline_t, b.add_ret_t, b.add_ret_t + b.add_delay.or_else(0))
+
+
+def _timed(b: Block) -> Truth:
+    return b.deadline_t.given() & b.add_ret_t.given()
+
+
 def _late(b: Block) -> Truth:
-    due_t = greatest(b.deadline_t, b.add_ret_t, b.add_ret_t + b.add_delay.or_else(0))
-    return b.fire_n.equals(1) & (b.fire_t > due_t + _limited(b.run.late_ns or 0))
+    return b.fire_n.equals(1) & (b.fire_t > _latest_due_t(b) + _limited(b.run.late_ns or 0))
 
 
 def _undisturbed(b: Block) -> Truth:
     cancelled = (b.stopped_call < b.fire_call) & ~(b.cancel_ret < b.add_call).surely()
     stopped = cancelled.surely() | (b.win_call < b.fire_call).surely()
-    timed = b.deadline_t.given() & b.add_ret_t.given()
-    return b.fire_n.equals(1) & b.add_n.equals(1) & ~stopped & timed
+    return b.fire_n.equals(1) & b.add_n.equals(1) & ~stopped & _timed(b)
 
 
 def _not_fired(b: Block) -> Truth:
@@ -318,7 +324,9 @@ def summaries(b: Block) -> Ints:
         "disarmed_surely_i": np.minimum(
             np.where(cancelled, row(b.cancel_ret), NEVER), np.where(fired, row(b.fire_call), NEVER)
         ),
-        "raced": b.flag("raced").yes.astype(np.int64),
+        "raced_t": np.where(
+            b.flag("raced").yes, np.where(_timed(b).yes, row(_latest_due_t(b)), NEVER), FAR_PAST
+        ),
         "deadline_t": np.where(_some(b.add_n).yes, row(b.deadline_t), NEVER),
         "out_t": row(b.deadline_t.or_else(b.reg_t + b.reg_delay.or_else(0))),
         "done_t": row(greatest(b.fire_ret_t, b.win_t)),

@@ -56,6 +56,14 @@ class Call:
         """Its return's `i`, or NEVER."""
         return NEVER if self.ret_i is None else self.ret_i
 
+    @property
+    def latest_due_t(self) -> int | None:
+        """The latest moment at which a task is due by this add: the timer may have computed its deadline anywhere
+        between the add's call and its return. None without a deadline or a return."""
+        if self.deadline_t is None or self.ret_t is None:
+            return None
+        return max(self.deadline_t, self.ret_t + max(self.delay_ns or 0, 0))
+
     def holds(self, i: int) -> bool:
         """Whether the event `i` lies inside (by the recorder's order; the caller looks at the thread)."""
         return self.call_i < i < self.end_i

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
 from purgatorio_spec.history.run import Run, RunFacts
+from purgatorio_spec.profile import REAPER_PERIOD_NS
 
 Ints = npt.NDArray[np.int64]
 
@@ -23,12 +24,11 @@ SETTLED_TICKS: Final = 2
 
 
 class Summary(NamedTuple):
-    """One operation or task. All but `entries`, `watches`, `raced` and the times are positions `i`; NEVER if it never
-    came.
+    """One operation or task. All but `entries`, `watches` and the times are positions `i`; NEVER if it never came.
 
     `entries`: the keys it was registered under, duplicates included. `watches`: 1 if all of them were certainly watched
-    from the return of the registration to the claim. `raced`: 1 if another event was recorded during a cancel of the
-    task. `deadline_t`: of the last add.
+    from the return of the registration to the claim. `raced_t`: if another event was recorded during a cancel of the
+    task, when it is due at the latest, else `FAR_PAST`. `deadline_t`: of the last add.
 
     `stopped_i`, `left_i`: the end of the claim, or where the first or the last of its keys gave it back. From `out_t`
     to `done_t`, if that came, it may have been watched, or a task handed over, and not in the timer: overdue, or
@@ -46,7 +46,7 @@ class Summary(NamedTuple):
     added_ret_i: int
     disarmed_first_i: int
     disarmed_surely_i: int
-    raced: int
+    raced_t: int
     deadline_t: int
     out_t: int
     done_t: int
@@ -82,11 +82,18 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
         added_ret_i=NEVER if last is None else last.end_i,
         disarmed_first_i=min((call.call_i for call in disarming), default=NEVER),
         disarmed_surely_i=_surely(history, adds, run.early_ns or 0) if adds else NEVER,
-        raced=int(any(cancel.end_i > cancel.call_i + 1 for cancel in history.cancels)),
+        raced_t=_raced(history),
         deadline_t=deadline_t,
         out_t=_out(history, deadline_t),
         done_t=max(ends, default=NEVER),
     )
+
+
+def _raced(history: OperationHistory) -> int:
+    if not any(cancel.end_i > cancel.call_i + 1 for cancel in history.cancels):
+        return FAR_PAST
+    dues = [add.latest_due_t for add in history.adds]
+    return max((NEVER if due_t is None else min(due_t, NEVER) for due_t in dues), default=NEVER)
 
 
 def _given_back(history: OperationHistory) -> tuple[int, int]:
@@ -181,6 +188,7 @@ class Bounds:
     waiting: Ints
     plain_tasks: Ints
     raced: Ints
+    raced_yet: Ints
     watched_least: Ints
     watched_most: Ints
     tasks_least: Ints
@@ -235,8 +243,8 @@ class Bounds:
 
 
 COUNTED: Final = (
-    "live", "waiting", "plain_tasks", "raced", "watched_least", "watched_most", "tasks_least", "tasks_most",
-    "ended_least", "begun_most",
+    "live", "waiting", "plain_tasks", "raced", "raced_yet", "watched_least", "watched_most", "tasks_least",
+    "tasks_most", "ended_least", "begun_most",
 )  # fmt: skip
 """The columns of `Bounds` with an element a reading."""
 
@@ -258,21 +266,27 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
             high = np.minimum(high, np.searchsorted(moments.t, until_t, side="left"))
         return _spread(low, high, weight, readings)
 
-    def maybe(start_i: Ints, stop_i: Ints, weight: Ints) -> Ints:
+    def maybe(start_i: Ints, stop_i: Ints, weight: Ints, until_t: Ints | None = None) -> Ints:
         """Counts wherever the reading is not wholly before `start_i` or wholly after `stop_i`."""
         low = np.searchsorted(moments.ret_i, start_i, side="right")
         high = np.searchsorted(moments.from_i, stop_i, side="left")
+        if until_t is not None:
+            high = np.minimum(high, np.searchsorted(moments.t, until_t, side="right"))
         return _spread(low, high, weight, readings)
 
     never = np.full(len(summaries), NEVER, np.int64)
     settled_t = np.maximum(column["deadline_t"], FAR_PAST) - SETTLED_TICKS * (run.tick_ns or 0)
+    raced = (column["raced_t"] != FAR_PAST).astype(np.int64)
+    flushed_ns = (run.late_ns or 0) + REAPER_PERIOD_NS
+    flushed_t = np.minimum(column["raced_t"], NEVER - flushed_ns) + flushed_ns
     out_of_timer, carried = _out_of_timer(column, moments, run)
     plain = (column["registered_call_i"] == NEVER).astype(np.int64)
     return Bounds(
         live=maybe(column["registered_call_i"], column["stopped_i"], ones),
         waiting=maybe(column["registered_call_i"], column["left_i"], column["entries"]),
         plain_tasks=maybe(column["added_call_i"], column["disarmed_surely_i"], plain),
-        raced=maybe(column["added_call_i"], never, column["raced"]),
+        raced=maybe(column["added_call_i"], never, raced),
+        raced_yet=maybe(column["added_call_i"], never, raced, flushed_t),
         watched_least=surely(
             column["registered_ret_i"], column["claim_call_i"], column["entries"] * column["watches"]
         ),
