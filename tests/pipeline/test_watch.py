@@ -21,7 +21,7 @@ from purgatorio_pipeline.watch.batch import News, Watcher
 from purgatorio_pipeline.watch.metrics import metrics_text
 from purgatorio_pipeline.watch.segments import Segment
 from purgatorio_pipeline.watch.state import OpenRun, WatchState, load_before
-from purgatorio_pipeline.watch.stream import start_watch
+from purgatorio_pipeline.watch.stream import new_files, start_stream
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict, Violation
@@ -58,13 +58,8 @@ def many(run: str, broken: bool) -> Trace:
 def watch(spark: SparkSession, place: Path, files: int = 64) -> list[News]:
     """Take in what is there, and what each batch told."""
     heard: list[News] = []
-    query = start_watch(
-        spark,
-        place / "in",
-        Watcher(spark, place / "lake", heard.append, place / "m.prom", allow_idle=True),
-        files_per_batch=files,
-    )
-    query.awaitTermination()
+    watcher = Watcher(spark, place / "lake", heard.append, place / "m.prom", allow_idle=True)
+    start_stream(new_files(spark, place / "in", files), watcher).awaitTermination()
     return heard
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -118,7 +117,7 @@ def command(
 ) -> None:
     """Judge the runs of FOLDER as their files arrive, or those of a topic of Kafka."""
     from purgatorio_pipeline.watch.messages import messages_arrived
-    from purgatorio_pipeline.watch.stream import start_stream, start_watch
+    from purgatorio_pipeline.watch.stream import new_files, start_stream
 
     if (folder is None) == (kafka is None):
         raise click.UsageError("name a folder, or Kafka's servers with --kafka")
@@ -127,17 +126,16 @@ def command(
     spark = _session(master, memory, {"spark.jars.packages": packages, "spark.jars": jars})
     console = Console(stderr=as_json)
     watcher = Watcher(spark, out, lambda news: tell(console, news), metrics, allow_idle=allow_idle)
-    every = None if once else every_s
     # What is missing for Kafka is told before a folder is made.
-    arriving = None if kafka is None else _kafka(spark, kafka, topics, dict(kafka_options), messages)
+    if folder is not None:
+        arriving = new_files(spark, folder, files)
+    else:
+        assert kafka is not None, "one of the two was asked for above"
+        arriving = _kafka(spark, kafka, topics, dict(kafka_options), messages)
+        watcher.arrived = messages_arrived
     lake = Lake(out)
     with lake.owned(KIND):
-        if arriving is not None:
-            query = start_stream(arriving, replace(watcher, arrived=messages_arrived), every_s=every)
-        else:
-            assert folder is not None, "one of the two was asked for above"
-            query = start_watch(spark, folder, watcher, every_s=every, files_per_batch=files)
-        _wait(query, watcher)
+        _wait(start_stream(arriving, watcher, every_s=None if once else every_s), watcher)
     seen = load_before(lake).printed()
     if as_json:
         click.echo(encoded(seen))
@@ -180,9 +178,8 @@ def _wait(query: StreamingQuery, watcher: Watcher) -> None:
         with suppress(KeyboardInterrupt):
             query.awaitTermination()
     except StreamingQueryException as failed:
-        why = next(
-            (f"{one.filename}: {one.strerror}" for one in watcher.refused), str(failed)[:TOLD_OF_A_FAILURE]
-        )
+        refused = watcher.refused
+        why = f"{refused.filename}: {refused.strerror}" if refused else str(failed)[:TOLD_OF_A_FAILURE]
         raise click.UsageError(f"the stream failed; started again, it goes on from there: {why}") from None
     query.stop()
 

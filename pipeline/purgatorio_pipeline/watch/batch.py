@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlparse
@@ -49,7 +49,7 @@ def files_arrived(spark: SparkSession, files: DataFrame, state: WatchState) -> D
     return file_rows(spark, paths) if paths else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Watcher:
     """Judges batches of segments. `tell` hears of each batch once it is committed; `metrics` is written then too.
     `arrived` makes segments of what the stream gives: the files of a folder, or messages. `allow_idle`: a clause
@@ -62,14 +62,14 @@ class Watcher:
     metrics: Path | None = None
     arrived: Arrived = files_arrived
     allow_idle: bool = False
-    refused: list[OSError] = field(default_factory=list)
+    refused: OSError | None = None
 
     def batch(self, fresh: DataFrame, number: int) -> None:
         """What `foreachBatch` calls; done again for the same batch it comes to the same."""
         try:
             self._batch(fresh, number)
         except OSError as refused:
-            self.refused.append(refused)
+            self.refused = refused
             raise
 
     def _batch(self, fresh: DataFrame, number: int) -> None:
@@ -94,9 +94,8 @@ class Watcher:
         state = news.state
         silver = self.out / "silver"
         tasks = [
-            Task(name, header, state.batch, silver, run.followed, _facts(run) if run.closed else None)
-            for name in touched
-            if (header := (run := state.runs[name]).header) is not None
+            Task(run.run, run.header, state.batch, silver, run.followed, _facts(run) if run.closed else None)
+            for run in map(state.runs.__getitem__, touched)
         ]
         context = self.spark.sparkContext
         slices = min(len(tasks), TASKS_A_SLOT * context.defaultParallelism)

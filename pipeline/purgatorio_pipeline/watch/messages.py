@@ -64,11 +64,7 @@ def messages_arrived(spark: SparkSession, messages: DataFrame, state: WatchState
     seen = list(state.offsets.items()) or [("", 0)]
     taken = spark.createDataFrame(seen, "part string, taken long")
     new = fresh.join(fn.broadcast(taken), "part", "left").where("offset >= coalesce(taken, 0)")
-    known = {
-        run.run: Known(orjson.dumps(fields_of(run.header)), run.last_i)
-        for run in state.runs.values()
-        if run.header is not None
-    }
+    known = {run.run: Known(orjson.dumps(fields_of(run.header)), run.last_i) for run in state.runs.values()}
     return (
         new.select("part", "key", "offset", "value")
         .repartition("part", "key")

@@ -33,7 +33,7 @@ class OpenRun:
     """
 
     run: str
-    header: Header | None
+    header: Header
     file: str
     first_batch: int
     events: int = 0
@@ -95,8 +95,8 @@ class OpenRun:
         return Run(
             self.run,
             self.file,
-            "" if self.header is None else subject_of(self.header),
-            "" if self.header is None else self.header.profile,
+            subject_of(self.header),
+            self.header.profile,
             _open_verdict(bool(self.found)),
             self.events,
             clauses,

@@ -14,15 +14,9 @@ from purgatorio_spec.trace.lines import SUFFIXES
 _SCHEMA: Final = "path string, modificationTime timestamp, length long, content binary"
 
 
-def start_watch(
-    spark: SparkSession, folder: Path, watcher: Watcher, *, every_s: float | None = None, files_per_batch: int
-) -> StreamingQuery:
-    """Watch `folder` and the folders in it; the checkpoint lies under `watcher.out`.
-
-    `every_s`: look for files this often; None takes in what is there and ends. A stream that is started again over the
-    same `out` goes on where the last one stopped; a batch that was cut off is done again and comes to the same.
-    """
-    files = (
+def new_files(spark: SparkSession, folder: Path, files_per_batch: int) -> DataFrame:
+    """The files of `folder` and the folders in it, as a stream."""
+    return (
         spark.readStream.format("binaryFile")
         .schema(_SCHEMA)
         .option("maxFilesPerTrigger", files_per_batch)
@@ -32,11 +26,13 @@ def start_watch(
         .select("path")
     )
 
-    return start_stream(files, watcher, every_s=every_s)
-
 
 def start_stream(arriving: DataFrame, watcher: Watcher, *, every_s: float | None = None) -> StreamingQuery:
-    """The same of a stream of any source whose rows the watcher's `arrived` knows."""
+    """Watch a stream of any source whose rows the watcher's `arrived` knows; the checkpoint lies under `watcher.out`.
+
+    `every_s`: look for more this often; None takes in what is there and ends. A stream that is started again over the
+    same `out` goes on where the last one stopped; a batch that was cut off is done again and comes to the same.
+    """
     writer = arriving.writeStream.foreachBatch(watcher.batch).option(
         "checkpointLocation", str(watcher.out / "checkpoint")
     )
