@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import threading
 
-import pyarrow as pa
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from purgatorio import LOCKED, PENDING_FLAG, Purgatory, SystemTimer
 from purgatorio.delayed.dialect import Dialect
 from purgatorio_spec.clause.registry import CLAUSES
-from purgatorio_spec.history.run import run_of
-from purgatorio_spec.judge.context import run_facts
-from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.oracle.purgatory_model import Act, ModelOperation, PurgatoryModel
 from purgatorio_spec.oracle.timer_set import Disagreement
-from purgatorio_spec.trace.columns import event_batch
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
 from purgatorio_stress.recorded import (
     NS_PER_MS,
@@ -27,6 +22,7 @@ from purgatorio_stress.recorded import (
     RecordingClock,
 )
 from purgatorio_stress.recorder import Recorder
+from purgatorio_stress.recording import Recording, judge
 from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, boundary_delays
 from purgatorio_stress.stateful.timer_machine import Parts
 
@@ -374,13 +370,9 @@ class PurgatoryMachine(RuleBasedStateMachine):
             clock=TraceClock("manual"),
             recorded=RECORDED,
         )
-        events = self.recorder.drain(last=True)
-        if not events:
-            return
-        table = pa.Table.from_batches([event_batch((event.i + 2, event) for event in events)])
-        run = run_of(header, run_facts(table, header.recorded), whole=True)
-        for clause, tally in judge_run(run, table).clauses.items():
-            for cause in tally.causes.values():
+        judged = judge(Recording(header, tuple(self.recorder.drain(last=True))))
+        for clause, found in judged.result.clauses.items():
+            for cause in found.causes.values():
                 if clause == "O4" and self.raised:
                     # An operation whose `try_complete` raised is ready and not completed: O4 knows no such thing.
                     continue
