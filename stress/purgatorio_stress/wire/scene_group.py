@@ -301,19 +301,18 @@ async def rebalance(play: Play) -> None:
 
 
 async def rebalance_timeout(play: Play) -> None:
-    """A member goes on with heartbeats and does not rejoin: at the rebalance time-out, the longest that one of them
-    asked for, the others go on without it."""
+    """Two members go on with heartbeats and do not rejoin: at the rebalance time-out, the longest that one of them
+    asked for, the others go on without them."""
     group = await play.group()
     rebalance_ms = play.wait_ms(2500)
-    pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
-    stays, lags = pair
+    stays, *lag = three = await members(play, group, 3, rebalance_ms=rebalance_ms)
     stays.rebalance_ms = rebalance_ms // 2
-    await stable(pair)
+    await stable(three)
     (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms // 2)
-    await _without(lags, [new, stays])
+    await _without(lag, [new, stays])
     await play.pause(250)
-    await lags.beat()
-    await lags.beat()
+    for one in (*lag, *lag):
+        await one.beat()
     await synced((new, stays))
 
 
@@ -324,20 +323,20 @@ async def old_members(play: Play) -> None:
     await asyncio.gather(rebalance_timeout(play), leave(play))
 
 
-async def _without(lags: Member, joined: Sequence[Member]) -> None:
-    """These join, one after the other; the member that lags goes on with heartbeats until they are answered."""
+async def _without(lag: Sequence[Member], joined: Sequence[Member]) -> None:
+    """These join, one after the other; those that lag go on with heartbeats until they are answered."""
     sent = []
     for one in joined:
         sent.append(one.ask_join())
         await one.play.pause(200)
-    await _beating(lags, answered(joined, sent))
+    await _beating(lag, answered(joined, sent))
 
 
-async def _beating(one: Member, wait: Awaitable[object]) -> None:
-    """A member goes on with heartbeats for as long as this takes."""
+async def _beating(those: Sequence[Member], wait: Awaitable[object]) -> None:
+    """Members go on with heartbeats for as long as this takes."""
     over = asyncio.ensure_future(wait)
     while not over.done():
-        await one.beat()
+        await asyncio.gather(*(one.beat() for one in those))
         await asyncio.wait((over,), timeout=0.3)
     await over
 
@@ -413,7 +412,7 @@ async def leaderless_sync(play: Play) -> None:
     await answered(joined, sent)
     leader = max(joined, key=lambda one: one.leads)
     waits = settle(*(one.sync() for one in joined if one is not leader), seconds=rebalance_ms / 1000 + 4)
-    await _beating(leader, waits)
+    await _beating([leader], waits)
     await leader.beat()
 
 
@@ -433,13 +432,13 @@ async def long_sync(play: Play) -> None:
 
 
 async def never_synced(play: Play) -> None:
-    """The leader syncs, then another, a third never: that one alone is out at the rebalance time-out, and the others
-    are told so."""
+    """The leader syncs, then another, two never: these alone are out at the rebalance time-out, and the others are told
+    so."""
     group = await play.group()
     rebalance_ms = play.wait_ms(2500)
-    three = await members(play, group, 3, rebalance_ms=rebalance_ms, sessions=LONGER)
-    await gathered(three)
-    leader, behind, absent = sorted(three, key=lambda one: not one.leads)
+    four = await members(play, group, 4, rebalance_ms=rebalance_ms, sessions=LONGER)
+    await gathered(four)
+    leader, behind, *absent = sorted(four, key=lambda one: not one.leads)
     for one in (leader, behind):
         await one.sync().within(JOIN_SECONDS)
     # If the absent asked too, it would hear first that it is out, and of the others nothing could be said. Half as long
@@ -450,7 +449,7 @@ async def never_synced(play: Play) -> None:
         if await leader.beat() == REBALANCING:
             break
         await play.pause(BEAT_MS)
-    await asyncio.gather(absent.beat(), behind.beat())
+    await asyncio.gather(*(one.beat() for one in (*absent, behind)))
 
 
 async def left_waiting(play: Play) -> None:
@@ -530,14 +529,14 @@ async def described(play: Play) -> None:
 
 
 async def resubscribed(play: Play) -> None:
-    """A follower of a stable group joins again with another subscription, then with a protocol more: a rebalance, and
-    the leader is told it."""
+    """A follower of a stable group joins again with another subscription, then with a protocol more, and once more as
+    another before anybody has synced: a rebalance each time, and the leader is told it."""
     group = await play.group()
     pair = await members(play, group, 2)
     await stable(pair)
-    for more in (0, 1):
+    for at in range(3):
         leader, follower = sorted(pair, key=lambda one: not one.leads)
-        if more:
+        if at == 1:
             follower.common += ("one more",)
         else:
             follower.says += "+"
@@ -545,7 +544,8 @@ async def resubscribed(play: Play) -> None:
         must(await _is_told(leader), NOT_TOLD)
         sent.append(leader.ask_join())
         await answered((follower, leader), sent)
-        await synced(pair)
+        if at != 1:
+            await synced(pair)
 
 
 async def order_of_joins(play: Play) -> None:
@@ -688,7 +688,7 @@ async def static_members(play: Play) -> None:
         await back.sync().within(JOIN_SECONDS)
         await other.beat()
     third = Member(play, await play.open("s"), group, rebalance_ms, instance="i2")
-    await _without(pair[led], [third, pair[1 - led]])
+    await _without([pair[led]], [third, pair[1 - led]])
     await pair[led].beat()
 
 
