@@ -40,7 +40,7 @@ from purgatorio_stress.wire.play import (
 from purgatorio_stress.wire.recorder import CONTROL, Recorder
 
 LANES: Final = 4
-GROUP_LANES: Final = 5
+GROUP_LANES: Final = 7
 """Scenes of groups wait for seconds, and longer where a broker never answers: they must not keep others out."""
 LOOK_SECONDS = 10.0
 """How long the first question waits for its answer."""
@@ -414,9 +414,10 @@ class Run:
                 self._set_pace(control)
                 await self._once(spec, name)
                 await control.caught_up()
+                again = self._again(name, late, decided)
                 if self._learnt(name):
                     left = min(left + 1, MOST_REPETITIONS - repetition)
-                elif not self._again(name, late, decided):
+                elif not again:
                     break
             self.played()
 
