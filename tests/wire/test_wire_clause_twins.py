@@ -1684,8 +1684,11 @@ def to_be_deleted(s: Story, t: float, error: int) -> None:
 
 
 def g13(s: Story, bad: bool) -> None:
-    s.gathered()
-    told_of_it(s, 2100, "Stable" if bad else "CompletingRebalance", "a", "b")
+    s.pair()
+    newcomer(s, 3000, 3210)
+    for one in "ab":
+        s.join(3200, 3210, one, 2, leader="a", told="abn" if one == "a" else "")
+    told_of_it(s, 3300, "Stable" if bad else "CompletingRebalance", "a", "b", "n")
 
 
 def g13_stable(s: Story, bad: bool) -> None:
@@ -2016,7 +2019,8 @@ def test_the_end_of_a_session_begins_a_rebalance_that_nobody_asked_for() -> None
 
 
 def test_a_group_that_may_have_moved_is_not_described() -> None:
-    """A member is silent for its session, the last join of a rebalance is on its way, or an id is still expected."""
+    """A member is silent for its session, the last join of a rebalance is on its way, or an id is still expected; or it
+    is empty, and has been cleaned up."""
     story = Story()
     story.pair()
     told_of_it(story, 9000, "Empty")
@@ -2035,6 +2039,13 @@ def test_a_group_that_may_have_moved_is_not_described() -> None:
     for at, one in ((2100, "a"), (2110, "b")):
         story.leave(at, one)
     told_of_it(story, 2200, "PreparingRebalance")
+    assert story.judged("G13").occasions == 0
+    story = Story()
+    story.pair()
+    for at, one in ((2100, "a"), (2110, "b")):
+        story.leave(at, one)
+    told_of_it(story, 2200, "Dead")
+    to_be_deleted(story, 2300, 69)
     assert story.judged("G13").occasions == 0
 
 

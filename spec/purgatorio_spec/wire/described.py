@@ -1,7 +1,8 @@
 """G13: what is told of a group to who is no member is what its members see.
 
 Judged are the moments at which their own requests leave one state of the group: its members are there and nothing has
-moved them, or a rebalance waits for one of them, or all have left. Groups with static members give no occasion.
+moved them, or a rebalance waits for one of them, or all have left. Groups with static members give no occasion, nor do
+those that are new: Kafka 4 tells of a group what is in its log, as a share is that was told.
 """
 
 from typing import Final
@@ -10,7 +11,8 @@ from purgatorio_spec.wire.group import Generation, Group, answered, left_with, m
 from purgatorio_spec.wire.history import ABOUT_GROUPS, Exchange, items, text
 from purgatorio_spec.wire.row import Rows, answered_with, broken, kept
 
-NON_EMPTY: Final = 68
+NON_EMPTY, NO_SUCH_GROUP = 68, 69
+DEAD: Final = "Dead"
 PREPARING, COMPLETING, STABLE, EMPTY = "PreparingRebalance", "CompletingRebalance", "Stable", "Empty"
 
 
@@ -23,11 +25,13 @@ def described(group: Group) -> Rows:
         if state is None:
             continue
         name, least, most = state
+        said = next(items(one.got, ABOUT_GROUPS[one.api]), {})
+        if name == EMPTY and (one.error == NO_SUCH_GROUP or text(said, "group_state") == DEAD):
+            continue  # who has no members and no offsets is cleaned up now and then
         if one.api == "delete_groups":
             cause, wanted = ("deleted", NON_EMPTY) if name != EMPTY else ("not-deleted", 0)
             yield answered_with("G13", cause, one, one.error, wanted, f" for {len(least)} members at least")
             continue
-        said = next(items(one.got, ABOUT_GROUPS[one.api]), {})
         told = {text(member, "member_id") for member in items(said, "members")}
         if text(said, "group_state") == name and least <= told <= most:
             yield kept("G13", name)
@@ -40,7 +44,8 @@ def described(group: Group) -> Rows:
 def _state(group: Group, one: Exchange, until: int) -> tuple[str, set[str], set[str]] | None:
     """The state that the group has for certain while this is asked, and who is a member at least and at most."""
     issued = {*group.issued()}
-    if not issued or any(join.answer is None and not member_id(join) for join in group.joins):
+    shared = any(answered(sync) and (sync.answer_t or until) < one.t for sync in group.syncs)
+    if not shared or any(join.answer is None and not member_id(join) for join in group.joins):
         return None
     if any(x.api == "delete_groups" and x is not one and x.t <= until and not x.error for x in group.heard):
         return None

@@ -500,8 +500,8 @@ async def cut_members(play: Play) -> None:
 
 
 async def described(play: Play) -> None:
-    """Somebody asks what is known of a group, and for its deletion: before its members have synced, then, in a
-    rebalance, when they have again, and when all have left."""
+    """Somebody asks what is known of a group, and for its deletion: when its members have synced, in a rebalance, when
+    they have joined and when they have synced again, and when all have left."""
     play.need("describe_groups")
     group, asker = await play.group(), await play.open("asker")
 
@@ -511,9 +511,7 @@ async def described(play: Play) -> None:
             await play.ask(asker, "delete_groups", {"groups_names": [group]})
 
     joined = await members(play, group, 2, sessions=LONGER)
-    await gathered(joined)
-    await ask()
-    await synced(joined)
+    await stable(joined)
     await ask()
     joined += await members(play, group, 1, sessions=LONGER)
     sent = [joined[-1].ask_join()]
@@ -521,6 +519,7 @@ async def described(play: Play) -> None:
     await ask()
     sent += [one.ask_join() for one in joined[:-1]]
     await answered([joined[-1], *joined[:-1]], sent)
+    await ask()
     await synced(joined)
     await ask()
     for one in joined:
