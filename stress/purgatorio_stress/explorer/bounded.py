@@ -15,15 +15,15 @@ which order two tasks recorded does not, so a clause that looks at it is judged 
 Never combined with sleep sets: a state cut there may have been left unfinished for another sleep set.
 """
 
-import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from purgatorio_spec.show.visible import counted
 from purgatorio_stress.explorer.fingerprint import Fingerprint
-from purgatorio_stress.explorer.program import Program, Repetition
-from purgatorio_stress.explorer.result import Exploration, Found, Limits
+from purgatorio_stress.explorer.program import Program
+from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.run import CUT, Run
+from purgatorio_stress.explorer.search import explore_by
 from purgatorio_stress.explorer.step import RELEASE, TIME, TRY
 from purgatorio_stress.explorer.task import Task
 
@@ -43,9 +43,15 @@ class BoundedSearch:
     """The chooser of these searches, and what it has learnt.
 
     `chosen` is the whole schedule; the columns `enabled`, `oids` and `kinds` are about its steps behind `prefix`.
+    `todo` has what `level` preemptions allow, `later` the rest by its preemptions.
     """
 
+    bound: int
+    level: int = 0
     cache: bool = False
+    cost: int = 0
+    todo: list[_Todo] = field(default_factory=list)
+    later: dict[int, list[_Todo]] = field(default_factory=lambda: defaultdict(list))
     seen: set[int] = field(default_factory=set)
     fingerprint: Fingerprint = field(default_factory=Fingerprint)
     chosen: list[int] = field(default_factory=list)
@@ -59,15 +65,31 @@ class BoundedSearch:
     put_off: dict[int, list[_Todo]] = field(default_factory=lambda: defaultdict(list))
     put_off_release: dict[int, list[_Todo]] = field(default_factory=lambda: defaultdict(list))
 
-    def begin(self, prefix: list[int]) -> list[int]:
-        """A new run starts with this schedule; returns what of it needs no choosing: all but the last step."""
-        self.prefix = prefix
-        self.planned = prefix[-1] if prefix else TIME
-        self.chosen = list(prefix)
+    def after(self, run: Run, /) -> None:
+        """See `Search`."""
+        for other in self._alternatives():
+            # What was put off may belong to a level that is done: it is caught up at this one.
+            (self.todo if other.cost <= self.level else self.later[other.cost]).append(other)
+
+    def preemptions(self) -> int:
+        """See `Search`."""
+        return self.cost
+
+    def next_schedule(self) -> list[int] | None:
+        """See `Search`: all but the last step, which is chosen then."""
+        if not self.todo:
+            if not self.later:
+                return None
+            self.level = min(self.later)
+            self.todo = self.later.pop(self.level)
+        one = self.todo.pop()
+        self.cost, self.prefix = one.cost, one.schedule
+        self.planned = self.prefix[-1]
+        self.chosen = list(self.prefix)
         for column in (self.enabled, self.oids, self.kinds):
             column.clear()
         self.fingerprint.begin()
-        return prefix[:-1]
+        return self.prefix[:-1]
 
     def choose(self, run: Run, /) -> int:
         """Go on with the present task where it can, else with the first that can."""
@@ -116,9 +138,9 @@ class BoundedSearch:
         self.seen.add(state)
         return False
 
-    def alternatives(self, cost: int, bound: int) -> list[_Todo]:
-        """What else could have been chosen in the run that has ended, beyond its prefix, with at most `bound`
-        preemptions; what matters now."""
+    def _alternatives(self) -> list[_Todo]:
+        """What else could have been chosen in the run that has ended, beyond its prefix, within the bound; what
+        matters now."""
         found: list[_Todo] = []
         known = len(self.prefix)
         for depth in range(known, len(self.chosen)):
@@ -128,7 +150,7 @@ class BoundedSearch:
                 continue
             last = self.chosen[depth - 1] if depth else 0
             price = 1 if last > 0 and enabled >> last & 1 else 0
-            if cost + price > bound:
+            if self.cost + price > self.bound:
                 continue
             target = found
             if price:
@@ -140,7 +162,7 @@ class BoundedSearch:
             while others:
                 bit = others & -others
                 others ^= bit
-                target.append(_Todo([*self.chosen[:depth], bit.bit_length() - 1], cost + price))
+                target.append(_Todo([*self.chosen[:depth], bit.bit_length() - 1], self.cost + price))
         for oid in [oid for oid in self.put_off if _several(self.users.get(oid, 0))]:
             found += self.put_off.pop(oid)
         for oid in [oid for oid in self.put_off_release if oid in self.tried]:
@@ -152,57 +174,17 @@ def _several(users: int) -> bool:
     return users & (users - 1) != 0
 
 
-def _explore(
-    program: Program, limits: Limits, search: BoundedSearch, result: Exploration, bound: int
-) -> None:
-    start, start_cpu = time.perf_counter(), time.process_time()
-    with Repetition(program, search, orders=result.orders, track_state=search.cache) as repetition:
-        result.complete = _search(repetition, limits, search, result, bound)
-    result.states = len(search.seen)
-    result.seconds = time.perf_counter() - start
-    result.cpu_seconds = time.process_time() - start_cpu
-
-
-def _search(
-    repetition: Repetition, limits: Limits, search: BoundedSearch, result: Exploration, bound: int
-) -> bool:
-    """Whether nothing is left to try within the bound; else `result.limit` says what ended it."""
-    levels: dict[int, deque[_Todo]] = defaultdict(deque)
-    levels[0].append(_Todo([], 0))
-    start = limits.clock()
-    for level in range(bound + 1):
-        todo = levels.pop(level, None)
-        while todo:
-            if result.reached(limits, start):
-                return False
-            one = todo.pop()
-            run, broken = repetition.carry_out(search.begin(one.schedule))
-            result.count(run)
-            if broken:
-                whole = tuple(search.chosen)
-                result.found.append(Found(tuple(broken), whole, one.cost))
-            for other in search.alternatives(one.cost, bound):
-                # What was put off may belong to a level that is done: it is caught up at this one.
-                if bound == _UNLIMITED or other.cost <= level:
-                    todo.append(other)
-                else:
-                    levels[other.cost].append(other)
-        if not levels:
-            break
-    return True
-
-
 def explore_bounded(program: Program, limits: Limits) -> Exploration:
     """All schedules with at most `limits.preemptions`, fewest first."""
     most = counted(limits.preemptions, "preemption")
     text = f"all interleavings with at most {most}, marked loops up to {program.turns} turns"
-    result = Exploration("bounded", text)
-    _explore(program, limits, BoundedSearch(), result, limits.preemptions)
-    return result
+    return explore_by(BoundedSearch(limits.preemptions), program, limits, Exploration("bounded", text))
 
 
 def explore_states(program: Program, limits: Limits) -> Exploration:
     """All reachable states, each left by every task that can go on."""
     result = Exploration("states", f"all states, marked loops up to {program.turns} turns")
-    _explore(program, limits, BoundedSearch(cache=True), result, _UNLIMITED)
+    search = BoundedSearch(bound=_UNLIMITED, level=_UNLIMITED, cache=True)
+    explore_by(search, program, limits, result, track_state=True)
+    result.states = len(search.seen)
     return result

@@ -13,15 +13,15 @@ what a judge sees at the end are found in full. What a judge reads from the *ord
 steps is judged for one of the equivalent runs.
 """
 
-import time
 from heapq import heappop, heappush
 from typing import Final
 
 from purgatorio_stress.explorer.primitives import ControlledLock
-from purgatorio_stress.explorer.program import Program, Repetition
-from purgatorio_stress.explorer.result import Exploration, Found, Limits
+from purgatorio_stress.explorer.program import Program
+from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.run import CUT, Run
 from purgatorio_stress.explorer.schedule import preemptions_of
+from purgatorio_stress.explorer.search import explore_by
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TIME
 from purgatorio_stress.explorer.task import END_OF_TASK
 from purgatorio_stress.explorer.waiting import ControlledReadWriteLock
@@ -102,7 +102,7 @@ class Dpor:
         self._kind.append(task.kind)
         return index
 
-    def after(self, run: Run) -> None:
+    def after(self, run: Run, /) -> None:
         """A run has ended; where it was cut at a loop, what its tasks were about to do counts for races too."""
         if run.block_oids:
             self._add_block(run)
@@ -112,8 +112,12 @@ class Dpor:
         if run.stop.kind in ("turns", "livelock", "deadlock"):
             self._look_at_blocked(run, len(self.chosen))
 
+    def preemptions(self) -> int:
+        """See `Search`."""
+        return preemptions_of(self.chosen, self.enabled)
+
     def next_schedule(self) -> list[int] | None:
-        """Come back to the deepest node with something left to try; None where the search is complete."""
+        """See `Search`: come back to the deepest node with something left to try."""
         while self._open:
             depth = -self._open[0]
             if depth < len(self.chosen):
@@ -310,29 +314,5 @@ class Dpor:
 
 def explore_dpor(program: Program, limits: Limits) -> Exploration:
     """Explore completely, or up to the limits."""
-    result = Exploration("dpor", f"all classes of interleavings, marked loops up to {program.turns} turns")
-    search = Dpor()
-    start, start_cpu = time.perf_counter(), time.process_time()
-    with Repetition(program, search, orders=result.orders) as repetition:
-        result.complete = _search(repetition, search, limits, result)
-    result.seconds = time.perf_counter() - start
-    result.cpu_seconds = time.process_time() - start_cpu
-    return result
-
-
-def _search(repetition: Repetition, search: Dpor, limits: Limits, result: Exploration) -> bool:
-    """Whether nothing is left to try; else `result.limit` says what ended it."""
-    start = limits.clock()
-    schedule: list[int] | None = []
-    while schedule is not None:
-        if result.reached(limits, start):
-            return False
-        run, broken = repetition.carry_out(schedule)
-        search.after(run)
-        result.count(run)
-        if broken:
-            whole = tuple(search.chosen)
-            preemptions = preemptions_of(whole, search.enabled)
-            result.found.append(Found(tuple(broken), whole, preemptions))
-        schedule = search.next_schedule()
-    return True
+    bound = f"all classes of interleavings, marked loops up to {program.turns} turns"
+    return explore_by(Dpor(), program, limits, Exploration("dpor", bound))

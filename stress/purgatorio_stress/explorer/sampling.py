@@ -9,98 +9,83 @@ Finding nothing proves nothing: the verdict is UNKNOWN.
 """
 
 import random
-import time
-from typing import Final, Protocol
+from typing import Final
 
-from purgatorio_stress.explorer.program import Program, Repetition
-from purgatorio_stress.explorer.result import Exploration, Found, Limits
+from purgatorio_stress.explorer.program import Program
+from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.explorer.schedule import preemptions_of
+from purgatorio_stress.explorer.search import explore_by
 from purgatorio_stress.explorer.step import TIME
 
 _DEPTH: Final = 3
 """Of the bugs that PCT looks for: so many steps must come in one order."""
 
 
-class _Sampler(Protocol):
-    chosen: list[int]
-    enabled: list[int]
+class _Sampler:
+    """A `Search` that never comes to an end; uniform."""
 
-    def begin(self) -> None:
-        """A new run."""
-
-    def choose(self, run: Run, /) -> int: ...
-
-
-class _Uniform:
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
         self.chosen: list[int] = []
-        self.enabled: list[int] = []
+        self._enabled: list[int] = []
 
-    def begin(self) -> None:
-        self.chosen, self.enabled = [], []
+    def after(self, run: Run, /) -> None:
+        """Nothing is learnt."""
+
+    def next_schedule(self) -> list[int] | None:
+        """Nothing of the next run is known."""
+        self.chosen, self._enabled = [], []
+        return []
+
+    def preemptions(self) -> int:
+        """See `Search`."""
+        return preemptions_of(self.chosen, self._enabled)
 
     def choose(self, run: Run, /) -> int:
+        """See `Chooser`."""
         able = [task.index for task in run.tasks if run.is_enabled(task)]
-        index = self._rng.choice(able) if able else TIME
+        index = self._pick(run, able)
         self.chosen.append(index)
-        self.enabled.append(sum(1 << one for one in able))
+        self._enabled.append(sum(1 << one for one in able))
         return index
 
+    def _pick(self, run: Run, able: list[int]) -> int:
+        """At every step each task that can go on is equally likely."""
+        return self._rng.choice(able) if able else TIME
 
-class _Priorities:
+
+class _Priorities(_Sampler):
     def __init__(self, seed: int) -> None:
-        self._rng = random.Random(seed)
+        super().__init__(seed)
         self._length = 50
-        self._priority: dict[int, float] = {}
-        self._falls: set[int] = set()
-        self.chosen: list[int] = []
-        self.enabled: list[int] = []
+        self._draw()
 
-    def begin(self) -> None:
-        self._length = max(self._length, len(self.chosen))
-        self.chosen, self.enabled = [], []
-        self._priority = {}
+    def _draw(self) -> None:
+        self._priority: dict[int, float] = {}
         self._falls = {self._rng.randrange(1, self._length) for _ in range(_DEPTH - 1)}
 
-    def choose(self, run: Run, /) -> int:
-        able = [task.index for task in run.tasks if run.is_enabled(task)]
+    def next_schedule(self) -> list[int] | None:
+        self._length = max(self._length, len(self.chosen))
+        self._draw()
+        return super().next_schedule()
+
+    def _pick(self, run: Run, able: list[int]) -> int:
         for index in able:
             if index not in self._priority:
                 self._priority[index] = _DEPTH + self._rng.random()
         if run.depth in self._falls and self.chosen:
             self._priority[self.chosen[-1]] = -run.depth
-        index = max(able, key=self._priority.__getitem__) if able else TIME
-        self.chosen.append(index)
-        self.enabled.append(sum(1 << one for one in able))
-        return index
+        return max(able, key=self._priority.__getitem__) if able else TIME
 
 
 def explore_random(program: Program, limits: Limits, seed: int = 0) -> Exploration:
     """At every step each task that can go on is equally likely."""
     result = Exploration("random", f"a sample with seed {seed}")
-    _sample(program, limits, _Uniform(seed), result)
-    return result
+    return explore_by(_Sampler(seed), program, limits, result)
 
 
 def explore_pct(program: Program, limits: Limits, seed: int = 0) -> Exploration:
     """PCT for bugs of depth 3."""
     result = Exploration("pct", f"a sample with seed {seed}, depth {_DEPTH}")
-    _sample(program, limits, _Priorities(seed), result)
-    return result
-
-
-def _sample(program: Program, limits: Limits, sampler: _Sampler, result: Exploration) -> None:
-    start, start_cpu, began = time.perf_counter(), time.process_time(), limits.clock()
-    with Repetition(program, sampler, orders=result.orders) as repetition:
-        while not result.reached(limits, began):
-            sampler.begin()
-            run, broken = repetition.carry_out([])
-            result.count(run)
-            if broken:
-                whole = tuple(sampler.chosen)
-                preemptions = preemptions_of(whole, sampler.enabled)
-                result.found.append(Found(tuple(broken), whole, preemptions))
-    result.seconds = time.perf_counter() - start
-    result.cpu_seconds = time.process_time() - start_cpu
+    return explore_by(_Priorities(seed), program, limits, result)

@@ -4,7 +4,7 @@ import importlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from purgatorio_spec.show.visible import counted
@@ -220,10 +220,7 @@ def explore_foreign(
         )
         done.found.clear()
         return explored
-    return Explored(
-        program.name, done, explored.races, explored.uncontrolled, explored.outcomes, explored.anew,
-        small, token, rows, names,
-    )  # fmt: skip
+    return replace(explored, counterexample=small, token=token, rows=rows, names=names)
 
 
 def _is_random(program: _Program) -> bool:

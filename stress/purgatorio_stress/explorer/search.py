@@ -1,0 +1,46 @@
+"""One run after another, until a search has nothing left to try or is at a limit."""
+
+import time
+from typing import Protocol
+
+from purgatorio_stress.explorer.program import Program, Repetition
+from purgatorio_stress.explorer.result import Exploration, Found, Limits
+from purgatorio_stress.explorer.run import Run
+
+
+class Search(Protocol):
+    """A `Chooser` that knows what to try next. Its first run begins with nothing known."""
+
+    chosen: list[int]
+    """The whole schedule of the run, once it has ended."""
+
+    def choose(self, run: Run, /) -> int: ...
+
+    def after(self, run: Run, /) -> None:
+        """A run has ended."""
+
+    def preemptions(self) -> int:
+        """Of the run that has ended."""
+
+    def next_schedule(self) -> list[int] | None:
+        """What the next run begins with; None where nothing is left to try."""
+
+
+def explore_by(
+    search: Search, program: Program, limits: Limits, result: Exploration, *, track_state: bool = False
+) -> Exploration:
+    """The result, filled: complete where the search came to its end, else `limit` says what ended it."""
+    start, start_cpu, began = time.perf_counter(), time.process_time(), limits.clock()
+    schedule: list[int] | None = []
+    with Repetition(program, search, orders=result.orders, track_state=track_state) as repetition:
+        while schedule is not None and not result.reached(limits, began):
+            run, broken = repetition.carry_out(schedule)
+            search.after(run)
+            result.count(run)
+            if broken:
+                result.found.append(Found(tuple(broken), tuple(search.chosen), search.preemptions()))
+            schedule = search.next_schedule()
+    result.complete = schedule is None
+    result.seconds = time.perf_counter() - start
+    result.cpu_seconds = time.process_time() - start_cpu
+    return result
