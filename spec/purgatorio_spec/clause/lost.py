@@ -18,7 +18,7 @@ from enum import Enum, auto
 from typing import Final
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
-from purgatorio_spec.history.operation import NEVER, Call, Check, OperationHistory
+from purgatorio_spec.history.operation import NEVER, Call, Check, OperationHistory, latest_due_t
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import SETTLED_TICKS
 from purgatorio_spec.profile import REAPER_PERIOD_NS
@@ -260,9 +260,7 @@ def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
 
 def _due_t(history: OperationHistory, registration: Call) -> int | None:
     if history.adds:
-        dues = [add.latest_due_t for add in history.adds]
-        known = [due_t for due_t in dues if due_t is not None]
-        return max(known) if len(known) == len(dues) else None
+        return latest_due_t(history.adds)
     if registration.ret_t is None:
         return None
     return registration.ret_t + max(registration.delay_ns or 0, 0)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.clause.lost import Due, at_the_end, may_have_been_given_back
-from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
+from purgatorio_spec.history.operation import NEVER, Call, OperationHistory, latest_due_t
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WANT_OF_RECORDS
 
@@ -133,8 +133,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
     if any(fire.call_i > last.call_i for fire in history.fires):
         return KEPT
     # Of adds made at once any may be the last to take effect.
-    dues = [add.latest_due_t for add in adds if add.end_i >= last.call_i]
-    due_t = None if None in dues else max(due for due in dues if due is not None)
+    due_t = latest_due_t([add for add in adds if add.end_i >= last.call_i])
     if due_t is None or _taken_back(history, last):
         return KEPT if history.fires else NO_OCCASION
     if not run.whole:

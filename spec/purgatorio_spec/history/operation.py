@@ -6,7 +6,7 @@ trace invalid, in one with dropped records it is what was to be expected.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -208,6 +208,12 @@ class OperationHistory:
 
 
 _OF_NO_OPERATION: Final = frozenset(FUNCTIONS) - OF_AN_OPERATION
+
+
+def latest_due_t(adds: Sequence[Call]) -> int | None:
+    """The latest moment at which a task is due by any of these adds; None if one does not say, or there is none."""
+    dues = [add.latest_due_t for add in adds]
+    return None if None in dues else max((due_t for due_t in dues if due_t is not None), default=None)
 
 
 def operation_history(

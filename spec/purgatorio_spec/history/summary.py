@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
+from purgatorio_spec.history.operation import NEVER, Call, OperationHistory, latest_due_t
 from purgatorio_spec.history.run import Run, RunFacts
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 
@@ -92,8 +92,8 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
 def _raced(history: OperationHistory) -> int:
     if not any(cancel.end_i > cancel.call_i + 1 for cancel in history.cancels):
         return FAR_PAST
-    dues = [add.latest_due_t for add in history.adds]
-    return max((NEVER if due_t is None else min(due_t, NEVER) for due_t in dues), default=NEVER)
+    due_t = latest_due_t(history.adds)
+    return NEVER if due_t is None else min(due_t, NEVER)
 
 
 def _given_back(history: OperationHistory) -> tuple[int, int]:
