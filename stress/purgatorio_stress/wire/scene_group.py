@@ -243,9 +243,10 @@ async def first_generation(play: Play) -> None:
             await one.beat()
 
     # Three delays and more fit into the first time-out, where the second joiner puts it off once; into the others less.
-    times: list[tuple[int, ...]] = [(max(REBALANCE_MS, 4 * delay_ms), 300)]
+    soon_ms = delay_ms // 10 or 300
+    times: list[tuple[int, ...]] = [(max(REBALANCE_MS, 4 * delay_ms), soon_ms)]
     if delay_ms:
-        times += [(delay_ms * 11 // 10, 300), (delay_ms * 22 // 10, 300, delay_ms * 12 // 10)]
+        times += [(delay_ms * 11 // 10, soon_ms), (delay_ms * 22 // 10, soon_ms, delay_ms * 12 // 10)]
     await asyncio.gather(alone(), *(together(*one) for one in times))
 
 
