@@ -7,21 +7,21 @@ those that are new: Kafka 4 tells of a group what is in its log, as a share is t
 
 from typing import Final
 
-from purgatorio_spec.wire.group import Generation, Group, answered, left_with, member_id
+from purgatorio_spec.wire.group import NO_SUCH_GROUP, Generation, Group, answered, left_with, member_id
 from purgatorio_spec.wire.history import ABOUT_GROUPS, Exchange, items, text
 from purgatorio_spec.wire.row import Rows, answered_with, broken, kept
 
-NON_EMPTY, NO_SUCH_GROUP = 68, 69
+NON_EMPTY: Final = 68
 DEAD: Final = "Dead"
 PREPARING, COMPLETING, STABLE, EMPTY = "PreparingRebalance", "CompletingRebalance", "Stable", "Empty"
 
 
 def described(group: Group) -> Rows:
     """The occasions are DescribeGroups and DeleteGroups of the group alone."""
-    for one in group.heard if not group.static else ():
-        state = (
-            None if one.api not in ABOUT_GROUPS or one.answer_t is None else _state(group, one, one.answer_t)
-        )
+    for one in group.heard:
+        if group.static or one.api not in ABOUT_GROUPS or one.answer_t is None:
+            continue
+        state = _state(group, one, one.answer_t)
         if state is None:
             continue
         name, least, most = state

@@ -17,6 +17,7 @@ from purgatorio_spec.wire.bound import EARLY_NS, Bounds, Held
 from purgatorio_spec.wire.group import (
     ILLEGAL_GENERATION,
     MEMBER_ID_REQUIRED,
+    NO_SUCH_GROUP,
     OTHER_PROTOCOL,
     REBALANCING,
     UNKNOWN_MEMBER,
@@ -34,7 +35,7 @@ from purgatorio_spec.wire.group import (
 from purgatorio_spec.wire.history import END_OF_TIME, LOADING, Exchange, Scene
 from purgatorio_spec.wire.row import Rows, answered_with, broken, kept, named
 
-INVALID_GROUP, INVALID_SESSION, NO_SUCH_GROUP = 24, 26, 69
+INVALID_GROUP, INVALID_SESSION = 24, 26
 
 _LOADING: Final = {"heartbeat": 0, "sync_group": REBALANCING}
 """What Kafka answers while a group is loading, where it is not an error that says so."""
