@@ -38,7 +38,8 @@ from purgatorio_stress.subjects import record_runs
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 EXAMPLE: Final = REPOSITORY / "examples" / "subjects" / "reference_purgatory.py"
 SEEDS: Final = (1, 2, 3)
-OPERATIONS: Final = 300
+OPERATIONS: Final = 2_000
+"""As many as the default command drives."""
 ROUNDS: Final = 1_000
 
 CLASSES: Final[Sequence[tuple[str, tuple[int, ...]]]] = (
