@@ -1298,6 +1298,17 @@ def g11_leads_on(s: Story, bad: bool) -> None:
     s.join(3000, 3001, "", 1, leader="a2", told=["a2", "b"], given="a2", instance="ia", skips=not bad)
 
 
+def g11_leads_on_without_delay(s: Story, bad: bool) -> None:
+    """The first is alone in a generation, and told of the rebalance as the other joins."""
+    s.join(5, 6, "", 1, leader="a", told="a", given="a", instance="ia")
+    s.join(7, 11, "", 2, leader="a", given="b", instance="ib")
+    s.beat(8, "a", 1, 27, instance="ia")
+    s.join(10, 11, "a", 2, leader="a", told="ab", instance="ia")
+    s.sync(16, 19, "b", 2, "sb")
+    s.sync(17, 18, "a", 2, "sa", gives={"a": "sa", "b": "sb"})
+    s.join(3000, 3001, "", 2, leader="a2", told=["a2", "b"], given="a2", instance="ia", skips=not bad)
+
+
 def g11_newest(s: Story, bad: bool) -> None:
     static_pair(s)
     s.beat(2500, "b", 1, 82 if bad else 0, instance="ib")
@@ -2061,6 +2072,15 @@ def test_who_is_back_and_silent_for_its_session_moves_the_group() -> None:
     for at in (2600, 3100, 3500):
         story.beat(at, "a", 1, 27 if at > 3000 else 0, instance="ia")
     assert story.judged("G7").verdict is not Verdict.VIOLATED
+
+
+def test_who_synced_in_a_generation_before_has_no_share_to_keep() -> None:
+    story = Story()
+    story.join(5, 6, "", 1, leader="a", told="a", given="a", instance="ia")
+    story.sync(7, 8, "a", 1, "sa", gives={"a": "sa"})
+    story.join(10, 11, "a", 2, leader="a", told="a", instance="ia")
+    story.join(20, 21, "", 3, leader="a2", told=["a2"], given="a2", instance="ia")
+    assert story.judged("G11").verdict is Verdict.PASS
 
 
 def test_what_is_refused_keeps_nobody_s_session_alive() -> None:

@@ -144,21 +144,25 @@ def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
 
 def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, until: int) -> bool:
     """Whether all members have synced, are heard of lately, and nothing else moves the group."""
+    number = integer(next(iter(members.values())).got, "generation_id", -1)
     first_t = min(x.answer_t or END_OF_TIME for x in members.values())
     moves = [
         x for x in held
         if x is not one and x.api in ("join_group", "leave_group") and x.t <= until
         and (x.answer_t or END_OF_TIME) > first_t and x not in members.values()
     ]  # fmt: skip
+    # A generation before says nothing: there one is told that the others join, and synced for that one alone.
+    lately = [x for x in held if number_of(x) == number and x.t <= one.t]
     synced = {
-        member_id(x) for x in held
+        member_id(x)
+        for x in lately
         if x.api == "sync_group" and x.error == 0 and (x.answer_t or END_OF_TIME) <= one.t
-    }  # fmt: skip
+    }
     # Somebody was out already, by a session that had ended: then there is a rebalance.
     told = any(
-        x.error in (UNKNOWN_MEMBER, REBALANCING) and member_id(x) in members
-        for x in held if x.api == "heartbeat" and x.t <= one.t
-    )  # fmt: skip
+        x.api == "heartbeat" and x.error in (UNKNOWN_MEMBER, REBALANCING) and member_id(x) in members
+        for x in lately
+    )
     return not moves and not told and set(members) <= synced and _heard(held, members, one.t)
 
 
