@@ -103,6 +103,9 @@ def command(
         return
     if mutant and mutant not in MUTANTS:
         raise click.UsageError(f"no mutant {mutant}; see `purgatorio mutants --list`")
+    sys.path.insert(
+        0, ""
+    )  # a subject may be a file of the present folder, which a console script does not look into
     try:
         raced = subject_named(subject)
         pairs = chosen(scenarios, raced)
