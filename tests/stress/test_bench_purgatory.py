@@ -9,9 +9,9 @@ from purgatorio.delayed.pending_flag import PendingFlag
 
 def test_memory_comes_back() -> None:
     """Nothing but the garbage that the purge interval allows is kept, and no timer."""
-    result = bench_purgatory(5_000)
+    result = bench_purgatory(2_500)
     assert result.passed, result.text()
-    assert (result.by_event, result.expired) == (4_950, 50)
+    assert (result.by_event, result.expired) == (2_475, 25)
     assert result.pending.blocks > result.start.blocks + 15 * result.operations
 
 
@@ -25,6 +25,6 @@ def test_timers_left_behind_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         return True
 
     monkeypatch.setattr(PendingFlag, "force_complete", without_cancel)
-    result = bench_purgatory(5_000)
+    result = bench_purgatory(2_500)
     assert not result.passed
     assert result.most_garbage > result.purge_interval
