@@ -5,7 +5,7 @@ from typing import Final, cast
 
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.recorded import RecordedPurgatory
-from purgatorio_stress.scenario.contract import Final_, Scenario
+from purgatorio_stress.scenario.contract import ONE, Final_, Scenario
 from purgatorio_stress.scenario.world import Operation, World
 
 
@@ -311,7 +311,7 @@ COMPLETION: Final = (
         2,
         ("P1",),
         _completed_while_watching,
-        dialects=("pending-flag",),
+        dialects=ONE,
         labels=("completed between two keys",),
     ),
 )

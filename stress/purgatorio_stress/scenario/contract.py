@@ -16,6 +16,8 @@ from purgatorio_stress.recorded import RECORDED
 from purgatorio_stress.scenario.world import Explored, World
 
 BOTH: Final = ("pending-flag", "locked")
+ONE: Final = ("pending-flag",)
+"""The dialects of a scenario that is about timers, or about what both do alike."""
 
 Final_ = Callable[[], Iterable[Broken]]
 """What looks at the structures when the run has ended."""
@@ -176,7 +178,7 @@ def one_thread(
         1,
         clauses,
         build,
-        dialects=("pending-flag",),
+        dialects=ONE,
         labels=(label,),
         start_ms=more.get("start_ms", 7),
         horizon_ms=more.get("horizon_ms", 0),

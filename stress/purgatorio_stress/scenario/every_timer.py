@@ -7,7 +7,7 @@ from typing import Final
 from purgatorio import HashedWheel, HeapTimer, QueuedExecutor
 from purgatorio.timer import IntrusiveTimer
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.scenario.contract import Final_, Scenario
+from purgatorio_stress.scenario.contract import ONE, Final_, Scenario
 from purgatorio_stress.scenario.parts import CheckedTimer
 from purgatorio_stress.scenario.timing import fired_once, size_is, walk
 from purgatorio_stress.scenario.world import Task, World
@@ -163,7 +163,7 @@ def _of(prefix: str, about: str, make: _Make) -> tuple[Scenario, ...]:
             3,
             ("T1", "T3", "T5"),
             partial(_two_drains, make),
-            dialects=("pending-flag",),
+            dialects=ONE,
             labels=("one drain found all",),
             strategy="bounded",
             horizon_ms=12,
@@ -175,7 +175,7 @@ def _of(prefix: str, about: str, make: _Make) -> tuple[Scenario, ...]:
             2,
             ("T3", "T5"),
             partial(_refused, make),
-            dialects=("pending-flag",),
+            dialects=ONE,
             labels=("refused",),
             horizon_ms=8,
             plain=plain,
@@ -186,7 +186,7 @@ def _of(prefix: str, about: str, make: _Make) -> tuple[Scenario, ...]:
             2,
             ("T1", "T3", "T5"),
             partial(_again_beside_cancel, make),
-            dialects=("pending-flag",),
+            dialects=ONE,
             labels=("cancelled", "waits"),
             horizon_ms=8,
             plain=plain,

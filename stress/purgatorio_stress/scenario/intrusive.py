@@ -11,12 +11,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from purgatorio import QueuedExecutor, ReaperTimer, TimerClosed
+from purgatorio import QueuedExecutor, TimerClosed
 from purgatorio.timer import IntrusiveTimer
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
+from purgatorio_stress.scenario.contract import ONE, Final_, Scenario, one_thread
 from purgatorio_stress.scenario.timing import (
     add_against_drain,
+    against_sleep,
+    cancel_against_add,
     cancel_against_flush,
     fired_once,
     moved_twice,
@@ -41,26 +43,6 @@ def _timer(
         **world.timer_parts(executor),
     )
     return timer, executor
-
-
-def _cancel_against_add(world: World) -> Final_:
-    """The first add of a task, and its cancel: it waits and fires, or it does neither."""
-    timer, executor = _timer(world)
-    task = Task(world, "task", 3)
-    world.task("add", lambda: task.add_to(timer))
-    world.task("cancel", task.cancel_recorded)
-
-    def final() -> Iterator[Broken]:
-        timer.check()
-        cancelled = task.is_cancelled()
-        yield from size_is(timer, 0 if cancelled else 1)
-        walk(world, timer, executor, 8)
-        world.cover("cancelled first", not cancelled)
-        world.cover("added first", cancelled)
-        if len(task.fired_at_ms) != (0 if cancelled else 1):
-            yield Broken("T4", "task", f"cancelled is {cancelled}, fired at {task.fired_at_ms}")
-
-    return final
 
 
 def _call_cancelled_against_drain(world: World) -> Final_:
@@ -163,23 +145,11 @@ def _close_against_add(world: World) -> Final_:
     return final
 
 
-def _against_sleep(delays_ms: tuple[int, ...], world: World, *, calls: bool = False) -> Final_:
-    """The reaper goes to sleep for 200 ms, or for what waits already, when a task or function comes due in 2."""
+def _against_sleep(waiting_ms: tuple[int, ...], world: World, *, calls: bool = False) -> Final_:
     timer = IntrusiveTimer("timer", wheel_size=16, levels=1, integer_handles=True, **world.timer_parts())
-    waiting = [Task(world, f"waits-{delay_ms}", delay_ms) for delay_ms in delays_ms]
-    for one in waiting:
-        timer.add(one)
-    ReaperTimer("reaper", timer, faults=world.faults, sync=world.sync)
-    task = Task(world, "task", 2)
-    world.task("add", (lambda: timer.call_later(2, task.run)) if calls else lambda: task.add_to(timer))
-
-    def final() -> Iterator[Broken]:
-        world.cover("fired", bool(task.fired_at_ms))
-        for one in (*waiting, task):
-            if one.fired_at_ms != [one.delay_ms]:
-                yield Broken("T2", one.id, f"due at {one.delay_ms} ms, fired at {one.fired_at_ms} ms")
-
-    return final
+    return against_sleep(
+        world, timer, waiting_ms, (lambda task: timer.call_later(2, task.run)) if calls else None
+    )
 
 
 def _walk_boundaries(world: World) -> Final_:
@@ -190,11 +160,9 @@ def _two(
     name: str, about: str, clauses: tuple[str, ...], build: Callable[[World], Final_], *labels: str
 ) -> Scenario:
     return Scenario(
-        f"intrusive-{name}", about, 2, clauses, build, dialects=_ONE, labels=labels, horizon_ms=8, plain=True
+        f"intrusive-{name}", about, 2, clauses, build, dialects=ONE, labels=labels, horizon_ms=8, plain=True
     )
 
-
-_ONE: Final = ("pending-flag",)
 
 INTRUSIVE: Final = (
     _two(
@@ -208,9 +176,9 @@ INTRUSIVE: Final = (
         "cancel-against-add",
         "wheel for use: a task is cancelled while it is first added",
         ("T4", "T5"),
-        _cancel_against_add,
-        "cancelled first",
-        "added first",
+        partial(cancel_against_add, make=_timer),
+        "cancelled",
+        "waits",
     ),
     _two(
         "add-against-drain",
@@ -266,7 +234,7 @@ INTRUSIVE: Final = (
             3,
             ("T2", "P3"),
             partial(_against_sleep, delays_ms, calls=calls),
-            dialects=_ONE,
+            dialects=ONE,
             labels=("fired",),
             strategy="bounded",
             horizon_ms=20,

@@ -5,14 +5,13 @@ put on an `ActionQueue` and run when the locks are back.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from functools import partial
+from typing import Final, Literal
 
 from purgatorio import ActionQueue
-from purgatorio.sync import Lock
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.recorded import RecordedPurgatory
 from purgatorio_stress.scenario.contract import Final_, Scenario
-from purgatorio_stress.scenario.world import World
+from purgatorio_stress.scenario.world import Own, World
 
 
 def none_left(actions: ActionQueue) -> Iterator[Broken]:
@@ -69,12 +68,23 @@ def _two_groups(world: World) -> Final_:
     return final
 
 
-def _check_after_and_beside(
-    world: World, group: Lock, purgatory: RecordedPurgatory, actions: ActionQueue
-) -> None:
-    """A thread that wants the key checked while it has the group's lock, and puts it off; another that has no lock."""
+def _needs_group(part: Literal["completing", "trying"], world: World) -> Final_:
+    """What is called back takes the other group's lock: allowed only where no lock is held then."""
+    purgatory = world.purgatory()
+    actions = ActionQueue(faults=world.faults, sync=world.sync)
+    group = world.sync.rlock("group")
+
+    def take() -> None:
+        with group:
+            pass
+
+    own: Own = {"completing": take} if part == "completing" else {"trying": take}
+    operation = world.operation("op", "k", **own)
+    purgatory.register(operation)
+    operation.become_ready(world.log.now_ns())
 
     def act() -> None:
+        """It wants the key checked while it has the group's lock, and puts it off."""
         with group:
             actions.add(lambda: purgatory.check("k"))
         actions.run_all()
@@ -82,27 +92,9 @@ def _check_after_and_beside(
     world.task("under-group", act)
     world.task("event", lambda: purgatory.check("k"))
 
-
-def _callback_needs_group(world: World) -> Final_:
-    """Callbacks take the other group's lock: allowed only where no lock is held when completing."""
-    purgatory = world.purgatory()
-    actions = ActionQueue(faults=world.faults, sync=world.sync)
-    group = world.sync.rlock("group")
-    answered = world.sync.atomic_int(0, "answered")
-
-    def completing() -> None:
-        with group:
-            answered.add(1)
-
-    operation = world.operation("op", "k", completing=completing)
-    purgatory.register(operation)
-    operation.become_ready(world.log.now_ns())
-
-    _check_after_and_beside(world, group, purgatory, actions)
-
     def final() -> Iterator[Broken]:
         yield from none_left(actions)
-        world.cover("answered", answered.get() == 1)
+        world.cover("completed", operation.is_completed())
         yield from world.left_waiting(operation)
 
     return final
@@ -130,29 +122,6 @@ def _registration_under_group(world: World) -> Final_:
     def final() -> Iterator[Broken]:
         world.cover("completed", first.is_completed())
         yield from world.left_waiting(first)
-
-    return final
-
-
-def _try_needs_group(world: World) -> Final_:
-    purgatory = world.purgatory()
-    actions = ActionQueue(faults=world.faults, sync=world.sync)
-    group = world.sync.rlock("group")
-
-    def trying() -> None:
-        with group:
-            pass
-
-    operation = world.operation("op", "k", trying=trying)
-    purgatory.register(operation)
-    operation.become_ready(world.log.now_ns())
-
-    _check_after_and_beside(world, group, purgatory, actions)
-
-    def final() -> Iterator[Broken]:
-        yield from none_left(actions)
-        world.cover("completed", operation.is_completed())
-        yield from world.left_waiting(operation)
 
     return final
 
@@ -218,8 +187,8 @@ LOCKING: Final = (
         "on_complete takes a lock that a thread with an event may hold (KAFKA-6042)",
         2,
         ("P3", "O4"),
-        _callback_needs_group,
-        labels=("answered",),
+        partial(_needs_group, "completing"),
+        labels=("completed",),
     ),
     Scenario(
         "registration-under-group",
@@ -234,7 +203,7 @@ LOCKING: Final = (
         "try_complete takes a lock that a thread with an event has held (KAFKA-8334)",
         2,
         ("P3", "O4"),
-        _try_needs_group,
+        partial(_needs_group, "trying"),
         labels=("completed",),
     ),
     Scenario(

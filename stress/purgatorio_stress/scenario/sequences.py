@@ -7,7 +7,7 @@ from typing import Final
 
 from purgatorio import ActionQueue, DirectExecutor, QueuedExecutor, ReaperTimer
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
+from purgatorio_stress.scenario.contract import Final_, one_thread
 from purgatorio_stress.scenario.timing import completed_by_shutdown, size_is
 from purgatorio_stress.scenario.world import Task, World
 
@@ -229,23 +229,6 @@ def _shut_down(world: World) -> Final_:
     return lambda: completed_by_shutdown(world, operation)
 
 
-def _cancel_against_add(world: World) -> Final_:
-    executor = QueuedExecutor(sync=world.sync)
-    timer = world.timer(executor=executor)
-    task = Task(world, "task", 1)
-    world.task("add", lambda: timer.add(task))
-    world.task("cancel", task.cancel)
-
-    def final() -> Iterator[Broken]:
-        timer.check()
-        waits = 0 if task.is_cancelled() else 1
-        world.cover("cancelled", waits == 0)
-        world.cover("waits", waits == 1)
-        yield from size_is(timer, waits)
-
-    return final
-
-
 SEQUENCES: Final = (
     one_thread(
         "exceptions", "callbacks and actions that raise", ("O8",), _exceptions, "the registration raised"
@@ -271,14 +254,5 @@ SEQUENCES: Final = (
     one_thread("once-more", "a callback checks its own key", ("O1",), _completing_once_more, "completed"),
     one_thread("stop-from-callback", "a task closes its timer", ("P3",), _stop_from_callback, "closed"),
     one_thread("shut-down", "an operation waits at the shutdown", ("O5",), _shut_down, "completed"),
-    Scenario(
-        "cancel-against-add",
-        "a task is cancelled while it is added",
-        2,
-        ("T5",),
-        _cancel_against_add,
-        dialects=("pending-flag",),
-        labels=("cancelled", "waits"),
-    ),
 )
-"""Scenarios of one thread, and the smallest of two."""
+"""Scenarios of one thread."""

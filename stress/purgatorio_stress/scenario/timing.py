@@ -8,7 +8,7 @@ from purgatorio import QueuedExecutor, ReaperTimer
 from purgatorio.timer.bucket import TimerTaskEntry, TimerTaskList
 from purgatorio.timer.delay_queue import DelayQueue
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.scenario.contract import Final_, Scenario
+from purgatorio_stress.scenario.contract import ONE, Final_, Scenario
 from purgatorio_stress.scenario.parts import CheckedTimer
 from purgatorio_stress.scenario.world import FOREVER_MS, Operation, Task, World
 
@@ -67,6 +67,26 @@ def cancel_against_flush(world: World, make: Make = _of_the_world) -> Final_:
         if task.fired_at_ms:
             yield Broken("T4", "task", f"fired at {task.fired_at_ms} ms although cancelled at 2 ms")
         yield from size_is(timer, 0)
+
+    return final
+
+
+def cancel_against_add(world: World, make: Make = _of_the_world) -> Final_:
+    """The first add of a task, and its cancel: it waits and fires, or it does neither."""
+    timer, executor = make(world, 2)
+    task = Task(world, "task", 3)
+    world.task("add", lambda: task.add_to(timer))
+    world.task("cancel", task.cancel_recorded)
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        cancelled = task.is_cancelled()
+        yield from size_is(timer, 0 if cancelled else 1)
+        walk(world, timer, executor, 8)
+        world.cover("cancelled", cancelled)
+        world.cover("waits", not cancelled)
+        if len(task.fired_at_ms) != (0 if cancelled else 1):
+            yield Broken("T4", "task", f"cancelled is {cancelled}, fired at {task.fired_at_ms}")
 
     return final
 
@@ -199,38 +219,32 @@ def _shutdown_against_registration(world: World) -> Final_:
     return lambda: completed_by_shutdown(world, operation)
 
 
-def _add_against_sleep(world: World) -> Final_:
-    """The reaper is about to sleep for 200 ms when a task comes that is due in 2."""
-    timer = world.timer(wheel_size=20)
+def against_sleep(
+    world: World,
+    timer: CheckedTimer,
+    waiting_ms: tuple[int, ...],
+    come: Callable[[Task], object] | None = None,
+) -> Final_:
+    """The reaper goes to sleep for 200 ms, or for what waits already, when a task comes that is due in 2. `come`: how,
+    if not as a task is added."""
+    waiting = [Task(world, f"waits-{delay_ms}", delay_ms) for delay_ms in waiting_ms]
+    for one in waiting:
+        timer.add(one)
     ReaperTimer("reaper", timer, faults=world.faults, sync=world.sync)
     task = Task(world, "task", 2)
-    world.task("add", lambda: task.add_to(timer))
+    world.task("add", lambda: come(task) if come else task.add_to(timer))
 
     def final() -> Iterator[Broken]:
         world.cover("fired", bool(task.fired_at_ms))
-        if task.fired_at_ms != [2]:
-            yield Broken("T2", "task", f"due at 2 ms, fired at {task.fired_at_ms} ms")
+        for one in (*waiting, task):
+            if one.fired_at_ms != [one.delay_ms]:
+                yield Broken("T2", one.id, f"due at {one.delay_ms} ms, fired at {one.fired_at_ms} ms")
 
     return final
 
 
-def _earlier_against_sleep(world: World) -> Final_:
-    """The reaper sleeps for a task at 9 ms when one comes that is due at 2."""
-    timer = world.timer(wheel_size=20)
-    late = Task(world, "late", 9)
-    timer.add(late)
-    ReaperTimer("reaper", timer, faults=world.faults, sync=world.sync)
-    task = Task(world, "task", 2)
-    world.task("add", lambda: task.add_to(timer))
-
-    def final() -> Iterator[Broken]:
-        world.cover("both fired", bool(task.fired_at_ms and late.fired_at_ms))
-        if task.fired_at_ms != [2] or late.fired_at_ms != [9]:
-            yield Broken(
-                "T2", "task", f"due at 2 and 9 ms, fired at {task.fired_at_ms}, {late.fired_at_ms} ms"
-            )
-
-    return final
+def _against_sleep(waiting_ms: tuple[int, ...], world: World) -> Final_:
+    return against_sleep(world, world.timer(wheel_size=20), waiting_ms)
 
 
 def _polled(world: World, waiting_ms: tuple[int, ...] = ()) -> Final_:
@@ -263,20 +277,25 @@ def _timer(name: str, about: str, build_clauses: tuple[str, ...]) -> tuple[str, 
     return name, about, 2, build_clauses
 
 
-_ONE: Final = ("pending-flag",)
-
 TIMING: Final = (
     Scenario(
         *_timer("cancel-against-flush", "a task is cancelled while it moves between levels", ("T4", "T5")),
         cancel_against_flush,
-        dialects=_ONE,
+        dialects=ONE,
         labels=("did not fire",),
+        horizon_ms=8,
+    ),
+    Scenario(
+        *_timer("cancel-against-add", "a task is cancelled while it is added", ("T4", "T5")),
+        cancel_against_add,
+        dialects=ONE,
+        labels=("cancelled", "waits"),
         horizon_ms=8,
     ),
     Scenario(
         *_timer("add-against-flush", "a bucket is filled while it is flushed", ("T3",)),
         _add_against_flush,
-        dialects=_ONE,
+        dialects=ONE,
         labels=("flushed both", "added after the flush"),
     ),
     Scenario(
@@ -285,7 +304,7 @@ TIMING: Final = (
         3,
         ("T5",),
         _remove_against_move,
-        dialects=_ONE,
+        dialects=ONE,
         labels=("removed after the move", "removed before the move"),
         strategy="states",
         stepping=frozenset({"link.next", "link.previous"}),
@@ -293,7 +312,7 @@ TIMING: Final = (
     Scenario(
         *_timer("overflow-twice", "two adders need the level above for the first time", ("T3", "T5")),
         _overflow_twice,
-        dialects=_ONE,
+        dialects=ONE,
         labels=("both fired",),
         horizon_ms=10,
         late_ms=0,
@@ -301,14 +320,14 @@ TIMING: Final = (
     Scenario(
         *_timer("add-against-drain", "a task is added while the timer is drained", ("T3", "T5")),
         add_against_drain,
-        dialects=_ONE,
+        dialects=ONE,
         labels=("both fired",),
         horizon_ms=6,
     ),
     Scenario(
         *_timer("moved-twice", "a waiting task is added again by two threads", ("T3", "T5")),
         moved_twice,
-        dialects=_ONE,
+        dialects=ONE,
         labels=("fired",),
         horizon_ms=6,
     ),
@@ -327,8 +346,8 @@ TIMING: Final = (
         "a task comes while the reaper goes to sleep",
         3,
         ("T2", "P3"),
-        _add_against_sleep,
-        dialects=_ONE,
+        partial(_against_sleep, ()),
+        dialects=ONE,
         strategy="states",
         labels=("fired",),
         horizon_ms=20,
@@ -338,22 +357,22 @@ TIMING: Final = (
         "a task comes that is due before the one the reaper sleeps for",
         3,
         ("T2", "P3"),
-        _earlier_against_sleep,
-        dialects=_ONE,
+        partial(_against_sleep, (9,)),
+        dialects=ONE,
         strategy="states",
-        labels=("both fired",),
+        labels=("fired",),
         horizon_ms=20,
     ),
     Scenario(
         *_timer("offer-against-poll", "a due bucket is offered to whom may be going to sleep", ("T2", "P3")),
         _polled,
-        dialects=_ONE,
+        dialects=ONE,
         labels=("polled",),
     ),
     Scenario(
         *_timer("earlier-offer-against-poll", "the same, with a bucket that is due later", ("T2", "P3")),
         partial(_polled, waiting_ms=(1 << 30,)),
-        dialects=_ONE,
+        dialects=ONE,
         labels=("polled",),
     ),
 )
