@@ -234,14 +234,14 @@ class Hooks:
             return function(*args, **named)
         shown = None
         if not isinstance(function, FunctionType):
-            reads = _is_reader(function)
+            kind = READ if _is_among(function, _READERS) or _is_read(function) else WRITE
             for one in args:
                 container = self._container(one)
                 if container is not None:
-                    self._touch(container, READ if reads else WRITE)
+                    self._touch(container, kind)
                     shown = container
         result = function(*args, **named)
-        if shown is not None and _is_lazy(function):
+        if shown is not None and _is_among(function, _LAZY):
             self._world.alias(result, shown)
         return result
 
@@ -291,17 +291,12 @@ class Hooks:
         self._step(sys.intern(owner), name, kind, self._is_user_code(owner.partition(":")[0]))
 
 
-def _is_reader(function: object) -> bool:
-    try:
-        if function in _READERS:
-            return True
-    except TypeError:  # not hashable
-        return False
+def _is_read(function: object) -> bool:
     return isinstance(function, BuiltinFunctionType) and function.__name__ in _READS
 
 
-def _is_lazy(function: object) -> bool:
+def _is_among(function: object, known: frozenset[object]) -> bool:
     try:
-        return function in _LAZY
+        return function in known
     except TypeError:  # not hashable
         return False

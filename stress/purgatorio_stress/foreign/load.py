@@ -374,17 +374,16 @@ class Loader:
             inside += value
         elif callable(getattr(value, "cache_clear", None)) and hasattr(value, "cache_parameters"):
             self._state.append(partial(_clear_cache, value))
-        elif type(value).__module__ in self.modules and hasattr(value, "__dict__"):
-            if any(base in (dict, list, set) for base in type(value).__mro__):
+        elif type(value).__module__ in self.modules and (hasattr(value, "__dict__") or slots_of(type(value))):
+            if isinstance(value, dict | list | set):
                 self._again = f"{where}, a {type(value).__name__}"
-            self._state.append(partial(_refill_names, vars(value), dict(vars(value))))
-            inside += vars(value).values()
-        elif type(value).__module__ in self.modules and slots_of(type(value)):
-            if any(base in (dict, list, set) for base in type(value).__mro__):
-                self._again = f"{where}, a {type(value).__name__}"
-            for name, one in attributes(value):
-                self._state.append(partial(object.__setattr__, value, name, one))
-                inside.append(one)
+            if hasattr(value, "__dict__"):
+                self._state.append(partial(_refill_names, vars(value), dict(vars(value))))
+                inside += vars(value).values()
+            else:
+                for name, one in attributes(value):
+                    self._state.append(partial(object.__setattr__, value, name, one))
+                    inside.append(one)
         elif type(value).__module__ in self.modules and type(value).__mro__[1:] == (object,):
             pass  # no attributes, no state
         elif hasattr(value, "__closure__"):

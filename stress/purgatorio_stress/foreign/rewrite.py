@@ -167,9 +167,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        node.iter = self._expression(node.iter)
-        if self._depth:
-            node.iter = _call("_pg_over", node.iter, node.iter)
+        node.iter = self._gone_over(node.iter)
         node.ifs = [self._tested(one) for one in node.ifs]
         return node
 
@@ -185,26 +183,26 @@ class Rewriter(ast.NodeTransformer):
         done = self._expression(node)
         return _call("_pg_test", node, done) if plain and self._depth else done
 
+    def _gone_over(self, node: ast.expr) -> ast.expr:
+        done = self._expression(node)
+        return _call("_pg_over", done, done) if self._depth else done
+
     # Statements
 
-    def visit_If(self, node: ast.If) -> ast.AST:
+    def visit_If(self, node: ast.If | ast.While) -> ast.AST:
         node.test = self._tested(node.test)
         node.body = self._statements(node.body)
         node.orelse = self._statements(node.orelse)
         return node
 
     def visit_While(self, node: ast.While) -> ast.AST:
-        node.test = self._tested(node.test)
-        node.body = self._statements(node.body)
-        node.orelse = self._statements(node.orelse)
+        self.visit_If(node)
         if self._depth:
             node.body.insert(0, ast.copy_location(ast.Expr(_call("_pg_turn", node)), node))
         return node
 
     def visit_For(self, node: ast.For) -> ast.AST:
-        node.iter = self._expression(node.iter)
-        if self._depth:
-            node.iter = _call("_pg_over", node.iter, node.iter)
+        node.iter = self._gone_over(node.iter)
         node.body = self._statements(node.body)
         node.orelse = self._statements(node.orelse)
         return node
