@@ -3,15 +3,15 @@
 A name stands for a family: all its configurations are recorded, each in a run of its own.
 """
 
-import gc
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from purgatorio_stress.apart import end_all, few_full_collections, run_apart
+from purgatorio_stress.protocol.driver import CommandSubject
 from purgatorio_stress.protocol.npm_timer_wheel import NpmTimerWheel
 from purgatorio_stress.subject.asyncio_loop import asyncio_loop
 from purgatorio_stress.subject.child import LineChild
@@ -31,8 +31,6 @@ from purgatorio_stress.subject.reference import reference_subjects
 SubjectFactory = Callable[[], Sequence[Subject]]
 _GRACE_S: Final = 5.0
 _LOOK_S: Final = 0.2
-_FULL_COLLECTION_EVERY: Final = 1_000
-"""Collections of the middle generation; some eight million objects."""
 
 
 def _netty() -> Sequence[Subject]:
@@ -109,6 +107,7 @@ def record_runs(
 ) -> list[RunRecord]:
     """Record each subject with a plan of `ops` timers, `workers` at a time; one record each, in the order given.
 
+    A program is driven by a process of its own unless somebody listens, anything else by a thread of this one.
     A run takes about 3 seconds of wall time, mostly asleep. A misbehaving subject is a record with `failure` and
     harms no other. Traces are `<out_dir>/<subject>-seed<seed><suffix>`; subjects run on different plans.
     `ended` hears of each run at its end, on the thread that recorded it. After Ctrl-C the runs under way have 5 s to
@@ -122,7 +121,10 @@ def record_runs(
         path = out_dir / f"{run}{suffix}"
         progress(subject.name, 0, ops)
         try:
-            subject.run(_plan(subject, seed, ops), path, progress)
+            if isinstance(subject, CommandSubject) and subject.listener is None:
+                run_apart(subject, seed, ops, path, progress)
+            else:
+                subject.run(_plan(subject, seed, ops), path, progress)
             record = RunRecord(run, subject.name, path)
         except SubjectFailed as failure:
             progress(subject.name, ops, ops)
@@ -132,7 +134,7 @@ def record_runs(
         return record
 
     with (
-        _few_full_collections(),
+        few_full_collections(),
         ThreadPoolExecutor(max_workers=workers, thread_name_prefix="record") as pool,
     ):
         under_way = [pool.submit(one, subject) for subject in subjects]
@@ -145,19 +147,8 @@ def record_runs(
             while wait(under_way, wait_s).not_done:
                 # A run may start another program for its proof.
                 LineChild.end_all()
+                end_all()
                 wait_s = _LOOK_S
-
-
-@contextmanager
-def _few_full_collections() -> Iterator[None]:
-    """A plan of 200,000 timers is a million objects, none of them in a cycle: to walk them again and again takes a
-    quarter of the whole run."""
-    young, middle, full = gc.get_threshold()
-    gc.set_threshold(young, middle, _FULL_COLLECTION_EVERY)
-    try:
-        yield
-    finally:
-        gc.set_threshold(young, middle, full)
 
 
 def _plan(subject: Subject, seed: int, ops: int) -> Plan:
