@@ -79,6 +79,7 @@ CHANGES = [
         "                done, vain = done + tried, 0 if tried else vain + 1\n"
         "        return done",
     }),
+    ("toy_purgatory", "O4", {"        for key in keys:": "        for key in keys[:255]:"}),
     ("toy_purgatory", "P1", {
         PURGE: LOST.format("len(self.completed) % 1000 > 10") + PURGE,
         '"purge_interval": 0': PURGED_AT,
@@ -96,9 +97,9 @@ CHANGES = [
     }),
 ]  # fmt: skip
 """A level that is lost, one of days, tasks after an idle gap, the first of a level that comes late; one that is counted
-twice when it is added again; a purge that comes too late, one whose estimate each key lowers by what it gives back, one
-that counts what was delayed a turn ago, one that takes a thousand entries at most, and one that leaves out what was
-checked since the last."""
+twice when it is added again; a check that gives up, a last key that is forgotten; a purge that comes too late, one
+whose estimate each key lowers by what it gives back, one that counts what was delayed a turn ago, one that takes a
+thousand entries at most, and one that leaves out what was checked since the last."""
 
 
 def driven(program: str, changes: dict[str, str], folder: Path, operations: int) -> RunResult:

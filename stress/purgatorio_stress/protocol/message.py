@@ -55,6 +55,8 @@ STEP: Final = "step"
 """The place of a thread that was asked, with its call, to stop at a step of its own code."""
 
 _PLACES: Final = Items(Text(100), most=16)
+KEYS_MOST: Final = 256
+"""Of an operation: as a fetch of so many partitions waits."""
 
 _ID: Final = Text(100)
 _TIME: Final = Number(0)
@@ -109,7 +111,7 @@ class Register:
     """Try the operation `id`; unless that completes it, watch it under its keys with this time-out."""
 
     id: Annotated[str, _ID, "of the operation, never used again in a run"]
-    keys: Annotated[tuple[str, ...], Items(_ID, most=16, least=1), "to watch it under, each once"]
+    keys: Annotated[tuple[str, ...], Items(_ID, most=KEYS_MOST, least=1), "to watch it under, each once"]
     delay_ns: Annotated[int, Number(), "its time-out"]
 
 

@@ -7,9 +7,9 @@ which they may cascade. Before a level lies an idle gap, and after the last one 
 `advance` goes through time tick by tick is slow over days: it is asked no further than it can.
 
 Before that comes a crowd: many tasks in one bucket, or many operations under one key, half of which, in stretches, one
-check completes while the others expire together; and operations under keys of the same hash. Then steady traffic: short
-delays only, none of which ends where a bucket of the second level does, so that nothing but the clock moves that level
-on.
+check completes while the others expire together; operations under keys of the same hash; and one of as many keys as the
+protocol has, which a check of the last completes. Then steady traffic: short delays only, none of which ends where a
+bucket of the second level does, so that nothing but the clock moves that level on.
 
 A purgatory is besides given more completed operations under keys that nobody checks than its purge interval allows,
 several times over, and read at rest in between; once in their midst the keys that they share are checked. Before that
@@ -25,6 +25,7 @@ from typing import Final, Protocol
 
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.message import (
+    KEYS_MOST,
     MAX_TIME_NS,
     Add,
     Call,
@@ -218,6 +219,7 @@ class Reach:
             self._run.call(Check("crowd"))
             self._at_rest()
             self._alike(delay_ns)
+            self._under_many(delay_ns)
 
     def _alike(self, delay_ns: int) -> None:
         """Whoever keeps lists by the hashes of keys gives back, or forgets, what is under another."""
@@ -229,6 +231,13 @@ class Reach:
         for key in (checked, _LEAST_HASH):
             self._run.call(Ready(f"under-{key}"))
             self._run.call(Check(key))
+
+    def _under_many(self, delay_ns: int) -> None:
+        """Whoever has room for fewer keys forgets the last of an operation."""
+        keys = tuple(f"many-{number}" for number in range(KEYS_MOST))
+        self._run.call(Register("under-many", keys, delay_ns))
+        self._run.call(Ready("under-many"))
+        self._run.call(Check(keys[-1]))
 
     def first_of_levels(self, *, real: bool = False) -> bool:
         """One short delay after the other, each within a turn of the one before, past the whole second level; then one
