@@ -620,6 +620,29 @@ def p1_fetched_corrupt(s: Story, bad: bool) -> None:
     s.fetch(20, 21, [("t", 0, 0, [0])], corrupt=bad)
 
 
+def p1_left_out(s: Story, bad: bool) -> None:
+    s.topic()
+    for base in range(3):
+        s.produce(10 + base, 10.5 + base, base)
+    s.fetch(20, 21, [("t", 0, 0, [0, 2] if bad else [0, 1, 2])], wait=0)
+
+
+def p1_inside(s: Story, bad: bool) -> None:
+    """A batch of one record and one of two, of which the second is asked for."""
+    s.topic()
+    s.produce(10, 11, 0)
+    two = {"base": 0, "last": 1, "count": 2, "bytes": SIZE}
+    data = [{"name": "t", "partition_data": [{"index": 0, "records": [two]}]}]
+    said = [{"name": "t", "partition_responses": [{"index": 0, "error_code": 0, "base_offset": 1}]}]
+    s.ask(12, "produce", {"acks": 1, "timeout_ms": 1000, "topic_data": data}, 13, {"responses": said})
+    s.produce(14, 15, 3)
+    asked = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, "topics": [
+        {"topic": "t", "partitions": [{"partition": 0, "fetch_offset": 2}]}]}  # fmt: skip
+    came = [*([] if bad else [{**two, "base": 1, "last": 2}]), {**two, "base": 3, "last": 3, "count": 1}]
+    part = {"partition_index": 0, "error_code": 0, "records": came}
+    s.ask(20, "fetch", asked, 21, {"error_code": 0, "responses": [{"topic": "t", "partitions": [part]}]})
+
+
 def p1_not_fetched(s: Story, bad: bool) -> None:
     s.topic()
     s.produce(10, 11, 0)

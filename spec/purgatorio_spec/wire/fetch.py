@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from purgatorio_spec.table.fetch import FETCH, Distance, Divergence, Epoch, Fetched, request_is_complete
@@ -182,6 +183,7 @@ class Fetching:
         if any(topic.replicas > 1 for topic in known):
             yield from self._replicated(spans)
             return
+        yield from self._placed()
         wrong = self._wrong()
         if wrong is not None:
             yield wrong
@@ -379,7 +381,6 @@ class Fetching:
         )
         if one.answer_t is not None:
             yield from self._there(clause, "empty-at-once", one.t)
-            yield from self._placed()
 
     def _woken(self, ready_by: int) -> Rows:
         """F3, or F7: an append makes it ready while it waits."""
@@ -441,14 +442,23 @@ class Fetching:
         return min(integer(self.one.body, "max_bytes", 1 << 31), *(a.room for a in self.asked))
 
     def _placed(self) -> Rows:
-        """P1: an acknowledged record is where its acknowledgement said."""
+        """P1: an acknowledged record is where its acknowledgement said; what comes begins with the batch that holds the
+        offset, and leaves none out."""
         for a in self.asked:
-            if a.batches and a.offset in {append.base for append in a.log.surely(self.one.t)}:
-                first = integer(a.batches[0], "base")
-                if first == a.offset:
-                    yield kept("P1")
-                else:
-                    yield broken("P1", "elsewhere", self.one, f"a batch at {a.offset}", f"one at {first}")
+            if not a.batches or integer(a.batches[0], "base") < 0:
+                continue
+            first = integer(a.batches[0], "base")
+            begins = a.offset in {append.base for append in a.log.surely(self.one.t)}
+            holes = [
+                integer(x, "last") + 1 for x, y in pairwise(a.batches)
+                if integer(x, "last") + 1 != integer(y, "base")
+            ]  # fmt: skip
+            if not first <= a.offset <= integer(a.batches[0], "last") or (begins and first != a.offset):
+                yield broken("P1", "elsewhere", self.one, f"a batch at {a.offset}", f"one at {first}")
+            elif holes:
+                yield broken("P1", "left-out", self.one, f"a batch at {holes[0]}", "none, but later ones")
+            else:
+                yield kept("P1")
 
     def _replicated(self, spans: list[tuple[int, int]]) -> Rows:
         """F9, of a fetch inside a span in which a replica that is in sync was stopped; and F1 where it asks

@@ -108,7 +108,7 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
         if start >= 0 and not least <= start <= most:
             yield broken("P1", "log-start", one, f"a log that starts at {least} to {most}", f"at {start}")
         elif end <= base and base + count <= later:
-            yield kept("P1")
+            yield kept("P1", "offsets-do-not-grow")
         else:
             seen = f"base offset {base} for {count} records"
             yield broken(

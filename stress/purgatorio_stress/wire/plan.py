@@ -149,6 +149,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("leave-unsynced", "groups", ("G5 waits-in-rebalance",), _GROUP.leave_unsynced),
         SceneSpec("idle-fetch", "fetch", ("F1", "F2 late"), _FETCH.idle_fetch),
         SceneSpec("woken-fetch", "fetch", ("F3 not-woken",), _FETCH.woken_fetch),
+        SceneSpec("several-partitions", "fetch", ("F3 not-woken",), _FETCH.several_partitions),
         SceneSpec("rolled", "fetch", ("F3 not-woken",), _FETCH.rolled),
         SceneSpec("woken-many", "fetch", ("F3 not-woken",), _FETCH.woken_many, alone=True),
         SceneSpec("accumulating", "fetch", ("F1", "F3 not-woken"), _FETCH.accumulating),
@@ -160,7 +161,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         ),
         SceneSpec("sum-fetch", "fetch", ("F7 not-woken", "F1"), _FETCH.sum_fetch),
         SceneSpec("deleted-topic", "fetch", ("F8 waits-for-deleted",), _FETCH.deleted_topic),
-        SceneSpec("acks", "produce", ("P1", "P2", "P3", "X4 not-there"), _FETCH.acks),
+        SceneSpec("acks", "produce", ("P1 offsets-do-not-grow", "P2", "P3", "X4 not-there"), _FETCH.acks),
         SceneSpec("corrupt-batch", "produce", ("P1 corrupt-taken", "F3 not-woken"), _FETCH.corrupt_batch),
         SceneSpec(
             "topics", "topics", ("A1 made-twice", "A1 never-seen", "A2 never-seen", "A2 left-to-its-time-out", "X4"),

@@ -133,6 +133,23 @@ async def woken_many(play: Play) -> None:
         must(await settle(append, *sent, seconds=wait / 1000 + 6), UNANSWERED)
 
 
+async def several_partitions(play: Play) -> None:
+    """A fetch waits for three partitions of two topics each: whichever is appended to wakes it. Then who waits for one
+    of them alone is woken by an append to all."""
+    topics = [await play.topic(partitions=3) for _ in range(2)]
+    parts = [(topic, number) for topic in topics for number in range(3)]
+    writer, readers = await play.open("writer"), await play.open_many(len(parts), "reader")
+    wait = play.wait_ms(WAKE_MS)
+    for at, part in enumerate(parts):
+        ends = [(*other, int(number < at)) for number, other in enumerate(parts)]
+        fetch = play.fetch(readers[0], ends, max_wait_ms=wait)
+        await play.pause(50)
+        must(await settle(play.produce(writer, part), fetch, seconds=wait / 1000 + 6), UNANSWERED)
+    sent = [play.fetch(conn, [(*one, 1)], max_wait_ms=wait) for conn, one in zip(readers, parts, strict=True)]
+    await play.pause(50)
+    await settle(play.produce(writer, *parts, acks=-1), *sent, seconds=wait / 1000 + 6)
+
+
 async def rolled(play: Play) -> None:
     """Each append begins a new segment of the log, and wakes who waits behind the segment before."""
     topic = await play.topic(configs={"segment.bytes": str(SEGMENT_BYTES)})
@@ -146,20 +163,23 @@ async def rolled(play: Play) -> None:
 
 
 async def accumulating(play: Play) -> None:
-    """min_bytes takes three appends, to the byte: the first two must not answer the fetch, the third must. In the end a
-    partition has room for less than min_bytes: nothing that is appended is enough."""
+    """min_bytes takes three appends, to the byte: the first two must not answer the fetch, the third must. Where
+    max_bytes is two, two are enough; where the partition has room for less than min_bytes, nothing is."""
     topic = await play.topic()
     reader, writer = await play.open("reader"), await play.open("writer")
     wait = play.wait_ms(WAKE_MS)
     offset = 0
     least = 3 * batch_bytes(120)
-    for gap, room, wait_ms in (
-        (5, 1 << 20, wait),
-        (40, 1 << 20, wait),
-        (120, 1 << 20, wait),
-        (20, least - 1, wait // 3),
+    for gap, wanted, most, room, wait_ms in (
+        (5, least, None, 1 << 20, wait),
+        (40, least, None, 1 << 20, wait),
+        (120, least, None, 1 << 20, wait),
+        (40, 1 << 20, least - batch_bytes(120), 1 << 20, wait),
+        (20, least, None, least - 1, wait // 3),
     ):
-        fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait_ms, min_bytes=least, room=room)
+        fetch = play.fetch(
+            reader, [(topic, 0, offset)], max_wait_ms=wait_ms, min_bytes=wanted, most=most, room=room
+        )
         for _ in range(3):
             await play.pause(gap)
             must(await settle(play.produce(writer, topic, size=120), seconds=10), UNANSWERED)
@@ -314,7 +334,10 @@ async def acks(play: Play) -> None:
     topic = await play.topic(partitions=2)
     writer, reader = await play.open("writer"), await play.open("reader")
     for at in range(12):
-        await play.ask_all(play.produce(writer, topic, acks=(1, -1)[at % 2], records=1 + at % 3))
+        # One replica has nobody to wait for: what it has appended is done, however short the time-out.
+        timeout_ms = (10_000, 0)[at // 2 % 2]
+        produce = play.produce(writer, topic, acks=(1, -1)[at % 2], records=1 + at % 3, timeout_ms=timeout_ms)
+        await play.ask_all(produce)
     for acks in (1, -1, -1):
         await play.ask_all(play.produce(writer, (topic, 1), topic, acks=acks))
     for acks in (1, -1):
@@ -328,6 +351,8 @@ async def acks(play: Play) -> None:
     await settle(play.question(alone), seconds=10)
     # Nothing is behind it on its connection, which may be closed: so a broker tells the error.
     play.produce(await play.open("refused"), (topic, UNMADE), acks=0)
+    for offset in range(1, 6):  # the second batch has two records, the third has three
+        await play.ask_all(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=500))
     got = await play.fetch(reader, [(topic, 0, 0)], max_wait_ms=500).within(10)
     must(not codes(got.body), f"a fetch was answered with error {codes(got.body)}")
     for wrong in (2, -2, 5):

@@ -39,6 +39,8 @@ TAKES_TWO: Final = (
 )
 SHRINKS_SECONDS: Final = 45.0
 TIMED_OUT: Final = 7
+GROWN_MS: Final = 10_000
+"""A topic has grown by then."""
 TOPIC_TIMES: Final = 6
 """A topic is looked for so many times longer than the declared lateness: the clause waits for five."""
 HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
@@ -113,7 +115,7 @@ async def wrong_topics(play: Play) -> None:
 
 async def partitions(play: Play) -> None:
     """A growth that is only validated; a topic grows, is asked to have as many again and fewer; elections that nobody
-    needs; where partitions end."""
+    needs; where partitions end. What a partition has, and who waits for it, stays as the topic grows."""
     topic = await play.topic(partitions=1)
     writer = await play.open("writer")
     for _ in range(3):
@@ -129,6 +131,7 @@ async def partitions(play: Play) -> None:
             )
     if not play.offers("create_partitions", "A3"):
         return
+    waits = play.fetch(await play.open("waiter"), [(topic, 0, 3)], max_wait_ms=play.wait_ms(GROWN_MS))
     node = play.broker.node
     placed = None if node is None else [{"broker_ids": [node]}] * 2
     for count, assigned, dry in ((3, placed, True), (3, placed, False), (3, None, False), (2, None, False)):
@@ -140,7 +143,8 @@ async def partitions(play: Play) -> None:
         if count == 3 and not dry:
             await _until_told(play, topic, 0, partitions=3)
     await play.until_leads(topic, 3)
-    await play.ask_all(play.produce(writer, (topic, 2)))
+    await settle(play.produce(writer, (topic, 2), (topic, 0)), waits, seconds=GROWN_MS / 1000 + 6)
+    await play.ask_all(play.fetch(writer, [(topic, 0, 0)], max_wait_ms=0))
 
 
 async def _until_told(play: Play, name: str, error: int, partitions: int = 0) -> None:
