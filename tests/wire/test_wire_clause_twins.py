@@ -294,6 +294,20 @@ def g7_since_sync(s: Story, bad: bool) -> None:
         s.beat(at, "a", 1, 27 if not bad and at > 8020 else 0)
 
 
+def g9_without_a_generation(s: Story, bad: bool) -> None:
+    """Who says that it is a member commits in its generation; where nobody is one, anybody may."""
+    s.commit(5, "x", -1)
+    s.pair()
+    s.commit(2100, "b", -1, 25 if bad else 22)
+
+
+def g9_id_over(s: Story, bad: bool) -> None:
+    """`n` was given an id and joins when its session has long been over."""
+    s.pair()
+    s.join(2100, 2101, "", error=79, given="n")
+    s.join(9800, 9801, "n", 2 if bad else -1, error=0 if bad else 25, leader="a")
+
+
 def g9_nobodys(s: Story, bad: bool) -> None:
     s.commit(5, "", -1)
     s.pair()
@@ -1275,6 +1289,15 @@ def static_pair(s: Story) -> None:
     s.sync(2017, 2018, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
 
 
+def g7_refused(s: Story, bad: bool) -> None:
+    """`b` goes on with heartbeats, of another generation."""
+    s.pair(rebalance=20_000)
+    s.beat(2100, "b", 1)
+    for at in range(2200, 12_000, 500):
+        s.beat(at, "a", 1, 27 if not bad and at > 8101 else 0)
+        s.beat(at + 100, "b", 101, 25 if not bad and at > 8101 else 22)
+
+
 def g7_static(s: Story, bad: bool) -> None:
     """`b` comes back as `b2` and falls silent."""
     static_pair(s)
@@ -1730,6 +1753,21 @@ def g13_stable(s: Story, bad: bool) -> None:
     told_of_it(s, 2100, "PreparingRebalance" if bad else "Stable", "a", "b")
 
 
+def g13_given(s: Story, bad: bool) -> None:
+    """A share, a subscription, a name, a protocol: as it was told once, and as it is not."""
+    static_pair(s)
+    right = {
+        "protocol_data": "range",
+        "member_assignment": "sb",
+        "member_metadata": "of b",
+        "group_instance_id": "ib",
+    }
+    for at, what in enumerate(right):
+        b = {"member_id": "b", **right, **({what: "another"} if bad else {})}
+        said = {"group_id": "g", "group_state": "Stable", **b, "members": [{"member_id": "a"}, b]}
+        s.ask(2100 + at, "describe_groups", {"groups": ["g"]}, 2100.5 + at, {"groups": [said]})
+
+
 def g13_members(s: Story, bad: bool) -> None:
     s.pair()
     told_of_it(s, 2100, "Stable", *("a" if bad else "ab"))
@@ -2158,6 +2196,14 @@ def test_who_joins_when_the_session_of_its_id_may_be_over_may_be_unknown() -> No
     story.join(2100, 2101, "", error=79, given="c")
     story.join(8050, 8140, "c", error=25)
     assert story.judged("G0").verdict is Verdict.PASS
+
+
+def test_the_session_of_an_id_may_end_late() -> None:
+    story = Story()
+    story.pair()
+    story.join(2100, 2101, "", error=79, given="n")
+    story.join(8500, 8501, "n", 2, leader="a")
+    assert story.judged("G9").verdict is not Verdict.VIOLATED
 
 
 def test_an_id_that_outlives_the_rebalance_time_out_is_expected_no_longer() -> None:

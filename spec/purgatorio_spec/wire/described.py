@@ -1,14 +1,25 @@
 """G13: what is told of a group to who is no member is what its members see.
 
 Judged are the moments at which their own requests leave one state of the group: its members are there and nothing has
-moved them, or a rebalance waits for one of them, or all have left. Groups with static members give no occasion, nor do
-those that are new: Kafka 4 tells of a group what is in its log, as a share is that was told.
+moved them, or a rebalance waits for one of them, or all have left. Where a static member has come back, or stays though
+it is not in the generation, there is no occasion, nor is there in a group that is new: Kafka 4 tells of a group what is
+in its log, as a share is that was told.
 """
 
 from typing import Final
 
-from purgatorio_spec.wire.group import NO_SUCH_GROUP, Generation, Group, answered, left_with, member_id
+from purgatorio_spec.wire.group import (
+    NO_SUCH_GROUP,
+    Generation,
+    Group,
+    answered,
+    instance_of,
+    left_with,
+    member_id,
+    protocols,
+)
 from purgatorio_spec.wire.history import ABOUT_GROUPS, Exchange, items, text
+from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Rows, answered_with, broken, kept
 
 NON_EMPTY: Final = 68
@@ -19,7 +30,7 @@ PREPARING, COMPLETING, STABLE, EMPTY = "PreparingRebalance", "CompletingRebalanc
 def described(group: Group) -> Rows:
     """The occasions are DescribeGroups and DeleteGroups of the group alone."""
     for one in group.heard:
-        if group.static or one.api not in ABOUT_GROUPS or one.answer_t is None:
+        if one.api not in ABOUT_GROUPS or one.answer_t is None:
             continue
         state = _state(group, one, one.answer_t)
         if state is None:
@@ -34,7 +45,10 @@ def described(group: Group) -> Rows:
             continue
         told = {text(member, "member_id") for member in items(said, "members")}
         if text(said, "group_state") == name and least <= told <= most:
-            yield kept("G13", name)
+            current = group.current(one)
+            other = _said_otherwise(current, said) if name == STABLE and current is not None else ""
+            row = broken("G13", "told-otherwise", one, "what its members have given", other)
+            yield row if other else kept("G13", name)
         else:
             allowed = f"{name}, with {', '.join(sorted(least)) or 'nobody'}"
             seen = f"{text(said, 'group_state')}, with {', '.join(sorted(told)) or 'nobody'}"
@@ -59,6 +73,9 @@ def _state(group: Group, one: Exchange, until: int) -> tuple[str, set[str], set[
     if current is None:
         return None
     members = {*current.members}
+    known = {member for member, join in group.issued().items() if (join.answer_t or until) < until}
+    if group.static and not known - left <= members:
+        return None
     if not group.disturbed(current, until):
         leads = [sync for sync in current.syncs if member_id(sync) == current.leader]
         if all(sync.t > until for sync in leads):
@@ -69,6 +86,29 @@ def _state(group: Group, one: Exchange, until: int) -> tuple[str, set[str], set[
     if group.rebalances(current, one) and any(not _rejoins(group, current, x, until) for x in there):
         return PREPARING, there, issued
     return None
+
+
+def _said_otherwise(current: Generation, said: Body) -> str:
+    """What is told of a stable group that its members have not given: its protocol, the subscription or the name of
+    one, or its share, which is known where the leader has synced once."""
+    chosen = {"protocol_name": text(said, "protocol_data"), "protocol_type": text(said, "protocol_type")}
+    if current.other_protocol(chosen):
+        return f"{chosen['protocol_type']} {chosen['protocol_name']}"
+    leads = [sync for sync in current.syncs if member_id(sync) == current.leader]
+    shares = {text(x, "member_id"): text(x, "assignment") for x in items(leads[0].body, "assignments")}
+    for told in items(said, "members"):
+        member = text(told, "member_id")
+        join = current.members[member]
+        given = {
+            "member_metadata": protocols(join).get(text(join.got, "protocol_name"), ""),
+            "group_instance_id": instance_of(join),
+        }
+        if len(leads) == 1:
+            given["member_assignment"] = shares.get(member, "")
+        for what, right in given.items():
+            if what in told and text(told, what) != right:
+                return f"another {what} of {member}"
+    return ""
 
 
 def _rejoins(group: Group, current: Generation, member: str, until: int) -> bool:

@@ -86,6 +86,8 @@ class Group:
     commits: list[Exchange]
     nobodys: list[Exchange]
     """Commits without a generation, good where there are no members."""
+    unnumbered: list[Exchange]
+    """The same, of who says that it is a member."""
     leaves: list[Exchange]
     static: bool
     """Whether one of them was of a member with an instance id."""
@@ -321,7 +323,8 @@ def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
         group = Group(
             bounds, heard, by_api["join_group"], by_api["sync_group"], by_api["heartbeat"],
             [one for one in commits if number_of(one) >= 0],
-            [one for one in commits if number_of(one) < 0 and not member_id(one)], by_api["leave_group"],
+            [one for one in commits if number_of(one) < 0 and not member_id(one)],
+            [one for one in commits if number_of(one) < 0 and member_id(one)], by_api["leave_group"],
             static=any(map(instance_of, heard)),
         )  # fmt: skip
         group.generations = _generations(group)

@@ -72,6 +72,10 @@ def _member_ids(group: Group) -> Rows:
             if lives and group.left(member, one.answer_t) is None:
                 known = one.error != UNKNOWN_MEMBER
                 yield kept("G0") if known else broken("G0", "id-not-known", one, allowed, named(one.error))
+            # Its session may end late, as a broker has pauses of its own.
+            late_ns = group.session_ms(member) * MS // 4 + group.bounds.allowed_ns(one.t, one.answer_t)
+            if issued[member].error and one.t >= id_over(issued[member], latest=True) + late_ns:
+                yield refused(group.bounds, one, UNKNOWN_MEMBER)
 
 
 def _strangers(group: Group) -> Rows:
@@ -90,7 +94,7 @@ def _strangers(group: Group) -> Rows:
 
 def _heartbeats(group: Group) -> Rows:
     """G3 (a rebalance is told), G9 (wrong generations) and G10 (who is heard of stays)."""
-    for beat in (*group.heartbeats, *group.syncs, *group.commits, *group.joins):
+    for beat in (*group.heartbeats, *group.syncs, *group.commits, *group.unnumbered, *group.joins):
         member, number = member_id(beat), number_of(beat)
         current = group.current(beat)
         if beat.answer is None or current is None or member not in current.members:
@@ -168,7 +172,11 @@ def _sessions(group: Group) -> Rows:
             others = group.beats(one, {*members} - {member}, one.last_t)
             others = [x for x in others if (x.answer_t or 0) < joined_t]
             told_t = min((x.t for x in others if x.error == REBALANCING), default=END_OF_TIME)
-            heard = [x for x in group.contacts(member) if members[member].t <= x.t < told_t]
+            # What is refused is not heard.
+            heard = [
+                x for x in group.contacts(member)
+                if members[member].t <= x.t < told_t and x.error != ILLEGAL_GENERATION
+            ]  # fmt: skip
             if not heard:
                 continue
             behind = [x.t for x in heard[1:]] + [END_OF_TIME]

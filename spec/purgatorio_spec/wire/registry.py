@@ -53,7 +53,7 @@ G9 | a wrong generation (22), an unknown member (25) or protocol (23), and an ea
 G10 | a member that is heard of stays
 G11 | a static member that is back keeps place and share, its former id is fenced (82); an absent one stays | KIP-345
 G12 | what a member commits is taken, and is what is told to who asks, until it is committed anew
-G13 | who asks about a group is told its state and its members as they are; with members it is not deleted (68)
+G13 | who asks about a group is told its state, its members and what they gave; with members it is not deleted (68)
 C1 | connections cut with requests waiting are let go by max_wait; beside them, or one not read, others go on | as Kafka
 O1 | of requests that wait, each is answered once | as in a purgatory
 O4 | of requests that wait, none that an append made ready is left to its max_wait | as in a purgatory

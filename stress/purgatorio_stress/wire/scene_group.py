@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from typing import Final
 
@@ -377,7 +378,7 @@ async def silent_rebalance(play: Play) -> None:
 
 async def expected_member(play: Play) -> None:
     """Somebody has been given an id and does not join: a rebalance waits for it, until it leaves, or its session is
-    over."""
+    over: then it joins in vain."""
     play.need("join_group", least=4)
     group = await play.group()
     rebalance_ms = max(REBALANCE_MS, play.session_ms * 5 // 2)
@@ -396,6 +397,9 @@ async def expected_member(play: Play) -> None:
         await play.leave(new.conn, group, new.id).within(8)
         await _is_told(stays)
         await stable([stays])
+        if not leaves:
+            await play.pause(play.session_ms * 0.3)
+            await ghost.ask_join().within(8)
 
 
 async def leaderless_sync(play: Play) -> None:
@@ -424,21 +428,37 @@ async def long_sync(play: Play) -> None:
     pair = await members(play, group, 2, rebalance_ms=session_ms * 5 // 2)
     await gathered(pair)
     leader, follower = sorted(pair, key=lambda one: not one.leads)
-    waits = follower.sync()
+    await _synced_late(leader, follower)
+    await asyncio.gather(*(one.beat() for one in pair))
+
+
+async def _synced_late(leader: Member, follower: Member) -> None:
+    """A sync waits for the leader's for longer than a session."""
+    waits, session_ms = follower.sync(), leader.play.session_ms
     for _ in range(6):
-        await play.pause(session_ms * 0.22)
+        await leader.play.pause(session_ms * 0.22)
         await leader.beat()
     await settle(leader.sync(), waits, seconds=session_ms / 1000 + 4)
-    await asyncio.gather(*(one.beat() for one in pair))
 
 
 async def never_synced(play: Play) -> None:
     """The leader syncs, then another, two never: these alone are out at the rebalance time-out, and the others are told
-    so."""
+    so. In another group they had all synced once, and joined again."""
+    await asyncio.gather(*(_never_synced(play, again) for again in (False, True)))
+
+
+async def _never_synced(play: Play, again: bool) -> None:
     group = await play.group()
     rebalance_ms = play.wait_ms(2500)
     four = await members(play, group, 4, rebalance_ms=rebalance_ms, sessions=LONGER)
     await gathered(four)
+    if again:
+        await synced(four)
+        four.sort(key=lambda one: not one.leads)
+        sent = [four[0].ask_join()]
+        must(await _is_told(four[1]), NOT_TOLD)
+        sent += [one.ask_join() for one in four[1:]]
+        await answered(four, sent)
     leader, behind, *absent = sorted(four, key=lambda one: not one.leads)
     for one in (leader, behind):
         await one.sync().within(JOIN_SECONDS)
@@ -501,8 +521,8 @@ async def cut_members(play: Play) -> None:
 
 
 async def described(play: Play) -> None:
-    """Somebody asks what is known of a group, and for its deletion: when its members have synced, in a rebalance, when
-    they have joined and when they have synced again, and when all have left."""
+    """Somebody asks what is known of a group, and for its deletion: when its members have synced, in the rebalance of a
+    static one, when they have joined and when they have synced again, and when all have left."""
     play.need("describe_groups")
     group, asker = await play.group(), await play.open("asker")
 
@@ -514,7 +534,11 @@ async def described(play: Play) -> None:
     joined = await members(play, group, 2, sessions=LONGER)
     await stable(joined)
     await ask()
-    joined += await members(play, group, 1, sessions=LONGER)
+    if _knows_static(play):
+        named = Member(play, await play.open("s"), group, session_ms=LONGER * play.session_ms, instance="i0")
+        joined.append(named)
+    else:
+        joined += await members(play, group, 1, sessions=LONGER)
     sent = [joined[-1].ask_join()]
     must(await _is_told(joined[0]), NOT_TOLD)
     await ask()
@@ -563,22 +587,35 @@ async def order_of_joins(play: Play) -> None:
 
 async def session(play: Play) -> None:
     """One member falls silent, another from its sync on, a third from its join on, and is out after its session; who
-    goes on with heartbeats stays."""
-    await asyncio.gather(*(_silent(play, heard) for heard in range(3)))
+    goes on with heartbeats stays. A fourth's sync had waited for longer than its session; a fifth goes on with
+    heartbeats of another generation."""
+    await asyncio.gather(*(_silent(play, heard) for heard in _Silent))
 
 
-async def _silent(play: Play, heard: int) -> None:
+_Silent = Enum("_Silent", "JOIN SYNC HEARTBEAT LATE_SYNC REFUSED")
+"""What is heard of a member last."""
+
+
+async def _silent(play: Play, since: _Silent) -> None:
     group = await play.group()
     # Each has a session of its own. Who has not synced is out at the rebalance time-out too: that comes later.
     pair = await members(play, group, 2, rebalance_ms=int(play.session_ms * 3 + 4500 * play.pace))
-    pair[0].session_ms = play.session_ms * 3 // 2
+    if since is not _Silent.LATE_SYNC:
+        pair[0].session_ms = play.session_ms * 3 // 2
     await gathered(pair)
     stays, silent = sorted(pair, key=lambda one: not one.leads)
-    await synced(pair if heard else [stays])
-    if heard > 1:
+    if since is _Silent.LATE_SYNC:
+        await _synced_late(stays, silent)
+    else:
+        await synced([stays] if since is _Silent.JOIN else pair)
+    if since in (_Silent.HEARTBEAT, _Silent.REFUSED):
         await silent.beat()
     await stays.beat()
-    if await _is_told(stays, silent):
+    told = _is_told(stays, silent)
+    if since is _Silent.REFUSED:
+        silent.generation += 100
+        await _beating([silent], told)
+    elif await told:
         await stays.join()
         await stays.sync().within(JOIN_SECONDS)
         await silent.beat()
@@ -844,9 +881,10 @@ async def _refused(one: Member, stranger: Connection, topics: Sequence[str]) -> 
         asks.append(partial(one.play.commit, topics=topics))
         await one.play.commit(one.conn, one.group, "", -1, topics).within(8)
     for ask in asks:
-        for wrong in (100, -1):
-            await ask(one.conn, one.group, one.id, one.generation + wrong).within(8)
-        await ask(one.conn, one.group, "nobody", one.generation).within(8)
+        for wrong in (one.generation + 100, one.generation - 1, -1):
+            await ask(one.conn, one.group, one.id, wrong).within(8)
+        for number in (one.generation, one.generation + 100):
+            await ask(one.conn, one.group, "nobody", number).within(8)
     await one.play.join(one.conn, one.group, "nobody").within(8)
     await one.play.leave(one.conn, one.group, "nobody").within(8)
     for protocols, kind in ((("of nobody else",), CONSUMER), ((PROTOCOL,), "another")):
