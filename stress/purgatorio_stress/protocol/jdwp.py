@@ -25,6 +25,10 @@ from purgatorio_stress.subject.child import JVM_OPTIONS
 AGENT: Final = "-agentlib:jdwp"
 """The JVM's option for the other end."""
 
+_COMPILED_ONCE: Final = "-XX:TieredStopAtLevel=1"
+"""A stop at a line throws away what was compiled of its method. Where threads are stopped all the time two thirds of a
+JVM's CPU time went to compile it again, each time to the most."""
+
 _HANDSHAKE: Final = b"JDWP-Handshake"
 _CALLS_MOST: Final = 16
 _ANSWER_S: Final = 10.0
@@ -101,10 +105,10 @@ class Listening:
                     called.sendall(_HANDSHAKE)
 
     def environ(self) -> Mapping[str, str]:
-        """The environment of this process, with an option for any JVM that is started in it."""
+        """The environment of this process, with options for any JVM that is started in it; its own prevail."""
         port: int = self._socket.getsockname()[1]
-        option = f"{AGENT}=transport=dt_socket,server=n,suspend=n,address=127.0.0.1:{port}"
-        return {**os.environ, JVM_OPTIONS: f"{os.environ.get(JVM_OPTIONS, '')} {option}".strip()}
+        agent = f"{AGENT}=transport=dt_socket,server=n,suspend=n,address=127.0.0.1:{port}"
+        return {**os.environ, JVM_OPTIONS: f"{_COMPILED_ONCE} {os.environ.get(JVM_OPTIONS, '')} {agent}"}
 
     def jvms(self) -> list[Jvm]:
         """Those that have called, each once."""
