@@ -13,6 +13,7 @@ from msgspec import to_builtins
 
 from pipeline.lake_reader import ProcessReader, some_of_all
 from pipeline.made_results import bug, explore_of, explored, kill, mutants_of, raced, stress_of
+from pipeline.test_commands import END
 from pipeline.test_report_files import TRACE, parsed, suites
 from pipeline.test_report_page import alone
 from purgatorio_pipeline.campaign.job import Job
@@ -27,8 +28,6 @@ from purgatorio_pipeline.printed import Check, check_of
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.event_words import broken_here
 from spec.shown_trace import fired_early, lost_with_a_flag, miscounted
-
-END = '{"kind":"end","events":3,"dropped":0}\n'
 
 
 def report(*arguments: str | Path) -> Result:

@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 
 from pipeline.hostile import HOSTILE, hostile_check, many_violations
 from pipeline.sarif_form import SARIF_FORM
+from pipeline.test_commands import END, FIRED, HEADER
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
@@ -32,13 +33,7 @@ from purgatorio_stress.whole_file import write_whole
 from spec.shown_trace import fired_early, garbage_kept, lost_with_a_flag, miscounted
 from trace_builder import Trace
 
-TRACE = (
-    '{"kind":"header","format":"purgatorio-trace/1","run":"r","implementation":{"name":"x","version":"1",'
-    '"language":"C"},"profile":"asyncio","timer":{"early_ns":0},"recorded":["timer_add","timer_fire","timer_cancel"]}\n'
-    '{"kind":"event","i":0,"th":"a","t":0,"ph":"call","f":"timer_add","id":"t","delay_ns":5}\n'
-    '{"kind":"event","i":1,"th":"a","t":1,"ph":"ret","f":"timer_add","id":"t","c":0,"deadline_t":5}\n'
-    '{"kind":"event","i":2,"th":"a","t":4,"ph":"at","f":"timer_fire","id":"t"}\n'
-)
+TRACE = HEADER + FIRED.replace("TIME", "4")
 
 
 def suites(text: str) -> list[ElementTree.Element]:
@@ -319,7 +314,7 @@ def test_no_runs_and_many_violations_of_one_cause() -> None:
 def test_check_writes_them_all(tmp_path: Path) -> None:
     """One check, three files, the exit status of the verdict; folders are made."""
     path = tmp_path / "t.jsonl"
-    path.write_text(TRACE + '{"kind":"end","events":3,"dropped":0}\n')
+    path.write_text(TRACE + END)
     names = {"--junit": "ci/j.xml", "--sarif": "ci/s.sarif", "--markdown": "ci/m.md"}
     options = [word for option, name in names.items() for word in (option, str(tmp_path / name))]
     done = CliRunner().invoke(purgatorio, ["check", str(path), "--engine", "process", *options])

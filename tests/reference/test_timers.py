@@ -1,4 +1,4 @@
-"""Every timer against the contract: driven through virtual time, and compared with the dumb twin."""
+"""Every timer against the contract, by named cases in virtual time; `test_stateful_timers` draws programs of them."""
 
 import random
 import threading
@@ -49,7 +49,7 @@ def intrusive(wheel_size: int) -> MakeTimer:
 
 
 def heap(clock: ManualClock, executor: QueuedExecutor, tick_ms: int) -> Timer:
-    """The dumb twin."""
+    """One queue for all."""
     return HeapTimer("t", tick_ms=tick_ms, clock=clock, executor=executor)
 
 
@@ -158,46 +158,6 @@ def test_a_delay_is_an_integer(kind: str, delay: object) -> None:
     """A float would lose milliseconds from 2**53 on, and NaN compares with nothing: refused, not rounded."""
     with pytest.raises(TypeError):
         World(kind).add(delay, "no")  # type: ignore[arg-type]  # what is tested
-
-
-@every_kind
-@pytest.mark.parametrize("tick_ms", [1, 3])
-@pytest.mark.parametrize("seed", range(12))
-def test_every_timer_agrees_with_the_dumb_twin(kind: str, tick_ms: int, seed: int) -> None:
-    """The same random adds, moves, cancels and leaps: the same tasks run in the same drains, the size is the same."""
-    rng = random.Random(f"twin/{seed}")
-    start_ms = rng.choice((0, 5, -20))
-    world, twin = World(kind, tick_ms, start_ms), World("heap", tick_ms, start_ms)
-    tasks: list[tuple[Note, Note]] = []
-    for step in range(120):
-        move = rng.random()
-        delay_ms = rng.choice((rng.randint(-3, 40), rng.choice((1, 2, 3, 4, 6, 8, 9, 18, 27)) * tick_ms))
-        if move < 0.5:
-            tasks.append((world.add(delay_ms, step), twin.add(delay_ms, step)))
-        elif move < 0.65 and tasks:
-            for task in rng.choice(tasks):
-                task.cancel()
-        elif move < 0.7 and tasks:
-            for moved, timer in zip(rng.choice(tasks), (world.timer, twin.timer), strict=True):
-                timer.add(moved)
-        # A drain after each step: some timers hand over what is past at the `add`, and then it cannot be called back.
-        leap_ms = rng.choice((0, 1, 2, rng.randint(0, 30))) if move >= 0.7 else 0
-        world.advance(leap_ms)
-        twin.advance(leap_ms)
-        assert _by_drain(world) == _by_drain(twin), f"seed {seed}, step {step}"
-        assert world.timer.size() == twin.timer.size()
-    world.advance(1_000)
-    twin.advance(1_000)
-    assert _by_drain(world) == _by_drain(twin)
-    assert world.timer.size() == 0
-
-
-def _by_drain(world: World) -> dict[int, list[str]]:
-    """What ran at each time, without an order among what ran together."""
-    drains: dict[int, list[str]] = {}
-    for name, time_ms in world.notes:
-        drains.setdefault(time_ms, []).append(str(name))
-    return {time_ms: sorted(names) for time_ms, names in drains.items()}
 
 
 @every_kind
