@@ -40,7 +40,7 @@ from purgatorio_stress.wire.play import (
 from purgatorio_stress.wire.recorder import CONTROL, Recorder
 
 LANES: Final = 4
-GROUP_LANES: Final = 7
+GROUP_LANES: Final = 8
 """Scenes of groups wait for seconds, and longer where a broker never answers: they must not keep others out."""
 LOOK_SECONDS = 10.0
 """How long the first question waits for its answer."""
@@ -109,6 +109,8 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         # The long ones first: the plan takes as long as its longest lane.
         SceneSpec("long-heartbeats", "groups", ("G10 put-out", "G5"), _GROUP.long_heartbeats, 60),
         SceneSpec("session", "groups", ("G7 not-put-out", "G3"), _GROUP.session, 60),
+        SceneSpec("session-after-wait", "groups", ("G7 not-put-out",), _GROUP.session_after_wait, 60),
+        SceneSpec("session-refused", "groups", ("G7 not-put-out", "G9"), _GROUP.session_refused, 60),
         SceneSpec("old-members", "groups", ("G6 late", "G6 not-out", "G8 not-told"), _GROUP.old_members, 60),
         SceneSpec("rebalance-timeout", "groups", ("G6 late", "G6 not-out"), _GROUP.rebalance_timeout),
         SceneSpec("slow-rejoin", "groups", ("G10 put-out", "G3 told-otherwise", "G0"), _GROUP.slow_rejoin, 60),
@@ -127,6 +129,9 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         ),
         SceneSpec("long-sync", "groups", ("G5 waits-though-synced",), _GROUP.long_sync, 60),
         SceneSpec("never-synced", "groups", ("G5 waits-for-a-sync", "G5 unsynced-stays", "G10"), _GROUP.never_synced),
+        SceneSpec(
+            "never-synced-again", "groups", ("G5 waits-for-a-sync", "G5 unsynced-stays"), _GROUP.never_synced_again,
+        ),
         SceneSpec(
             "static-waits", "groups", ("G11 waits-though-replaced", "G11 unsynced", "G8 leave-by-name"),
             _GROUP.static_waits,

@@ -443,8 +443,13 @@ async def _synced_late(leader: Member, follower: Member) -> None:
 
 async def never_synced(play: Play) -> None:
     """The leader syncs, then another, two never: these alone are out at the rebalance time-out, and the others are told
-    so. In another group they had all synced once, and joined again."""
-    await asyncio.gather(*(_never_synced(play, again) for again in (False, True)))
+    so."""
+    await _never_synced(play, False)
+
+
+async def never_synced_again(play: Play) -> None:
+    """The same of members who had all synced once, and joined again."""
+    await _never_synced(play, True)
 
 
 async def _never_synced(play: Play, again: bool) -> None:
@@ -587,9 +592,18 @@ async def order_of_joins(play: Play) -> None:
 
 async def session(play: Play) -> None:
     """One member falls silent, another from its sync on, a third from its join on, and is out after its session; who
-    goes on with heartbeats stays. A fourth's sync had waited for longer than its session; a fifth goes on with
-    heartbeats of another generation."""
-    await asyncio.gather(*(_silent(play, heard) for heard in _Silent))
+    goes on with heartbeats stays."""
+    await asyncio.gather(*(_silent(play, since) for since in (_Silent.JOIN, _Silent.SYNC, _Silent.HEARTBEAT)))
+
+
+async def session_after_wait(play: Play) -> None:
+    """A member falls silent from its sync on, which had waited for longer than its session."""
+    await _silent(play, _Silent.LATE_SYNC)
+
+
+async def session_refused(play: Play) -> None:
+    """A member goes on with heartbeats of another generation alone: these are refused, and it is out."""
+    await _silent(play, _Silent.REFUSED)
 
 
 _Silent = Enum("_Silent", "JOIN SYNC HEARTBEAT LATE_SYNC REFUSED")
@@ -730,7 +744,8 @@ async def static_members(play: Play) -> None:
 
 
 async def static_silent(play: Play) -> None:
-    """A static member comes back and falls silent: it is out after its session, as others are."""
+    """A static member comes back and falls silent: it is out after its session, as others are, and its name is free for
+    who comes back later."""
     if not _knows_static(play):
         raise SceneSkipped(NO_STATIC)
     group = await play.group()
@@ -740,7 +755,11 @@ async def static_silent(play: Play) -> None:
     stays, former = sorted(pair, key=lambda one: not one.leads)
     back = await _come_back(former)
     await back.join()
-    await _is_told(stays, back)
+    if await _is_told(stays, back):
+        later = await _come_back(back)
+        await _without((), (later, stays))
+        await back.beat()
+        await synced((later, stays))
 
 
 async def static_waits(play: Play) -> None:
