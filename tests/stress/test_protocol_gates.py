@@ -123,6 +123,17 @@ WatcherList.cancel = cancel
 """
 RAISES = GIVES_UP.replace("return []", "raise RuntimeError")
 ALWAYS_RAISES = RAISES.replace("not self._lock.acquire(blocking=False)", "key")
+WAITS = """
+def cancel(self, key):
+    with self._lock:
+        watchers = self._lists.mutate().pop(key, None)
+        for operation in [] if watchers is None else watchers.operations():
+            with operation.lock:
+                pass
+        return [] if watchers is None else watchers.cancel()
+
+WatcherList.cancel = cancel
+"""
 DROPS_ANOTHERS = """
 def remove_key_if_empty(self, watchers):
     with self._lock:
@@ -165,6 +176,11 @@ SystemTimer.add = add
 """
 
 
+def heard_here(command: Sequence[str], limits: ChildLimits | None = None) -> Sequence[CommandSubject]:
+    """Those that are driven in this interpreter, where a test sets other limits and programs: somebody listens."""
+    return command_subjects(command, limits=limits, listener=lambda way, line: None)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "slip", "broken", "failure"),
@@ -173,6 +189,7 @@ SystemTimer.add = add
         ("list-is-given-back-and-fills", GIVES_UP, {"O2"}, None),
         ("list-is-given-back-and-fills", RAISES, set(), "raced"),
         ("list-is-given-back-and-fills", ALWAYS_RAISES, set(), "raises"),
+        ("check-inside-completion-beside-cancel", WAITS, set(), "deadlock"),
         ("list-is-given-back-and-fills-beside", DROPS_ANOTHERS, {"O4"}, None),
         ("error-in-completion-beside-event", KEEPS_THE_LOCK, set(), "deadlock"),
         ("event-after-event", TURNS, set(), "deadlock"),
@@ -187,10 +204,10 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A key that gives up where a registration is stopped with the lock of its list, or raises there; one that raises
-    always, also where it is asked for nothing else; a check that drops the list which
-    took the place of its own; an error that leaves a lock held; one that tries again and again after it met another,
-    and is never silent; an add that moves the wheel past what is overdue, into
-    whose bucket it goes. Without the slip nothing is found."""
+    always, also where it is asked for nothing else; one that waits for an operation with that lock; a check that drops
+    the list which took the place of its own; an error that leaves a lock held; one that tries again and again after it
+    met another, and is never silent; an add that moves the wheel past what is overdue, into whose bucket it goes.
+    Without the slip nothing is found."""
     monkeypatch.setattr(gate_play, "_SAID_MOST", 2_000)
     monkeypatch.setattr(
         gates,
@@ -202,9 +219,7 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
         (("-c", SLIP.format(slip), *example), broken, failure),
         (example, set(), None),
     ):
-        subjects = command_subjects(
-            (sys.executable, *command), time="virtual", limits=ChildLimits(silence_s=2.0)
-        )
+        subjects = heard_here((sys.executable, *command), ChildLimits(silence_s=2.0))
         (record,) = record_runs([one for one in subjects if one.mode == "virtual-gates"], tmp_path)
         assert (record.failure and record.failure.kind) == kind
         if record.path is not None:
@@ -411,11 +426,6 @@ def test_an_error_in_a_play_of_steps_counts_whatever_came_before(refuses: bool) 
     finally:
         peer.close()
     assert ("ended with an error" in conversation.errors()) == refuses
-
-
-def heard_here(command: Sequence[str]) -> Sequence[CommandSubject]:
-    """Those that are driven in this interpreter, where a test sets limits: somebody listens."""
-    return command_subjects(command, listener=lambda way, line: None)
 
 
 def test_a_plan_that_is_cut_short_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

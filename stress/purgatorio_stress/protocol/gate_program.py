@@ -352,6 +352,8 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (Ready("op"), Ready("other"), Check("a"))),
         GateProgram("check-inside-completion", _CALLBACK, ((Check("a"),), inside("op", Check("b"), Check("a"))),
                     (_DONE,), (waits("ab"), waits("b", "other"), Ready("op"), Ready("other"))),
+        GateProgram("check-inside-completion-beside-cancel", _CALLBACK,
+                    ((Check("b"),), (CancelKey("a"),), inside("op", Check("a"))), (_DONE,), (waits("ab"), Ready("op"))),
         GateProgram("completions-that-check-each-other", _CALLBACK,
                     ((Check("a"),), (Check("b"),), inside("op", Check("b")), inside("other", Check("a"))), (_DONE,),
                     (waits("a"), waits("b", "other"), Ready("op"), Ready("other"))),
