@@ -451,6 +451,22 @@ def test_a_task_whose_cancel_raced_is_counted_until_its_time_is_over(late_ms: in
         kept(made, "T5")
 
 
+@pytest.mark.parametrize(("late_ms", "broken"), [(0, False), (199, False), (201, True)])
+def test_a_task_that_was_cancelled_while_it_was_added_again_is_counted_until_its_time_is_over(
+    late_ms: int, broken: bool
+) -> None:
+    """Nobody knows which of the two came last. The twin: it is counted when nothing can be pending any more."""
+    made = Trace(late_ns=50 * MS)
+    made.add("a")
+    again = made.start("timer_add", "a", delay_ns=100 * MS)
+    made.cancel("a", th="other")
+    made.end(again, deadline_t=made.t + 100 * MS)
+    if late_ms:
+        made.wait((100 + 50 + late_ms) * MS)
+    made.gauge(None, 1)
+    assert bool(made.judge().clauses["T5"].causes) == broken
+
+
 def test_nettys_size_counts_cancelled_tasks_until_the_next_tick() -> None:
     """Exact only at rest: an interval that would be wrong for Kafka is not judged."""
     for profile, broken in (("locked", True), ("netty-hashed-wheel", False)):

@@ -16,7 +16,8 @@ of several keys gave back, and registrations between watching and the timer's ad
 `locked` and `pending-flag` count a task that was cancelled while it was moved from bucket to bucket until its bucket is
 flushed. So where another thread did something during a cancel, size() may be above `most`: by one for each such task,
 and by no more than the threads beside the reader's can have in flight. At a `quiesce` that is over once the task would
-have been late, and a reaper's period more.
+have been late, and a reaper's period more. So it is with a task that ended once and was added again, where nobody knows
+whether it ended again.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
@@ -129,5 +130,4 @@ def size_is_exact(run: Run, reading: Reading) -> Finding:
 
 
 def _may_overcount(run: Run, reading: Reading) -> int:
-    raced = reading.raced_yet if reading.quiesce else reading.raced
-    return min(raced, run.facts.threads - 1) if run.profile.counts_raced else 0
+    return min(reading.raced, run.facts.threads - 1) if run.profile.counts_raced else 0

@@ -174,7 +174,8 @@ class Truths:
     _moments: Moments = field(init=False)
 
     def __post_init__(self) -> None:
-        self._moments = Moments.of(self.readings.from_row, self.readings.row, self.readings.t, self.run.facts)
+        r = self.readings
+        self._moments = Moments.of(r.from_row, r.row, r.t, r.quiesce, self.run.facts)
         self.bounds = Bounds.zero(self._moments)
 
     def add(self, summaries: Ints) -> None:

@@ -18,7 +18,7 @@ from purgatorio_spec.fold.nullable import Numbers, Truth, greatest
 from purgatorio_spec.fold.operations import LIMIT, Operations
 from purgatorio_spec.history.operation import NEVER
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.history.summary import FAR_PAST, Summary
+from purgatorio_spec.history.summary import Summary
 from purgatorio_spec.trace.coded import Flags, Ints
 
 _TIMES: Final = frozenset(
@@ -324,10 +324,9 @@ def summaries(b: Block) -> Ints:
         "disarmed_surely_i": np.minimum(
             np.where(cancelled, row(b.cancel_ret), NEVER), np.where(fired, row(b.fire_call), NEVER)
         ),
-        "raced_t": np.where(
-            b.flag("raced").yes, np.where(_timed(b).yes, row(_latest_due_t(b)), NEVER), FAR_PAST
-        ),
+        "raced": b.flag("raced").yes.astype(np.int64),
         "deadline_t": np.where(_some(b.add_n).yes, row(b.deadline_t), NEVER),
+        "due_t": np.where(_timed(b).yes, row(_latest_due_t(b)), NEVER),
         "out_t": row(b.deadline_t.or_else(b.reg_t + b.reg_delay.or_else(0))),
         "done_t": row(greatest(b.fire_ret_t, b.win_t)),
     }

@@ -18,17 +18,19 @@ from purgatorio_spec.history.run import Run, RunFacts
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 
 Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 SETTLED_TICKS: Final = 2
 """A task whose deadline is nearer than this many ticks may already have been handed over to run."""
 
 
 class Summary(NamedTuple):
-    """One operation or task. All but `entries`, `watches` and the times are positions `i`; NEVER if it never came.
+    """One operation or task. All but `entries`, `watches`, `raced` and the times are positions `i`; NEVER if it never
+    came.
 
     `entries`: the keys it was registered under, duplicates included. `watches`: 1 if all of them were certainly watched
-    from the return of the registration to the claim. `raced_t`: if another event was recorded during a cancel of the
-    task, when it is due at the latest, else `FAR_PAST`. `deadline_t`: of the last add.
+    from the return of the registration to the claim. `raced`: 1 if another event was recorded during a cancel of the
+    task. `deadline_t`: of the last add. `due_t`: when the task is due at the latest, by any add.
 
     `stopped_i`, `left_i`: the end of the claim, or where the first or the last of its keys gave it back. From `out_t`
     to `done_t`, if that came, it may have been watched, or a task handed over, and not in the timer: overdue, or
@@ -46,8 +48,9 @@ class Summary(NamedTuple):
     added_ret_i: int
     disarmed_first_i: int
     disarmed_surely_i: int
-    raced_t: int
+    raced: int
     deadline_t: int
+    due_t: int
     out_t: int
     done_t: int
 
@@ -82,16 +85,15 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
         added_ret_i=NEVER if last is None else last.end_i,
         disarmed_first_i=min((call.call_i for call in disarming), default=NEVER),
         disarmed_surely_i=_surely(history, adds, run.early_ns or 0) if adds else NEVER,
-        raced_t=_raced(history),
+        raced=int(any(cancel.end_i > cancel.call_i + 1 for cancel in history.cancels)),
         deadline_t=deadline_t,
+        due_t=_due_t(history),
         out_t=_out(history, deadline_t),
         done_t=max(ends, default=NEVER),
     )
 
 
-def _raced(history: OperationHistory) -> int:
-    if not any(cancel.end_i > cancel.call_i + 1 for cancel in history.cancels):
-        return FAR_PAST
+def _due_t(history: OperationHistory) -> int:
     due_t = latest_due_t(history.adds)
     return NEVER if due_t is None else min(due_t, NEVER)
 
@@ -144,17 +146,20 @@ timer, those of one part count as there at once."""
 @dataclass(slots=True)
 class Moments:
     """The readings of one run in order of their ends, as columns: where each was taken, and when it ended. None of the
-    three ever goes back. `spans`: where the spans of time begin; `after`: by span the first reading after it."""
+    three ever goes back. `rest_t`: when all had last come to rest. `spans`: where the spans of time begin; `after`: by
+    span the first reading after it."""
 
     from_i: Ints
     ret_i: Ints
     t: Ints
+    rest_t: Ints
     spans: Ints
     after: npt.NDArray[np.intp]
 
     @classmethod
-    def of(cls, from_i: Ints, ret_i: Ints, t: Ints, facts: RunFacts) -> Moments:
-        """Readings sorted by `ret_i`. Where threads read at once, an interval is widened, which loosens bounds."""
+    def of(cls, from_i: Ints, ret_i: Ints, t: Ints, quiesce: Flags, facts: RunFacts) -> Moments:
+        """Readings sorted by `ret_i`; whether each is a `quiesce`. Where threads read at once, an interval is widened,
+        which loosens bounds."""
         widened = np.minimum.accumulate(from_i[::-1])[::-1]
         forward = np.maximum.accumulate(t)
         # In floats: a trace may claim any 64-bit times, and their difference need not fit.
@@ -163,7 +168,8 @@ class Moments:
         read = forward[:: len(t) // SPANS + 1]
         spans = np.unique(np.concatenate((equal, read, np.minimum(read, NEVER - 1) + 1)))
         after = np.searchsorted(forward, np.append(spans[1:], NEVER), side="left")
-        return cls(widened, ret_i, forward, spans, after)
+        rest_t = np.maximum.accumulate(np.where(quiesce, forward, np.iinfo(np.int64).min))
+        return cls(widened, ret_i, forward, rest_t, spans, after)
 
     def span(self, t: Ints) -> npt.NDArray[np.intp]:
         """In which span of time each of these lies."""
@@ -188,7 +194,6 @@ class Bounds:
     waiting: Ints
     plain_tasks: Ints
     raced: Ints
-    raced_yet: Ints
     watched_least: Ints
     watched_most: Ints
     tasks_least: Ints
@@ -243,7 +248,7 @@ class Bounds:
 
 
 COUNTED: Final = (
-    "live", "waiting", "plain_tasks", "raced", "raced_yet", "watched_least", "watched_most", "tasks_least",
+    "live", "waiting", "plain_tasks", "raced", "watched_least", "watched_most", "tasks_least",
     "tasks_most", "ended_least", "begun_most",
 )  # fmt: skip
 """The columns of `Bounds` with an element a reading."""
@@ -267,32 +272,33 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
         return _spread(low, high, weight, readings)
 
     def maybe(start_i: Ints, stop_i: Ints, weight: Ints, until_t: Ints | None = None) -> Ints:
-        """Counts wherever the reading is not wholly before `start_i` or wholly after `stop_i`."""
+        """Counts wherever the reading is not wholly before `start_i` or wholly after `stop_i`, up to where all came to
+        rest at `until_t`."""
         low = np.searchsorted(moments.ret_i, start_i, side="right")
         high = np.searchsorted(moments.from_i, stop_i, side="left")
         if until_t is not None:
-            high = np.minimum(high, np.searchsorted(moments.t, until_t, side="right"))
+            high = np.minimum(high, np.searchsorted(moments.rest_t, until_t, side="right"))
         return _spread(low, high, weight, readings)
 
     never = np.full(len(summaries), NEVER, np.int64)
     settled_t = np.maximum(column["deadline_t"], FAR_PAST) - SETTLED_TICKS * (run.tick_ns or 0)
-    raced = (column["raced_t"] != FAR_PAST).astype(np.int64)
-    flushed_ns = (run.late_ns or 0) + REAPER_PERIOD_NS
-    flushed_t = np.minimum(column["raced_t"], NEVER - flushed_ns) + flushed_ns
+    over_ns = (run.late_ns or 0) + REAPER_PERIOD_NS
+    over_t = np.minimum(column["due_t"], NEVER - over_ns) + over_ns
+    # A task that nothing ended is pending, however late: T3 says so.
+    over_t[column["disarmed_first_i"] == NEVER] = NEVER
     out_of_timer, carried = _out_of_timer(column, moments, run)
     plain = (column["registered_call_i"] == NEVER).astype(np.int64)
     return Bounds(
         live=maybe(column["registered_call_i"], column["stopped_i"], ones),
         waiting=maybe(column["registered_call_i"], column["left_i"], column["entries"]),
-        plain_tasks=maybe(column["added_call_i"], column["disarmed_surely_i"], plain),
-        raced=maybe(column["added_call_i"], never, raced),
-        raced_yet=maybe(column["added_call_i"], never, raced, flushed_t),
+        plain_tasks=maybe(column["added_call_i"], column["disarmed_surely_i"], plain, over_t),
+        raced=maybe(column["added_call_i"], never, column["raced"], over_t),
         watched_least=surely(
             column["registered_ret_i"], column["claim_call_i"], column["entries"] * column["watches"]
         ),
         watched_most=maybe(column["registered_call_i"], never, column["entries"]),
         tasks_least=surely(column["added_ret_i"], column["disarmed_first_i"], ones, settled_t),
-        tasks_most=maybe(column["added_call_i"], column["disarmed_surely_i"], ones),
+        tasks_most=maybe(column["added_call_i"], column["disarmed_surely_i"], ones, over_t),
         ended_least=surely(column["stopped_i"], never, column["watches"]),
         begun_most=maybe(column["claim_call_i"], never, column["watches"]),
         out_of_timer=out_of_timer,

@@ -67,6 +67,7 @@ def moments_of(raw: Sequence[PlacedReading], facts: RunFacts) -> Moments:
         np.array([one.from_i for one in raw], np.int64),
         np.array([one.ret_i for one in raw], np.int64),
         np.array([one.t for one in raw], np.int64),
+        np.array([one.quiesce for one in raw], bool),
         facts,
     )
 
