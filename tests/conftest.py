@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -10,7 +11,10 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
 from golden import Golden
+from purgatorio_stress import subjects
+from purgatorio_stress.protocol.driver import CommandSubject
 from purgatorio_stress.stateful.profiles import CI, SLOW
+from purgatorio_stress.subject.contract import Progress
 
 # `pytest --hypothesis-profile deep` chooses another. `ci` is derandomised, so a red build is red for its change; `deep`
 # is many examples a test; `nightly` takes fewer and longer ones, anew each time.
@@ -47,6 +51,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.skip(reason="slow: run with --slow"))
+
+
+@pytest.fixture(autouse=True)
+def driven_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs are driven by this interpreter, not by one each that would import all of it again, and hear of what a
+    test patches (`stress/test_apart.py` has them driven as the command does)."""
+
+    def run_here(subject: CommandSubject, seed: int, ops: int, path: Path, progress: Progress) -> None:
+        subject.run(subject.shape.make(seed, ops, subject.threads, subject.tick_ns), path, progress)
+
+    monkeypatch.setattr(subjects, "run_apart", run_here)
 
 
 @pytest.fixture

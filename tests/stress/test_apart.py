@@ -44,6 +44,11 @@ subjects.record_runs([subject], Path(sys.argv[1]), ops=20, suffix=".jsonl")
 """
 
 
+@pytest.fixture(autouse=True)
+def driven_here() -> None:
+    """Not here: as the command does."""
+
+
 def family(mark: str) -> list[int]:
     """The processes that were started with this in their environment, as what a poll tells the end of."""
     found: list[int] = []

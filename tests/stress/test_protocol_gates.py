@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +25,7 @@ from purgatorio_stress.conformance.program import GatedProgram
 from purgatorio_stress.protocol import driver, gate_play, gates
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import reported
-from purgatorio_stress.protocol.driver import CommandSubject, command_subjects, not_looked_for
+from purgatorio_stress.protocol.driver import command_subjects, not_looked_for
 from purgatorio_stress.protocol.gate_play import Play, Plays
 from purgatorio_stress.protocol.gate_program import Expiry, GateProgram, delays_for, gate_programs
 from purgatorio_stress.protocol.gates import GatedRun
@@ -176,11 +176,6 @@ SystemTimer.add = add
 """
 
 
-def heard_here(command: Sequence[str], limits: ChildLimits | None = None) -> Sequence[CommandSubject]:
-    """Those that are driven in this interpreter, where a test sets other limits and programs: somebody listens."""
-    return command_subjects(command, limits=limits, listener=lambda way, line: None)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "slip", "broken", "failure"),
@@ -219,7 +214,7 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
         (("-c", SLIP.format(slip), *example), broken, failure),
         (example, set(), None),
     ):
-        subjects = heard_here((sys.executable, *command), ChildLimits(silence_s=2.0))
+        subjects = command_subjects((sys.executable, *command), limits=ChildLimits(silence_s=2.0))
         (record,) = record_runs([one for one in subjects if one.mode == "virtual-gates"], tmp_path)
         assert (record.failure and record.failure.kind) == kind
         if record.path is not None:
@@ -431,7 +426,7 @@ def test_an_error_in_a_play_of_steps_counts_whatever_came_before(refuses: bool) 
 def test_a_plan_that_is_cut_short_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its count, or by the time that nothing but what is endless takes."""
     monkeypatch.setattr(gates, "_ORDERS_MOST", 2)
-    subjects = [one for one in heard_here(PURGATORY) if one.mode.endswith("-gates")]
+    subjects = [one for one in command_subjects(PURGATORY) if one.mode.endswith("-gates")]
     (record,) = record_runs(subjects, tmp_path, suffix=".jsonl")
     assert record.failure is not None
     assert (record.failure.kind, "too many" in record.failure.why) == ("unfinished", True)
@@ -445,7 +440,9 @@ def test_the_rest_is_not_played_once_a_promise_is_broken(
 ) -> None:
     """Somebody waits for the word, and it does not change any more."""
     monkeypatch.setattr(gate_play, "_JUDGED_AGAIN", 1)
-    (subject,) = (one for one in heard_here((*PURGATORY, "--no-recheck")) if one.mode.endswith("-gates"))
+    (subject,) = (
+        one for one in command_subjects((*PURGATORY, "--no-recheck")) if one.mode.endswith("-gates")
+    )
     (record,) = record_runs([subject], tmp_path, suffix=".jsonl")
     assert (record.failure, subject.account.plays[-1].program) == (None, "event-inside-registration")
     assert record.path is not None
@@ -458,7 +455,7 @@ def test_what_is_left_out_for_a_promise_that_is_kept_is_unknown(
 ) -> None:
     """Whatever the part said, the whole is judged."""
     monkeypatch.setattr(driver, "_breaks_so_far", lambda recording: True)
-    subjects = [one for one in heard_here(PURGATORY) if one.mode.endswith("-gates")]
+    subjects = [one for one in command_subjects(PURGATORY) if one.mode.endswith("-gates")]
     (record,) = record_runs(subjects, tmp_path, suffix=".jsonl")
     assert record.failure is not None
     assert (record.failure.kind, "found broken" in record.failure.why) == ("unfinished", True)
