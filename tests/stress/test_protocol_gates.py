@@ -230,7 +230,11 @@ def test_a_purge_is_stopped_step_by_step_beside_a_registration() -> None:
     """It is all that is stopped in that program, of those with as much garbage before them: each play is long."""
     description = replace(_MILLISECONDS, purge_interval=100, gates=(STEP,), lanes=2)
     programs = gate_programs("purgatory", delays_for(description, MS * 3_600_000))
-    (purged,) = [one for one in programs if one.long and one.steps(description, virtual=True) is None]
+    (purged,) = [
+        one
+        for one in programs
+        if one.long and one.expiring() and one.steps(description, virtual=True) is None
+    ]
     assert [type(call) for _, _, call in purged.stepped()] == [Expiry]
 
 
@@ -468,7 +472,8 @@ class Small:
     lock), `waits` (a check gives a lock up after a while), `twice` (one that cannot have the lock asks who has it to
     try again, which that does once at most; `flagged`: as often as it is asked; `shared`: so too, and all operations
     have one lock), `busy` (a purge leaves out keys that are being checked, and a check that raises never ends),
-    `counted` (a check ends where nothing waits, and what waits is counted without a lock)."""
+    `counted` (a check ends where nothing waits, and what waits is counted without a lock), `worn` (checks that raise
+    are deeper and deeper inside others, by a count, and from the eighth on left to those)."""
 
     def __init__(self, slip: str) -> None:
         self._slip = slip
@@ -480,6 +485,7 @@ class Small:
         self._busy: list[str] = []
         self._shared = threading.RLock() if slip == "shared" else None
         self._waiting = 0
+        self._raised = 0
 
     def register(self, probe: Probe) -> bool:
         """See `PurgatoryUnderTest`."""
@@ -508,12 +514,15 @@ class Small:
         """See `PurgatoryUnderTest`."""
         if self._slip == "counted" and not self._waiting:
             return 0
+        if self._slip == "worn" and self._raised >= 8:
+            return 0
         watched = [*self._lists.get(key, [])]
         self._events += 1
         self._busy.append(key)
         try:
             done = sum(self._tried(op, key) for op in watched)
         except Exception:
+            self._raised += 1
             if self._slip != "busy":
                 self._busy.remove(key)
             raise
@@ -620,6 +629,7 @@ def _small(slip: str, _: Promise) -> Small:
         ("late", "O4", ("registration-event",), ""),
         ("undone", "O1", ("error-in-completion",), ""),
         ("dropped", "O4", ("error-in-try",), ""),
+        ("worn", "O4", ("errors-in-tries",), ""),
         ("last", "O5", ("error-in-try-and-expiry",), ""),
         ("made", "O4", ("new-key",), ""),
         ("waits", "O4", ("two-events",), ""),

@@ -296,8 +296,11 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (*garbage, waits("a", "other", soon_ns)), (Ready("op"), Check("a"))),
     )  # fmt: skip
     both = (waits("a"), waits("a", "other"))
-    names = [f"left-{number}" for number in range(_OTHERS)]
-    others = tuple(call for name in names for call in (waits("b", name), Ready(name)))
+
+    def crowd(key: str) -> tuple[Call, ...]:
+        names = [f"left-{number}" for number in range(_OTHERS)]
+        return tuple(call for name in names for call in (waits(key, name), Ready(name)))
+
     # First: what has expired before widens the bound on garbage.
     looks = GateProgram("garbage-of-second-looks", _LISTS, ((waits("ab"),), inside("op", Ready("op"))), (_TRY,),
                         volley=delays.looks)  # fmt: skip
@@ -313,7 +316,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("three-events", _GIVE_UP, ((Check("a"),), (Check("a"),), event), (_TRY,), (waits("a"),)),
         GateProgram("event-after-event", _GIVE_UP, ((Check("a"),), (Check("a"), Check("a"), *event)), (_TRY,),
                     (waits("a"),)),
-        GateProgram("event-beside-others", _GIVE_UP, ((Check("a"),), (Check("b"),)), (_TRY,), (waits("a"), *others),
+        GateProgram("event-beside-others", _GIVE_UP, ((Check("a"),), (Check("b"),)), (_TRY,), (waits("a"), *crowd("b")),
                     whose="op"),
         GateProgram("event-event", _CLAIM, ((Check("a"),), (Check("b"),)), done, (waits("ab"), Ready("op"))),
         GateProgram("force-force", _CLAIM, forces[:2], (_FORCE, _DISARM, _DONE), (waits("a"),)),
@@ -340,6 +343,9 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
         GateProgram("list-empties-twice-and-fills", _LISTS, ((Check("a"),), (Check("a"), waits("a", "next"))), (_DONE,),
                     (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
+        GateProgram("long-list-empties-and-fills", _LISTS, ((waits("a"),), (Check("a"),)), (), crowd("a"), event),
+        GateProgram("checks-of-one-list", _LISTS, ((Check("a"),), (Check("a"),)), (_TRY,), (*both, Ready("op")),
+                    (Quiesce(),)),
         GateProgram("list-empties-and-fills-at-once", _LISTS, ((Check("a"),), (waits("a", "next"),)), (_TRY, _DONE),
                     (waits("a"), Ready("op")), (Ready("next"), Check("a")), volley=_VOLLEYS),
         GateProgram("list-is-given-back-and-fills", _LISTS, ((CancelKey("a"),), (waits("a", "next"),)), (_TRY, _DISARM),
@@ -362,6 +368,8 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("registration-inside-completion", _CALLBACK, ((Check("a"),), inside("op", waits("a", "next"))),
                     (_DONE,), (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
         GateProgram("error-in-try", _ERRORS, ((Check("a"),),), (_TRY,), (waits("a"),), event, fails=((_TRY, "op"),)),
+        GateProgram("errors-in-tries", _ERRORS, ((Check("a"),) * 16,), (_TRY,), (waits("a"),), event,
+                    fails=((_TRY, "op"),)),
         GateProgram("error-in-try-before-another", _ERRORS, ((Check("a"),),), (_TRY,), (*both, Ready("other")),
                     fails=((_TRY, "op"),)),
         GateProgram("error-in-try-and-expiry", _ERRORS, ((Check("a"),), expiry), (_TRY,), (soon,),
@@ -411,6 +419,7 @@ def _of_timer(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("fire-add-again", _TIMER, (fires, (soon, Cancel("t"))), (_FIRE,), (soon,)),
         GateProgram("fire-add-again-alone", _TIMER, (fires, (soon,)), (_FIRE,), (soon,)),
         GateProgram("add-again-cancel", _TIMER, ((Add("t", far_ns),), (Cancel("t"),)), (), (Add("t", far_ns),)),
+        GateProgram("cancel-add", _TIMER, ((Cancel("t"),), (other, Expiry("u"))), (), (soon,)),
         GateProgram("cancel-cancel", _TIMER, ((Cancel("t"),), (Cancel("t"),)), (), (Add("t", far_ns),)),
         GateProgram("add-cancel", _TIMER, ((Add("t", far_ns),), (Cancel("t"),)), ()),
         GateProgram("cancels-beside", _TIMER,
