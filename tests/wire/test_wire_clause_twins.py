@@ -2074,6 +2074,16 @@ def test_a_time_out_of_a_generation_may_end_before_its_answers_have_been_read() 
     assert {story.judged(clause).verdict for clause in ("G4", "G6")} <= {Verdict.PASS, Verdict.SKIPPED}
 
 
+def test_a_sync_that_comes_when_the_time_to_sync_is_over_is_refused() -> None:
+    """The client stood still for a second and more: the generation may be as old as its joins."""
+    story = Story(late_ms=600)
+    for one in "ab":
+        told = "ab" if one == "a" else ""
+        story.join(10, 1800, one, 1, leader="a", told=told, rebalance=770)
+    story.sync(1840, 1890, "b", 1, error=25)
+    assert story.judged("G5").verdict is not Verdict.VIOLATED
+
+
 def test_the_end_of_a_session_begins_a_rebalance_that_nobody_asked_for() -> None:
     """c falls silent and is out at 8,100; b goes on and does not rejoin; a does, after half of the time-out."""
     story = Story()

@@ -356,8 +356,9 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
     if begun_before or sync.t - one.first_t >= one.rebalance_ms[0] * MS // 2:
         return
     slack = group.bounds.allowed_ns(sync.t, sync.answer_t or sync.watched_t)
-    if sync.error == UNKNOWN_MEMBER and sync.t + slack - one.from_t >= group.session_ms(member_id(sync)) * MS:
-        return  # its session may have been over when it came
+    out_ms = min(group.session_ms(member_id(sync)), one.rebalance_ms[0])
+    if sync.error == UNKNOWN_MEMBER and sync.t + slack - one.from_t >= out_ms * MS:
+        return  # its session, or the time to sync, may have been over when it came
     longest = one.rebalance_ms[1] * MS
     due = one.last_t + longest if begins is None else begins
     why = "the rebalance time-out" if begins is None else "a newcomer's join, or a leaving"
