@@ -247,8 +247,11 @@ class _Search:
         """The first that breaks the clause; the last is known to."""
         return next((script for script in scripts[:-1] if self._broken(script)), scripts[-1])
 
+    def _over(self) -> bool:
+        return self.plays >= MAX_PLAYS or time.monotonic() > self._until_s
+
     def _broken(self, script: Script) -> bool:
-        if self.plays >= MAX_PLAYS or time.monotonic() > self._until_s:
+        if self._over():
             return False
         self.plays += 1
         return self._shows(script)
@@ -256,7 +259,7 @@ class _Search:
     def _without_pieces(self, script: Script) -> Script:
         """Delta debugging: leave out pieces of half the calls, a quarter, ..., one."""
         piece = max(1, len(script.calls) // 2)
-        while self.plays < MAX_PLAYS and time.monotonic() < self._until_s:
+        while not self._over():
             kept, place, left_out = script.calls, 0, False
             while place < len(kept):
                 fewer = kept[:place] + kept[place + piece :]
@@ -273,6 +276,9 @@ class _Search:
     def _rounded(self, script: Script) -> Script:
         """With rounder numbers: each time and delay down to as few digits as will do."""
         for place, call in enumerate(script.calls):
+            if self._over():
+                # Of a script that stayed long it would be minutes, and nothing is played any more.
+                break
             for rounder in self._rounder(call):
                 changed = replace(script, calls=(*script.calls[:place], rounder, *script.calls[place + 1 :]))
                 if _in_order(changed) and self._broken(changed):
