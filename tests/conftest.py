@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -14,7 +13,6 @@ from golden import Golden
 from purgatorio_stress import subjects
 from purgatorio_stress.protocol.driver import CommandSubject
 from purgatorio_stress.stateful.profiles import CI, SLOW
-from purgatorio_stress.subject.contract import Progress
 
 # `pytest --hypothesis-profile deep` chooses another. `ci` is derandomised, so a red build is red for its change; `deep`
 # is many examples a test; `nightly` takes fewer and longer ones, anew each time.
@@ -57,11 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def driven_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs are driven by this interpreter, not by one each that would import all of it again, and hear of what a
     test patches (`stress/test_apart.py` has them driven as the command does)."""
-
-    def run_here(subject: CommandSubject, seed: int, ops: int, path: Path, progress: Progress) -> None:
-        subject.run(subject.shape.make(seed, ops, subject.threads, subject.tick_ns), path, progress)
-
-    monkeypatch.setattr(subjects, "run_apart", run_here)
+    monkeypatch.setattr(subjects, "run_apart", CommandSubject.run_seeded)
 
 
 @pytest.fixture

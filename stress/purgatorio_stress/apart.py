@@ -30,7 +30,7 @@ _under_way: Final[WeakSet[subprocess.Popen[bytes]]] = WeakSet()
 
 
 def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress: Progress) -> None:
-    """`subject.run` in an interpreter of its own. What it raises there is raised here; one that is killed is a
+    """`subject.run_seeded` in an interpreter of its own. What it raises there is raised here; one that is killed is a
     RuntimeError."""
     # In a session of its own: Ctrl-C is ours to pass on.
     with subprocess.Popen(
@@ -91,8 +91,7 @@ def _main() -> None:
         raised: BaseException | None = None
         try:
             with few_full_collections():
-                plan = subject.shape.make(seed, ops, subject.threads, subject.tick_ns)
-                subject.run(plan, path, lambda _, *share: pickle.dump(share, say))
+                subject.run_seeded(seed, ops, path, lambda _, *share: pickle.dump(share, say))
         except BaseException as error:
             raised = error
         pickle.dump((subject.account, raised), say)

@@ -103,9 +103,8 @@ def command(
         return
     if mutant and mutant not in MUTANTS:
         raise click.UsageError(f"no mutant {mutant}; see `purgatorio mutants --list`")
-    sys.path.insert(
-        0, ""
-    )  # a subject may be a file of the present folder, which a console script does not look into
+    # A subject may be a module of the present folder, where a console script does not look.
+    sys.path.insert(0, "")
     try:
         raced = subject_named(subject)
         pairs = chosen(scenarios, raced)

@@ -288,6 +288,10 @@ class CommandSubject:
         """What its plans may ask for."""
         return shape_of(self.description, self.part, virtual=self.virtual)
 
+    def run_seeded(self, seed: int, ops: int, out_path: Path, progress: Progress) -> Path:
+        """Run the plan of a seed, with so many timers or operations."""
+        return self.run(self.shape.make(seed, ops, self.threads, self.tick_ns), out_path, progress)
+
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
         """See `Subject.run`. What the program wrote on standard error, its last 64 KiB, is kept beside the trace as
         `<run>.stderr`."""
