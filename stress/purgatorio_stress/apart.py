@@ -20,7 +20,7 @@ from weakref import WeakSet
 
 from purgatorio_stress.protocol.driver import CommandSubject
 from purgatorio_stress.subject.child import LineChild
-from purgatorio_stress.subject.contract import Progress
+from purgatorio_stress.subject.contract import Progress, SubjectFailed
 
 _FULL_COLLECTION_EVERY: Final = 1_000
 """Collections of the middle generation; some eight million objects."""
@@ -30,8 +30,8 @@ _under_way: Final[WeakSet[subprocess.Popen[bytes]]] = WeakSet()
 
 
 def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress: Progress) -> None:
-    """`subject.run_seeded` in an interpreter of its own. What it raises there is raised here; one that is killed is a
-    RuntimeError."""
+    """`subject.run_seeded` in an interpreter of its own. What it raises there is raised here; where it is killed,
+    the run is unfinished."""
     # In a session of its own: Ctrl-C is ours to pass on.
     with subprocess.Popen(
         [sys.executable, "-P", "-m", __name__],
@@ -42,13 +42,14 @@ def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress
         assert process.stdin is not None, "the pipes were asked for"
         assert process.stdout is not None, "the pipes were asked for"
         _under_way.add(process)
-        pickle.dump((subject, seed, ops, path), process.stdin)
-        process.stdin.flush()
         try:
+            pickle.dump((subject, seed, ops, path), process.stdin)
+            process.stdin.flush()
             while isinstance((said := pickle.load(process.stdout))[0], int):
                 progress(subject.name, *said)
-        except EOFError:
-            raise RuntimeError(f"the process that drove {subject.name} was killed") from None
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            why = "the process that drove it was killed: is there memory for so many `--operations`?"
+            raise SubjectFailed(subject.name, "unfinished", why, path if path.exists() else None) from None
     account, raised = said
     vars(subject.account).update(vars(account))
     if raised is not None:

@@ -31,13 +31,25 @@ time.sleep = told
 runpy.run_path({str(BAD)!r}, run_name="__main__")
 """
 
+KILLS = f"""
+import os, pathlib, runpy, signal, time
+def kill(seconds):
+    driver = os.getppid()
+    if b"purgatorio_stress.apart" in pathlib.Path(f"/proc/{{driver}}/cmdline").read_bytes():
+        os.kill(driver, signal.SIGKILL)
+time.sleep = kill
+runpy.run_path({str(BAD)!r}, run_name="__main__")
+"""
+
 COMMAND = f"""
-import sys
+import signal, sys
 from pathlib import Path
 from purgatorio_stress import subjects
 from purgatorio_stress.protocol.driver import command_subjects
 from purgatorio_stress.subject.child import ChildLimits
 subjects._GRACE_S = 0.0
+# Whoever started the tests in the background has it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 hangs = [sys.executable, "-I", "-S", "-c", {HANGS!r}, "hang", sys.argv[2]]
 subject = command_subjects(hangs, limits=ChildLimits(silence_s=60.0))[0]
 subjects.record_runs([subject], Path(sys.argv[1]), ops=20, suffix=".jsonl")
@@ -107,3 +119,18 @@ def test_what_a_run_raises_is_raised_here(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError) as caught:
         record_runs([subject], tmp_path, ops=20, suffix=".jsonl")
     assert caught.value.filename == str(record.path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes by /proc")
+def test_a_run_whose_process_is_killed_is_unfinished(tmp_path: Path) -> None:
+    """As by the system, where memory ends; the other runs go on."""
+    command = [sys.executable, "-I", "-S"]
+    killed = command_subjects([*command, "-c", KILLS, "hang"], limits=PATIENT)[0]
+    (record,) = record_runs([killed], tmp_path / "killed", ops=20, suffix=".jsonl")
+    assert record.failure is not None
+    assert (record.failure.kind, record.failure.trace) == (
+        "unfinished", tmp_path / "killed" / f"{record.run}.jsonl"
+    )  # fmt: skip
+    other = command_subjects([*command, str(BAD)], limits=PATIENT)[0]
+    both = record_runs([killed, other], tmp_path / "both", ops=20, suffix=".jsonl")
+    assert [one.failure and one.failure.kind for one in both] == ["unfinished", None]

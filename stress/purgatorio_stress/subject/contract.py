@@ -53,7 +53,8 @@ class SubjectFailed(Exception):
     without a voice. `answered-twice`, `wrong-id`: answered a call again, or spoke of a call, task or operation that
     there is not. `wrong-version`: speaks another version of the protocol. `refused`: ended a call with an error
     without which there is no run.
-    `unfinished`: nothing of the kind; its plan was cut short by a limit of ours, and the trace is whole.
+    `unfinished`: nothing of the kind; its plan was cut short by a limit of ours, and the trace is whole; or the process
+    that drove it was killed.
     """
 
     subject: str
