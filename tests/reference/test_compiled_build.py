@@ -51,8 +51,9 @@ SAME_TESTS = (
     "tests/reference/test_timers.py",
     "tests/reference/test_virtual_time.py",
 )
+"""What a purgatory and a timer promise, on the build that is imported."""
 OTHER_TIMERS = "(test_timers or test_stateful_timers) and not (intrusive or reaper)"
-"""What a purgatory promises, on the build that is imported; of the timers' tests, those of the wheel for use."""
+"""The tests of timers that are not those of the wheel for use."""
 
 
 @pytest.fixture(scope="session")
