@@ -87,7 +87,7 @@ class _Turns:
         self.go_on = threading.Event()
         self.first_done = threading.Event()
 
-    def call(self, f: str, id: str | None = None, **fields: Unpack[CallFields]) -> int:  # noqa: A002 - the field
+    def call(self, f: str, id: str | None = None, **fields: Unpack[CallFields]) -> int:
         """See `Recording.call`."""
         if f == "try_complete" and _is_second():
             self.first_done.wait(_WAIT_S)
@@ -95,12 +95,12 @@ class _Turns:
         self._after(f, "call")
         return c
 
-    def ret(self, f: str, c: int, id: str | None = None, **fields: Unpack[ReturnFields]) -> None:  # noqa: A002 - the field
+    def ret(self, f: str, c: int, id: str | None = None, **fields: Unpack[ReturnFields]) -> None:
         """See `Recording.ret`."""
         self._recorder.ret(f, c, id, **fields)
         self._after(f, "ret")
 
-    def at(self, f: str, id: str | None = None, **fields: Unpack[PointFields]) -> None:  # noqa: A002 - the field
+    def at(self, f: str, id: str | None = None, **fields: Unpack[PointFields]) -> None:
         """See `Recording.at`."""
         self._recorder.at(f, id, **fields)
 

@@ -15,7 +15,7 @@ from purgatorio import LOCKED, PENDING_FLAG, THREADS, DelayedOperation, Purgator
 from purgatorio.clock import Clock
 from purgatorio.delayed.dialect import Dialect
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT, State
-from purgatorio_stress.recorder import Recording
+from purgatorio_stress.recorder import Recording, around
 
 NS_PER_MS: Final = 1_000_000
 
@@ -78,7 +78,7 @@ class RecordedOperation(DelayedOperation):
     def __init__(
         self,
         recording: Recording,
-        id: str,  # noqa: A002 - the trace format's name of the field
+        id: str,
         keys: tuple[str, ...],
         delay_ms: int,
         *,
@@ -105,24 +105,10 @@ class RecordedOperation(DelayedOperation):
         return self.force_complete() if self.is_ready() else False
 
     def try_complete(self) -> bool:
-        c = self._recording.call("try_complete", self.id)
-        try:
-            done = self.evaluate()
-        except Exception as error:
-            self._recording.ret("try_complete", c, self.id, err=type(error).__name__)
-            raise
-        self._recording.ret("try_complete", c, self.id, out=int(done))
-        return done
+        return around(self._recording, "try_complete", self.id, self.evaluate, int)
 
     def force_complete(self) -> bool:
-        c = self._recording.call("force_complete", self.id)
-        try:
-            won = super().force_complete()
-        except Exception as error:
-            self._recording.ret("force_complete", c, self.id, err=type(error).__name__)
-            raise
-        self._recording.ret("force_complete", c, self.id, out=int(won))
-        return won
+        return around(self._recording, "force_complete", self.id, super().force_complete, int)
 
     def on_complete(self) -> None:
         c = self._recording.call("on_complete", self.id)

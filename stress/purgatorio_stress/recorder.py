@@ -92,11 +92,26 @@ class Recording(Protocol):
     One whose speed matters names the fields as parameters: a dictionary of them costs as much as an event.
     """
 
-    def call(self, f: str, id: str | None = None, **fields: Unpack[CallFields]) -> int: ...  # noqa: A002 - the field
+    def call(self, f: str, id: str | None = None, **fields: Unpack[CallFields]) -> int: ...
 
-    def ret(self, f: str, c: int, id: str | None = None, **fields: Unpack[ReturnFields]) -> None: ...  # noqa: A002 - the field
+    def ret(self, f: str, c: int, id: str | None = None, **fields: Unpack[ReturnFields]) -> None: ...
 
-    def at(self, f: str, id: str | None = None, **fields: Unpack[PointFields]) -> None: ...  # noqa: A002 - the field
+    def at(self, f: str, id: str | None = None, **fields: Unpack[PointFields]) -> None: ...
+
+
+def around(
+    recording: Recording, f: str, id: str | None, action: Callable[[], T], out: Callable[[T], int | None]
+) -> T:
+    """Run `action` as one recorded interval and return its value; what it raises is recorded and raised on. `out` turns
+    the value into the recorded result."""
+    c = recording.call(f, id)
+    try:
+        value = action()
+    except Exception as error:
+        recording.ret(f, c, id, err=type(error).__name__)
+        raise
+    recording.ret(f, c, id, out=out(value))
+    return value
 
 
 _GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -135,7 +150,7 @@ class ThreadLog:
     def call(
         self,
         f: str,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        id: str | None = None,
         *,
         keys: tuple[str, ...] | None = None,
         delay_ns: int | None = None,
@@ -154,7 +169,7 @@ class ThreadLog:
         self,
         f: str,
         c: int,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        id: str | None = None,
         *,
         out: int | None = None,
         err: str | None = None,
@@ -174,7 +189,7 @@ class ThreadLog:
     def at(
         self,
         f: str,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        id: str | None = None,
         *,
         keys: tuple[str, ...] | None = None,
         t_call: int | None = None,
@@ -211,15 +226,15 @@ class ByThread:
         """The calling thread's buffer."""
         raise NotImplementedError
 
-    def call(self, f: str, id: str | None = None, **fields: Unpack[CallFields]) -> int:  # noqa: A002 - the field
+    def call(self, f: str, id: str | None = None, **fields: Unpack[CallFields]) -> int:
         """`ThreadLog.call` on the calling thread's buffer."""
         return self.log().call(f, id, **fields)
 
-    def ret(self, f: str, c: int, id: str | None = None, **fields: Unpack[ReturnFields]) -> None:  # noqa: A002 - the field
+    def ret(self, f: str, c: int, id: str | None = None, **fields: Unpack[ReturnFields]) -> None:
         """`ThreadLog.ret` on the calling thread's buffer."""
         self.log().ret(f, c, id, **fields)
 
-    def at(self, f: str, id: str | None = None, **fields: Unpack[PointFields]) -> None:  # noqa: A002 - the field
+    def at(self, f: str, id: str | None = None, **fields: Unpack[PointFields]) -> None:
         """`ThreadLog.at` on the calling thread's buffer."""
         self.log().at(f, id, **fields)
 
@@ -264,29 +279,6 @@ class Recorder(ByThread):
             )
             self._logs.append(log)
         return log
-
-    def around(
-        self,
-        f: str,
-        id: str | None,  # noqa: A002 - the trace format's name of the field
-        action: Callable[[], T],
-        *,
-        keys: tuple[str, ...] | None = None,
-        out: Callable[[T], int | None] = lambda _: None,
-    ) -> T:
-        """Run `action` as one recorded interval and return its value; what it raises is recorded and raised on.
-
-        `out` turns the value into the recorded result (booleans as 0 and 1, counts).
-        """
-        log = self.log()
-        c = log.call(f, id, keys=keys)
-        try:
-            value = action()
-        except BaseException as error:
-            log.ret(f, c, id, err=type(error).__name__)
-            raise
-        log.ret(f, c, id, out=out(value))
-        return value
 
     @property
     def dropped(self) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.stress_cost import measure_cost
 from purgatorio_spec.trace.record import Event, Header, Implementation, State
-from purgatorio_stress.recorder import DROPPED, Recorder, monotonic_ticket
+from purgatorio_stress.recorder import DROPPED, Recorder, around, monotonic_ticket
 from purgatorio_stress.trace_file import write_run
 from stress.trace_structure import check_intervals, read_run
 
@@ -42,8 +42,8 @@ def test_fields_reach_the_event() -> None:
 def test_around_records_the_value_and_passes_it_on() -> None:
     """The wrapper must not change what the subject's caller sees."""
     recorder = Recorder(ticking())
-    assert recorder.around("check_and_complete", None, lambda: "seven", keys=("k",), out=len) == "seven"
-    assert [(e.ph, e.out, e.keys) for e in recorder.drain()] == [("call", None, ("k",)), ("ret", 5, None)]
+    assert around(recorder, "try_complete", "op-0", lambda: "seven", len) == "seven"
+    assert [(e.ph, e.id, e.out) for e in recorder.drain()] == [("call", "op-0", None), ("ret", "op-0", 5)]
 
 
 def test_around_records_and_raises_what_was_raised() -> None:
@@ -54,7 +54,7 @@ def test_around_records_and_raises_what_was_raised() -> None:
         raise LookupError("gone")
 
     with pytest.raises(LookupError, match="gone"):
-        recorder.around("on_complete", "op-0", explode)
+        around(recorder, "on_complete", "op-0", explode, lambda _: None)
     assert [(e.ph, e.err) for e in recorder.drain()] == [("call", None), ("ret", "LookupError")]
 
 

@@ -30,12 +30,7 @@ class Probe:
     """`id` is unique in its run; the operation is to wait under `keys`, for `delay_ns`. Made by the suite."""
 
     def __init__(
-        self,
-        stage: Stage,
-        id: str,  # noqa: A002 - the trace format's name of the field
-        keys: tuple[str, ...],
-        delay_ns: int,
-        ready: threading.Event,
+        self, stage: Stage, id: str, keys: tuple[str, ...], delay_ns: int, ready: threading.Event
     ) -> None:
         self.id = id
         self.keys = keys

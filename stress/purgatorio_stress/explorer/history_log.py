@@ -25,24 +25,21 @@ class HistoryLog:
     def call(
         self,
         f: str,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        id: str | None = None,
         *,
         keys: tuple[str, ...] | None = None,
         delay_ns: int | None = None,
     ) -> int:
         """See `Recording`."""
-        run, rows = self._run, self.rows
-        if run.objects is not None:
-            learn(run, run.now_ms)
-        t = (self._start_ms + run.now_ms) * NS_PER_MS
-        rows.append((run.current.name, t, "call", f, id, None, keys, delay_ns, None, None, None, None, None))
-        return len(rows) - 1
+        th, t = self._run.current.name, self.now_ns()
+        self.rows.append((th, t, "call", f, id, None, keys, delay_ns, None, None, None, None, None))
+        return len(self.rows) - 1
 
     def ret(
         self,
         f: str,
         c: int,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        id: str | None = None,
         *,
         out: int | None = None,
         err: str | None = None,
@@ -50,18 +47,13 @@ class HistoryLog:
         state: State | None = None,
     ) -> None:
         """See `Recording`."""
-        run = self._run
-        if run.objects is not None:
-            learn(run, run.now_ms)
-        t = (self._start_ms + run.now_ms) * NS_PER_MS
-        self.rows.append(
-            (run.current.name, t, "ret", f, id, c, None, None, deadline_t, None, out, err, state)
-        )
+        th, t = self._run.current.name, self.now_ns()
+        self.rows.append((th, t, "ret", f, id, c, None, None, deadline_t, None, out, err, state))
 
     def at(
         self,
         f: str,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        id: str | None = None,
         *,
         keys: tuple[str, ...] | None = None,
         t_call: int | None = None,

@@ -42,13 +42,7 @@ class _RoundWorld(World):
         super().__init__(stage, dialect, start_ms=start_ms, parts=parts)
         self._calls = calls
 
-    def operation(
-        self,
-        id: str,  # noqa: A002 - the trace format's name of the field
-        *keys: str,
-        delay_ms: int = FOREVER_MS,
-        **own: Unpack[Own],
-    ) -> Operation:
+    def operation(self, id: str, *keys: str, delay_ms: int = FOREVER_MS, **own: Unpack[Own]) -> Operation:
         made = _LingeringOperation(self, id, keys, delay_ms, **own)
         made.calls = self._calls
         return made

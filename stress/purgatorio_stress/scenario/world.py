@@ -147,12 +147,7 @@ class Operation(RecordedOperation):
     """A recorded operation that a scenario can give a lock, and callbacks."""
 
     def __init__(
-        self,
-        world: "World",
-        id: str,  # noqa: A002 - the trace format's name of the field
-        keys: tuple[str, ...],
-        delay_ms: int,
-        **own: Unpack[Own],
+        self, world: "World", id: str, keys: tuple[str, ...], delay_ms: int, **own: Unpack[Own]
     ) -> None:
         super().__init__(world.log, id, keys, delay_ms, dialect=world.dialect, sync=world.sync)
         self.faults = world.faults
@@ -187,7 +182,7 @@ class Operation(RecordedOperation):
 class Task(TimerTask):
     """A recorded timer task without an operation around it."""
 
-    def __init__(self, world: "World", id: str, delay_ms: int) -> None:  # noqa: A002 - as above
+    def __init__(self, world: "World", id: str, delay_ms: int) -> None:
         super().__init__(delay_ms, sync=world.sync)
         self.id = id
         self.fired_at_ms: list[int] = []
@@ -248,13 +243,7 @@ class World:
         """A thread of the scenario."""
         self.run.spawn(name, body)
 
-    def operation(
-        self,
-        id: str,  # noqa: A002 - the trace format's name of the field
-        *keys: str,
-        delay_ms: int = FOREVER_MS,
-        **own: Unpack[Own],
-    ) -> Operation:
+    def operation(self, id: str, *keys: str, delay_ms: int = FOREVER_MS, **own: Unpack[Own]) -> Operation:
         """An operation to be registered under `keys`."""
         return Operation(self, id, keys, delay_ms, **own)
 

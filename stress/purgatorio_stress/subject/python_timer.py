@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from purgatorio_spec.trace.record import Header, Implementation, State, TimerConstants, TraceClock
-from purgatorio_stress.recorder import Recorder
+from purgatorio_stress.recorder import Recorder, around
 from purgatorio_stress.subject.contract import Progress, SubjectFailed
 from purgatorio_stress.subject.oversleep import NAP_S, Oversleep
 from purgatorio_stress.subject.plan import MAX_DELAY_NS, Plan, PlanShape, Step
@@ -194,7 +194,8 @@ class _Run:
         if handle is None:
             # The thread that adds it is late, or the add was refused: there is nothing to cancel.
             return
-        won = self._recorder.around("timer_cancel", step.id, lambda: self._timer.cancel(handle), out=_as_out)
+        cancel = partial(self._timer.cancel, handle)
+        won = around(self._recorder.log(), "timer_cancel", step.id, cancel, _as_out)
         if won is not False:
             self._settle(step)
 
