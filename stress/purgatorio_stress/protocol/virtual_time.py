@@ -153,6 +153,7 @@ class _VirtualRun:
         self._wheel_ns = self._tick_ns * (description.wheel_size or 20)
         self._gauges = "gauge" in description.capabilities
         self._moments: list[int] = []
+        self._expected: set[int] = set()
         self._closely = _CLOSELY
         self._deadlines: list[int] = []
         self._last_ns = self.start_ns
@@ -198,9 +199,12 @@ class _VirtualRun:
         for width_ns in through:
             boundaries = (deadline_ns - (deadline_ns - origin) % width_ns for origin in (0, self.start_ns))
             moments |= {boundary + beside for boundary in boundaries for beside in (-self._unit_ns, 0)}
-        for moment_ns in moments:
+        # Deadlines share most of them.
+        new = {moment_ns - moment_ns % self._unit_ns for moment_ns in moments} - self._expected
+        self._expected |= new
+        for moment_ns in new:
             if moment_ns > self._clock.now_ns:
-                heapq.heappush(self._moments, moment_ns - moment_ns % self._unit_ns)
+                heapq.heappush(self._moments, moment_ns)
 
     def advance_through(self, until_ns: int) -> None:
         """Go to each moment of interest up to `until_ns`, and there."""
