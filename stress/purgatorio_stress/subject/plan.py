@@ -8,7 +8,7 @@ deadline, at it, after it, and twice. A huge delay is always cancelled, so that 
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 MS: Final = 1_000_000
 MAX_DELAY_NS: Final = (1 << 63) - 1
@@ -19,9 +19,11 @@ _HUGE_DELAYS_NS: Final = (HUGE_NS, 1 << 53, 1 << 62, MAX_DELAY_NS - 1, MAX_DELAY
 _NEGATIVE_DELAYS_NS: Final = (-1, -1 * MS, -10_000 * MS, -MAX_DELAY_NS, -MAX_DELAY_NS - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One call: at `at_ns` after the start, `thread` adds timer `slot` (delay given) or cancels it (delay None)."""
+class Step(NamedTuple):
+    """One call: at `at_ns` after the start, `thread` adds timer `slot` (delay given) or cancels it (delay None).
+
+    A tuple, since a plan has them by the hundred thousand, and is fitted more than once.
+    """
 
     at_ns: int
     thread: int
