@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -49,6 +50,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.skip(reason="slow: run with --slow"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def looked_through_once() -> None:
+    """What is there before the tests of a module mostly stays: the collector need not look through it again and again.
+    (By module, since a bench thaws all that is frozen.)"""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
