@@ -512,6 +512,22 @@ def test_what_one_of_two_keys_gave_back_is_left_out_of_the_estimate(fault: str |
     assert list(made.judge().clauses["P1"].causes) == ([] if fault is None else ["garbage"])
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_an_operation_of_many_keys_may_lie_about_from_its_registration_on(first: bool) -> None:
+    """The interval is 2. The twin: it came after the reading."""
+    made = Trace()
+    if first:
+        made.register("wide", list("abcdefghij"))
+        made.check("a", "wide")
+    for name in ("a", "b", "c", "d", "e"):
+        made.register(name, ["k", "l"])
+        made.check("k", name)
+    made.gauge(watched=10, delayed=0)
+    if not first:
+        made.register("wide", list("abcdefghij"))
+    assert list(made.judge().clauses["P1"].causes) == ([] if first else ["garbage"])
+
+
 @pytest.mark.parametrize("again", [False, True])
 def test_what_all_keys_gave_back_is_neither_garbage_nor_waiting(again: bool) -> None:
     """The interval is 2: 2 completed ones may lie about, however many the keys gave back before.

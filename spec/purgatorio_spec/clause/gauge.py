@@ -7,11 +7,12 @@ With `least` and `most` what the events around a reading allow, over the interva
     T5  size() >= 0,  least <= size() <= most
 
 *waiting*: entries of what is registered, not completed, and not given back by every key. What a key gives back is out
-of the timer, and what all keys gave back is watched nowhere. *unseen*: operations that the purge's estimate may have
-missed. Kafka's purge sets the estimate to the number of tasks in the timer, so whatever was watched and not in the
-timer at that moment drops out of it for good: operations handed over to run, those without a time-out, those that one
-of several keys gave back, and registrations between watching and the timer's add (one a thread). It counts what the
-*last* purge may have missed: after more completions than the interval and that allowance, there must have been another.
+of the timer, and what all keys gave back is watched nowhere. No operation has more than the widest that was registered
+by then. *unseen*: operations that the purge's estimate may have missed. Kafka's purge sets the estimate to the number
+of tasks in the timer, so whatever was watched and not in the timer at that moment drops out of it for good: operations
+handed over to run, those without a time-out, those that one of several keys gave back, and registrations between
+watching and the timer's add (one a thread). It counts what the *last* purge may have missed: after more completions
+than the interval and that allowance, there must have been another.
 
 `locked` and `pending-flag` count a task that was cancelled while it was moved from bucket to bucket until its bucket is
 flushed. So where another thread did something during a cancel, size() may be above `most`: by one for each such task,

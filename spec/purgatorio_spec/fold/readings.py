@@ -207,7 +207,8 @@ races and of what a purge does not see."""
 def _garbage(truths: Truths) -> tuple[Flags, Flags]:
     r, b = truths.readings, truths.bounds
     occasion = r.at_rest & r.has_watched
-    return occasion, occasion & (r.watched > b.waiting + b.most_entries(truths.run.purge_interval or 0))
+    garbage = b.most_entries(truths.run.purge_interval or 0, b.widest)
+    return occasion, occasion & (r.watched > b.waiting + garbage)
 
 
 def _gauges(truths: Truths) -> tuple[Flags, Flags]:

@@ -180,8 +180,9 @@ class Moments:
 @dataclass(slots=True)
 class Bounds:
     """What `Reading` needs of the operations, by name one element a reading. `by_entries`: how many operations were
-    registered under so many keys. By span of time `out_of_timer`: those that may have been watched and not in the timer
-    in it, and `carried`: of them those that were not done with at its end.
+    registered under so many keys; `widest`: the most keys of one that may have been registered by then. By span of time
+    `out_of_timer`: those that may have been watched and not in the timer in it, and `carried`: of them those that were
+    not done with at its end.
 
     Of the operations that were certainly watched, `ended_least` counts those completed before a reading, `begun_most`
     those that may have been completed up to its end.
@@ -200,11 +201,12 @@ class Bounds:
     tasks_most: Ints
     ended_least: Ints
     begun_most: Ints
+    widest: Ints
 
     @classmethod
     def zero(cls, moments: Moments) -> Bounds:
         """No operations yet."""
-        columns = (np.zeros(len(moments.t), np.int64) for _ in COUNTED)
+        columns = (np.zeros(len(moments.t), np.int64) for _ in (*COUNTED, "widest"))
         by_span = (np.zeros(len(moments.spans), np.int64) for _ in _BY_SPAN)
         return cls(Counter(), *by_span, *columns)
 
@@ -213,19 +215,20 @@ class Bounds:
         for name in (*COUNTED, *_BY_SPAN):
             getattr(self, name)[:] += getattr(other, name)
         self.by_entries += other.by_entries
+        np.maximum(self.widest, other.widest, out=self.widest)
 
     def of(self, moments: Moments, at: int, run: Run) -> dict[str, int]:
         """The fields of `Reading` that the operations give the reading `at`."""
         counted = {name: int(getattr(self, name)[at]) for name in COUNTED if name not in _OF_PURGE}
         unseen = self._unseen(moments, at, run)
-        garbage_most = self.most_entries((run.purge_interval or 0) + unseen)
-        return counted | {"unseen": unseen, "garbage_most": garbage_most}
+        garbage_most = self.most_entries((run.purge_interval or 0) + unseen, self.widest[at : at + 1])
+        return counted | {"unseen": unseen, "garbage_most": int(garbage_most[0])}
 
-    def most_entries(self, operations: int) -> int:
-        """The entries of so many operations, of those with the most."""
-        total = 0
+    def most_entries(self, operations: int, widest: Ints) -> Ints:
+        """The entries of so many operations, of those with the most, where none has more than `widest` yet."""
+        total = np.zeros_like(widest)
         for entries, count in sorted(self.by_entries.items(), reverse=True):
-            total += entries * min(count, operations)
+            total += np.minimum(entries, widest) * min(count, operations)
             operations -= min(count, operations)
         return total
 
@@ -287,6 +290,9 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
     # A task that nothing ended is pending, however late: T3 says so.
     over_t[column["disarmed_first_i"] == NEVER] = NEVER
     out_of_timer, carried = _out_of_timer(column, moments, run)
+    widest = np.zeros(readings + 1, np.int64)
+    begun = np.searchsorted(moments.ret_i, column["registered_call_i"], side="right")
+    np.maximum.at(widest, begun, column["entries"])
     plain = (column["registered_call_i"] == NEVER).astype(np.int64)
     return Bounds(
         live=maybe(column["registered_call_i"], column["stopped_i"], ones),
@@ -304,6 +310,7 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
         out_of_timer=out_of_timer,
         carried=carried,
         by_entries=Counter(column["entries"].tolist()),
+        widest=np.maximum.accumulate(widest[:-1]),
     )
 
 
