@@ -11,6 +11,7 @@ import pytest
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.driver import command_subjects
 from purgatorio_stress.protocol.message import MAX_TIME_NS, Add, Call, Check, Description, Register
 from purgatorio_stress.protocol.reach import REACHES_FROM, Reach, levels_of
@@ -80,9 +81,18 @@ CHANGES = [
         "        return done",
     }),
     ("toy_purgatory", "O4", {"        for key in keys:": "        for key in keys[:255]:"}),
+    ("toy_purgatory", "T4", {"        for op in given_back:": "        for op in given_back[:64]:"}),
     ("toy_purgatory", "P1", {
         PURGE: LOST.format("len(self.completed) % 1000 > 10") + PURGE,
         '"purge_interval": 0': PURGED_AT,
+    }),
+    ("toy_purgatory", "P1", ESTIMATES | {
+        PURGE: "        delayed = len(self.armed)\n" + LOST.format("self.estimate - delayed <= 50")
+        + "        self.estimate -= sum(op in self.completed for ops in self.watchers.values() for op in ops)\n"
+        + PURGE,
+    }),
+    ("toy_purgatory", "P1", ESTIMATES | {
+        PURGE: "        delayed = len(self.armed)\n" + LOST.format("not delayed") + PURGES,
     }),
     ("toy_purgatory", "P1", ESTIMATES | {
         "        for op in given_back": "        self.estimate -= len(given_back)\n        for op in given_back",
@@ -97,7 +107,8 @@ CHANGES = [
     }),
 ]  # fmt: skip
 """A level that is lost, one of days, tasks after an idle gap, the first of a level that comes late; one that is counted
-twice when it is added again; a check that gives up, a last key that is forgotten; a purge that comes too late, one
+twice when it is added again; a check that gives up, a last key that is forgotten; a key that gives back more than it
+disarms; a purge that comes too late, one whose estimate it lowers by entries, one that waits for something live, one
 whose estimate each key lowers by what it gives back, one that counts what was delayed a turn ago, one that takes a
 thousand entries at most, and one that leaves out what was checked since the last."""
 
@@ -199,6 +210,15 @@ def test_in_real_time_short_delays_are_compared_with_some_that_look_shorter_in_3
         bits = [(delay_ns // unit_ns - 2_000 * MS // unit_ns) % 2**32 for delay_ns in longest.values()]
         assert {bit >= 2**31 for bit in bits} == (set() if most_delay_ns < MAX_TIME_NS else {False, True})
     assert {call.key for call in run.calls[-2 * len(longest) :] if isinstance(call, Check)} >= set(longest)
+
+
+@pytest.mark.parametrize("part", ["timer", "purgatory"])
+def test_in_real_time_one_waits_alone_for_longer_than_a_timer_is_kept_awake(part: Part) -> None:
+    """Nothing is called from when it is added to when it is due."""
+    run = Heard(0.0)
+    Reach(run, Description(0, "", "one", (part, "real-time"), ()), part, 1).in_real_time()
+    added = [call for call in run.calls if isinstance(call, Add | Register)]
+    assert added[-1].delay_ns > 5_000 * MS > max(call.delay_ns for call in added[-5:-1])
 
 
 @dataclass

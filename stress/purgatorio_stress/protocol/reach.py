@@ -1,19 +1,21 @@
 """What a plan of seconds does not reach: every level of a wheel, idle gaps, days, and garbage.
 
-In real time that is what comes within ten seconds, and an idle gap of six. Virtual time is free, so each level of the
-wheel that the subject declares is filled in its turn, four of them at least: tasks on and beside its boundaries, added
-just before, at and just after one, while all finer levels are filled too; then time passes through every boundary at
-which they may cascade. Before a level lies an idle gap, and after the last one task waits for weeks. A subject whose
-`advance` goes through time tick by tick is slow over days: it is asked no further than it can.
+In real time that is what comes within ten seconds, an idle gap of six, and as long with one task that waits. Virtual
+time is free, so each level of the wheel that the subject declares is filled in its turn, four of them at least: tasks
+on and beside its boundaries, added just before, at and just after one, while all finer levels are filled too; then time
+passes through every boundary at which they may cascade. Before a level lies an idle gap, and after the last one task
+waits for weeks. A subject whose `advance` goes through time tick by tick is slow over days: it is asked no further than
+it can.
 
 Before that comes a crowd: many tasks in one bucket, or many operations under one key, half of which, in stretches, one
-check completes while the others expire together; operations under keys of the same hash; and one of as many keys as the
-protocol has, which a check of the last completes. Then steady traffic: short delays only, none of which ends where a
-bucket of the second level does, so that nothing but the clock moves that level on.
+check completes while the others expire together; many that one key gives back; operations under keys of the same hash;
+and one of as many keys as the protocol has, which a check of the last completes. Then steady traffic: short delays
+only, none of which ends where a bucket of the second level does, so that nothing but the clock moves that level on.
 
 A purgatory is besides given more completed operations under keys that nobody checks than its purge interval allows,
-several times over, and read at rest in between; once in their midst the keys that they share are checked. Before that
-as many that checks take along, of which no purge finds anything, and as many that all their keys give back.
+several times over, and read at rest in between: first while nothing else was ever there and nothing waits, and once in
+its midst the keys that it shares are checked. Then come as many that checks take along, of which no purge finds
+anything, and as many that all their keys give back; then garbage again, beside live operations.
 """
 
 from __future__ import annotations
@@ -190,6 +192,9 @@ class Reach:
         for delay_ns in self._delays(widths[:2]):
             self._begin(min(delay_ns, 300 * MS), widths)
         self._run.settle()
+        # Nobody wakes whoever sleeps while one waits alone.
+        self._begin(_IDLE_NS, widths)
+        self._run.settle()
         for name in waiting:
             self._run.call(Ready(name))
             self._run.call(Check(name))
@@ -218,8 +223,16 @@ class Reach:
         if self._part == "purgatory":
             self._run.call(Check("crowd"))
             self._at_rest()
+            self._given_back(many // 6, delay_ns)
             self._alike(delay_ns)
             self._under_many(delay_ns)
+
+    def _given_back(self, many: int, delay_ns: int) -> None:
+        """Whoever disarms some of what a key gives back lets the others expire."""
+        if "cancel-key" in self._description.capabilities:
+            for number in range(many):
+                self._run.call(Register(f"back-{number}", ("back",), delay_ns))
+            self._run.call(CancelKey("back"))
 
     def _alike(self, delay_ns: int) -> None:
         """Whoever keeps lists by the hashes of keys gives back, or forgets, what is under another."""
@@ -369,9 +382,10 @@ class Reach:
             self._run.call(Check(key))
 
     def garbage(self, readings: int) -> None:
-        """Completed operations lie about under keys that nobody checks, more than the purge interval, several times,
-        and one in four stays live, so that a purge which takes the one for the other comes too late; the sizes are read
-        so often in between, at rest. At last as many as two purges take come at once, live, and complete after that."""
+        """Completed operations lie about under keys that nobody checks, more than the purge interval, several times;
+        the sizes are read so often in between, at rest. First none is live, and nothing has raised an estimate that a
+        purge may lower too far. Then one in four stays live, so that a purge which takes the one for the other comes
+        too late. At last as many as two purges take come at once, live, and complete after that."""
         interval = self._description.purge_interval
         if interval is None or interval * _PURGES > _GARBAGE_MOST:
             self.left_out = self.left_out or f"purges: the interval is {interval}"
@@ -381,10 +395,20 @@ class Reach:
         each = max(1, count // readings)
         far_ns = self._fit(3_600_000 * MS)
 
-        def register(number: int) -> None:
-            keys = (f"left-{number}-0", *(f"left-{number % many}-{many}" for many in _SHARED))
-            self._run.call(Register(f"left-{number}", keys, far_ns))
+        def register(name: str, number: int) -> None:
+            keys = (f"{name}-0", *(f"left-{number % many}-{many}" for many in _SHARED))
+            self._run.call(Register(name, keys, far_ns))
 
+        for number in range(count):
+            name = f"first-{number}"
+            if number == count * 5 // 16:
+                # A quarter of an interval behind a purge: who leaves out of the next what was checked is late.
+                for key in [f"left-{each}-{many}" for many in _SHARED for each in range(many)]:
+                    self._run.call(Check(key))
+            register(name, number)
+            self._complete(name, f"{name}-0")
+            if number % each == 0:
+                self._at_rest()
         for number in range(count):
             name = f"taken-{number}"
             for call in (Register(name, (name,), far_ns), Ready(name), Check(name)):
@@ -397,11 +421,7 @@ class Reach:
             for key in both:
                 self._run.call(CancelKey(key))
         for number in range(count):
-            if number == count * 2 // 5:
-                # Once, in the midst: who leaves out of a purge what was checked since the last is a whole one late.
-                for key in [f"left-{each}-{many}" for many in _SHARED for each in range(many)]:
-                    self._run.call(Check(key))
-            register(number)
+            register(f"left-{number}", number)
             if number % _LIVE_ONE_IN:
                 self._complete(f"left-{number}", f"left-{number}-0")
             if number % each == 0:
@@ -409,7 +429,7 @@ class Reach:
         self._at_rest()
         most = count + 2 * interval * _LIVE_ONE_IN
         for number in range(count, most, _LIVE_ONE_IN):
-            register(number)
+            register(f"left-{number}", number)
         self._at_rest()
         for number in range(0, most, _LIVE_ONE_IN):
             self._complete(f"left-{number}", f"left-{number}-0")
