@@ -473,7 +473,8 @@ class Small:
     try again, which that does once at most; `flagged`: as often as it is asked; `shared`: so too, and all operations
     have one lock), `busy` (a purge leaves out keys that are being checked, and a check that raises never ends),
     `counted` (a check ends where nothing waits, and what waits is counted without a lock), `worn` (checks that raise
-    are deeper and deeper inside others, by a count, and from the eighth on left to those)."""
+    are deeper and deeper inside others, by a count, and from the eighth on left to those), `nested` (a registration
+    during a check does not look again)."""
 
     def __init__(self, slip: str) -> None:
         self._slip = slip
@@ -501,7 +502,10 @@ class Small:
                         watched = []
                         self._lists[key] = watched
                     watched.append(op)
-            if (self._slip != "late" or events != self._events) and probe.try_complete(op.force):
+            looks = (
+                events != self._events if self._slip == "late" else self._slip != "nested" or not self._busy
+            )
+            if looks and probe.try_complete(op.force):
                 return True
         waiting = self._waiting
         self._waiting = waiting + 1
@@ -637,6 +641,7 @@ def _small(slip: str, _: Promise) -> Small:
         ("busy", "P1", ("error-in-try-and-garbage",), ""),
         ("shared", "O4", ("event-beside-others",), "flagged"),
         ("counted", "O4", ("new-key",), ""),
+        ("nested", "O4", ("event-beside-registration-inside-completion",), ""),
     ],
 )
 def test_a_slip_is_found_by_its_program(
