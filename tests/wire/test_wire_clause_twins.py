@@ -909,6 +909,13 @@ def l1_ever(s: Story, bad: bool) -> None:
     listed(s, 40, 1 << 61, 3 if bad else -1)
 
 
+def l1_largest_time(s: Story, bad: bool) -> None:
+    """KIP-734. Records of one time, of which any may be told."""
+    l1_start(s, False)
+    listed(s, 40, -3, 3 if bad else 2, time_ms=1000)
+    listed(s, 50, -1, 3)
+
+
 def l1_refused(s: Story, bad: bool) -> None:
     s.topic()
     listed(s, 20, -1, 0, 3 if bad else 0)

@@ -17,11 +17,12 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 REFUSED: Final = frozenset({37, 38, 39, 40, 44})
 """Of a creation: so many partitions, replicas, this place, such settings; by a policy."""
 MOVES: Final = frozenset({5, 6})
-LATEST, EARLIEST = -1, -2
+LATEST, EARLIEST, LARGEST_TIME = -1, -2, -3
 SINCE_EVER, EVER = 0, 1 << 61
 """All records are later than the one time, and none is than the other."""
 ENDS: Final = {
     LATEST: "the end", EARLIEST: "the start", SINCE_EVER: "the first record", EVER: "no record of that time",
+    LARGEST_TIME: "a record",
 }  # fmt: skip
 _CHANGES: Final = {
     "create_topics": ("A1", "topics"), "delete_topics": ("A2", "responses"), "create_partitions": ("A3", "results"),
@@ -324,13 +325,15 @@ def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
         least = most = -1
     elif which != LATEST:
         (least, most), end = log.start(one.t, until), least
-        if which == SINCE_EVER and end <= most:
+        if which in (SINCE_EVER, LARGEST_TIME) and end <= most:
             return undecided("L1", "there may be no record")
+        if which == LARGEST_TIME:  # Kafka does not look whether it is deleted
+            least, most = 0, log.most_end(until) - 1
     offset = integer(said, "offset", -1)
     if not least <= offset <= most:
         return broken("L1", "elsewhere", one, f"{ENDS[which]} at {least} to {most}", f"offset {offset}")
     # What was looked for by its time has one, and is not earlier; else no time is told (-1).
-    since = which if which >= 0 and offset >= 0 else -1
+    since = max(which, 0) if which not in (LATEST, EARLIEST) and offset >= 0 else -1
     time_ms = integer(said, "timestamp", since)
     if time_ms < since:
         return broken("L1", "other-time", one, f"the time {since}, or a later one", f"{time_ms}")

@@ -118,9 +118,11 @@ async def partitions(play: Play) -> None:
     needs; where partitions end. What a partition has, and who waits for it, stays as the topic grows."""
     topic = await play.topic(partitions=1)
     writer = await play.open("writer")
+    places = [-1, -2, 0, 1 << 61] if play.offers("list_offsets", "L1") else []
+    places += [-3] if play.offers("list_offsets", least=7) else []
     for _ in range(3):
         await play.ask_all(play.produce(writer, topic))
-        for which in (-1, -2, 0, 1 << 61) if play.offers("list_offsets", "L1") else ():
+        for which in places:
             await play.ask_all(play.list_offsets(writer, [(topic, 0, which), (topic, UNMADE, which)]))
     admin = await play.admin()
     if play.offers("elect_leaders", "E1"):
