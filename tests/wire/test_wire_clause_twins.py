@@ -743,6 +743,17 @@ def a2(s: Story, bad: bool) -> None:
     s.metadata(40_000, 0 if bad else 3)
 
 
+def a1_beside(s: Story, bad: bool) -> None:
+    """One is there already, and the other is made."""
+    for number in range(2):
+        s.scene = f"told#{number}"
+        s.topic("t")
+        asked = {"topics": [{"name": name, "num_partitions": 1} for name in "tu"], "timeout_ms": 5000}
+        said = [{"name": "t", "error_code": 36}, {"name": "u", "error_code": 0}]
+        s.ask(100, "create_topics", asked, 5102 if bad else 300, {"topics": said})
+        s.metadata(5200, name="u")
+
+
 def a2_left(s: Story, bad: bool) -> None:
     for number in range(2):
         s.scene = f"told#{number}"

@@ -47,7 +47,6 @@ def done_in_time(bounds: Bounds, scene: Scene, _: Topics) -> Rows:
                 yield broken(clause, "timed-out-early", one, allowed, seen)
             if errors & BUSY - {TIMED_OUT}:
                 yield undecided(clause, "the controller was not asked, or refused", "left-to-its-time-out")
-            if errors - {0, TIMED_OUT}:
                 continue
             half = one.wait_ms * MS // 2
             promise = f"an answer when it is done, long before its time-out of {one.wait_ms} ms,"
