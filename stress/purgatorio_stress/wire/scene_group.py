@@ -30,6 +30,8 @@ WARM_REBALANCE_MS: Final = 1000
 LONGER: Final = 3
 """Sessions that are not what a scene is about: they may run from where a first join waits, and outlast the delay."""
 BEAT_MS: Final = 25
+MOST_BEATS: Final = 8
+"""What is forgotten every so many times is seen of who is heard of so often and never again."""
 REBALANCING: Final = 27
 OTHER_PROTOCOL: Final = "roundrobin"
 NO_STATIC: Final = "static members: JoinGroup v5 and Heartbeat v3 are not offered"
@@ -362,12 +364,14 @@ async def slow_rejoin(play: Play) -> None:
 
 
 async def silent_rebalance(play: Play) -> None:
-    """A member falls silent and a rebalance waits for it: until its session is over, not until the time-out."""
+    """Members fall silent, each after one heartbeat more than another, and a rebalance waits for them: until their
+    sessions are over, not until the time-out."""
     group = await play.group()
     rebalance_ms = play.session_ms * 5 // 2
-    stays, silent = pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
-    await stable(pair)
-    await silent.beat()
+    stays, *silent = all_of_them = await members(play, group, 1 + MOST_BEATS, rebalance_ms=rebalance_ms)
+    await stable(all_of_them)
+    for at in range(MOST_BEATS):
+        await asyncio.gather(*(one.beat() for one in silent[at:]))
     (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms)
     sent = [new.ask_join()]
     await play.pause(200)
