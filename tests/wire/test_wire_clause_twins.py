@@ -1351,6 +1351,18 @@ def g11_absent(s: Story, bad: bool) -> None:
     s.beat(6100, "b", 1, 25 if bad else 22, instance="ib")
 
 
+def g4_static(s: Story, bad: bool) -> None:
+    """`b` is heard of and has not rejoined: the rebalance time-out is 3,000 ms."""
+    static_pair(s)
+    for one in "ab":
+        s.beat(2990, one, 1, instance=f"i{one}")
+    begun = 3110 if bad else 6010
+    s.join(3000, begun, "", 2, leader="a", given="c", instance="ic")
+    s.join(3100, begun, "a", 2, leader="a", told="abc", instance="ia")
+    for at in range(3200, 6000, 900):
+        s.beat(at, "b", 1, 22 if bad else 27, instance="ib")
+
+
 def g11_share(s: Story, bad: bool) -> None:
     static_pair(s)
     s.join(3000, 3001, "", 1, leader="a", given="b2", instance="ib")
@@ -2161,6 +2173,22 @@ def test_who_is_back_and_silent_for_its_session_moves_the_group() -> None:
     for at in (2600, 3100, 3500):
         story.beat(at, "a", 1, 27 if at > 3000 else 0, instance="ia")
     assert story.judged("G7").verdict is not Verdict.VIOLATED
+
+
+def test_a_static_member_that_left_or_came_back_is_not_waited_for() -> None:
+    for way in ("left", "back", "silent"):
+        story = Story()
+        static_pair(story)
+        if way == "left":
+            story.leave(2990, "", instance="ib")
+        elif way == "back":
+            story.join(2990, 3110, "", 2, leader="a", given="b2", instance="ib")
+        begun = 3110 if way != "silent" else 8030
+        story.join(begun - 30, begun, "", 2, leader="a", given="c", instance="ic")
+        for at in range(2500, begun, 500):
+            story.beat(at, "a", 1, 27 if at > 2990 and way != "silent" else 0, instance="ia")
+        story.join(begun - 10, begun, "a", 2, leader="a", told="ac", instance="ia")
+        assert story.judged("G4").verdict is not Verdict.VIOLATED, way
 
 
 def test_who_synced_in_a_generation_before_has_no_share_to_keep() -> None:

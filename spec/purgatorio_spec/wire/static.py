@@ -7,7 +7,7 @@ is heard of within its session, and does nothing else: then nothing but the retu
 from itertools import pairwise
 from typing import Final
 
-from purgatorio_spec.wire.bound import MS, Bounds, Held
+from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.group import (
     ILLEGAL_GENERATION,
     JOIN_GAP_NS,
@@ -16,20 +16,23 @@ from purgatorio_spec.wire.group import (
     Group,
     answered,
     given_id,
+    instance_of,
     leavers,
     member_id,
     number_of,
     rebalance_ms,
 )
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items, text
-from purgatorio_spec.wire.row import Row, Rows, answered_with, broken, in_time, kept, named
+from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, in_time, kept, named
 
 FENCED: Final = 82
 
 
 def static_members(group: Group) -> Rows:
-    """The occasions are the returns of members with an instance id."""
+    """The occasions are the returns of members with an instance id, and rebalances that they do not rejoin."""
     held = group.heard
+    if group.static:
+        yield from _awaited(group)
     for one in held if group.static else ():
         yield from _fenced(one, held)
         if one.api == "leave_group":
@@ -41,6 +44,29 @@ def static_members(group: Group) -> Rows:
             yield from _absent(one, instance, held)
         if one.api in ("heartbeat", "sync_group") and instance and one.answer_t is not None:
             yield from _newest(one, instance, held)
+
+
+def _awaited(group: Group) -> Rows:
+    """G4: a static member that is heard of and has not rejoined is waited for until the rebalance time-out."""
+    for before, one in pairwise(group.generations):
+        held, until = group.held_by(before), one.first_t
+        beats = group.beats(before, held, before.from_t)
+        # No rebalance had begun where that is what a heartbeat was told.
+        calm_t = max((x.t for x in beats if answered(x) and x.t < until), default=before.from_t)
+        asked = {
+            instance_of(x) for x in group.joins if before.first_t < x.t <= until and x not in before.again
+        }
+        asked |= {instance_of(x) for x in one.joins}
+        if group.out_unsynced(before, until):
+            continue
+        for member, join in held.items():
+            if not instance_of(join) or instance_of(join) in asked or not group.alive_at(member, until):
+                continue
+            waits_ms, cause = group.asks_ms(member), "static-not-awaited"
+            allowed = f"not before {waits_ms} ms, its rebalance time-out, as {member} has not rejoined"
+            seen = f"a generation without it at most {after(until, calm_t)} after the rebalance began"
+            right = until >= calm_t + waits_ms * MS - EARLY_NS
+            yield kept("G4", cause) if right else broken("G4", cause, one.joins[0], allowed, seen)
 
 
 def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:

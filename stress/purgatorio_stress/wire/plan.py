@@ -140,7 +140,11 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             "left-waiting", "groups", ("G8 left-waiting", "G12 committed", "G3 told-otherwise"), _GROUP.left_waiting,
         ),
         SceneSpec("static-silent", "groups", ("G7 not-put-out",), _GROUP.static_silent),
-        SceneSpec("static-members", "groups", ("G11 leads-on", "G11 put-out", "G2", "G8"), _GROUP.static_members),
+        SceneSpec(
+            "static-members", "groups",
+            ("G11 leads-on", "G11 put-out", "G4 static-not-awaited", "G2", "G8 not-told", "G8 leave-by-name"),
+            _GROUP.static_members,
+        ),
         SceneSpec("refusals", "groups", ("G9 refusal-waits", "G9 left-twice", "G12 committed"), _GROUP.refusals),
         SceneSpec("expected-member", "groups", ("G4", "G8", "G7 waits-for-the-silent"), _GROUP.expected_member),
         SceneSpec(

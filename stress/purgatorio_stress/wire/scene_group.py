@@ -716,7 +716,7 @@ def _knows_static(play: Play) -> bool:
 
 async def static_members(play: Play) -> None:
     """Two members with instance ids; each comes back on a new connection, as a client that was started again. Then the
-    leader does not rejoin. Elsewhere one leaves."""
+    leader does not rejoin. Elsewhere one leaves by its id, and another by its name alone."""
     if not _knows_static(play):
         raise SceneSkipped(NO_STATIC)
     group = await play.group()
@@ -724,11 +724,14 @@ async def static_members(play: Play) -> None:
     pair = [Member(play, await play.open("s"), group, rebalance_ms, instance=f"i{at}") for at in range(2)]
     # The same names in another group are others.
     elsewhere = await play.group()
-    others = [Member(play, await play.open("s"), elsewhere, instance=one.instance) for one in pair]
+    others = [Member(play, await play.open("s"), elsewhere, instance=f"i{at}") for at in range(3)]
     await asyncio.gather(stable(pair), stable(others))
     await asyncio.gather(*(one.beat() for one in (*pair, *others)))
     await play.leave(others[0].conn, elsewhere, others[0].id).within(8)
-    await _is_told(others[1])
+    if await _is_told(others[1]) and play.offers("leave_group", "G8", least=3):
+        await stable(others[1:])
+        await _leave_by_name(others[1], "", others[1].instance)
+        await _is_told(others[2])
     led = max(range(2), key=lambda at: pair[at].leads)
     for at, former in enumerate(pair):
         other = pair[1 - at]
@@ -801,10 +804,15 @@ async def static_waits(play: Play) -> None:
     if not play.offers("leave_group", "G8", least=3):
         return
     for member, instance in ((follower.id, follower.instance), ("", "nobody"), ("", back.instance)):
-        named = [{"member_id": member, "group_instance_id": instance}]
-        await play.ask(back.conn, "leave_group", {"group_id": group, "members": named})
+        await _leave_by_name(back, member, instance)
     await _is_told(leader)
     await back.beat()
+
+
+async def _leave_by_name(asker: Member, member: str, instance: str | None) -> None:
+    """It is asked for the leaving of a static member, by its instance id."""
+    named = [{"member_id": member, "group_instance_id": instance}]
+    await asker.play.ask(asker.conn, "leave_group", {"group_id": asker.group, "members": named})
 
 
 async def _come_back(one: Member) -> Member:
