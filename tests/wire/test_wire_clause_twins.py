@@ -2325,6 +2325,14 @@ def test_what_was_undecided_once_and_kept_when_it_was_asked_again_is_kept() -> N
         assert "undecided" in result.reason
 
 
+def test_what_is_acknowledged_as_a_fetch_expires_need_not_be_in_it() -> None:
+    story = Story()
+    story.topic()
+    story.produce(208, 209.9, 0)
+    story.fetch(10, 210.1, [("t", 0, 0, [])], wait=200)
+    assert {story.judged(clause).verdict for clause in ("F3", "F5", "O4")} <= {Verdict.PASS, Verdict.SKIPPED}
+
+
 def test_a_wake_up_too_near_to_max_wait_is_nobody_s() -> None:
     story = Story()
     story.topic()

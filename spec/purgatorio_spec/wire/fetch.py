@@ -324,7 +324,7 @@ class Fetching:
             return
         if ready_from > one.t and one.answer_t is not None:
             yield self._not_before(ready_from)
-        if ready_by < deadline:
+        if ready_by < deadline - EARLY_NS:  # later its expiry may be on its way
             yield from self._woken(ready_by)
             return
         gap = max(one.wait_ms * MS, FORGOTTEN_NS)
@@ -501,7 +501,7 @@ class Fetching:
             return
         replicated = [x for x in a.log.surely(END_OF_TIME) if x.acks == -1]
         ready_by = min((x.ack_t or 0 for x in replicated if x.base >= a.offset), default=END_OF_TIME)
-        if one.t < ready_by < self.deadline:
+        if one.t < ready_by < self.deadline - EARLY_NS:
             yield from self._woken(ready_by)
 
     def _appends(self, t: int) -> list[int]:
