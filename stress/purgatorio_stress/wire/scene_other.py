@@ -133,7 +133,8 @@ async def partitions(play: Play) -> None:
             )
     if not play.offers("create_partitions", "A3"):
         return
-    waits = play.fetch(await play.open("waiter"), [(topic, 0, 3)], max_wait_ms=play.wait_ms(GROWN_MS))
+    wait = play.wait_ms(GROWN_MS)
+    waits = play.fetch(await play.open("waiter"), [(topic, 0, 3)], max_wait_ms=wait)
     node = play.broker.node
     placed = None if node is None else [{"broker_ids": [node]}] * 2
     for count, assigned, dry in ((3, placed, True), (3, placed, False), (3, None, False), (2, None, False)):
@@ -145,7 +146,7 @@ async def partitions(play: Play) -> None:
         if count == 3 and not dry:
             await _until_told(play, topic, 0, partitions=3)
     await play.until_leads(topic, 3)
-    await settle(play.produce(writer, (topic, 2), (topic, 0)), waits, seconds=GROWN_MS / 1000 + 6)
+    await settle(play.produce(writer, (topic, 2), (topic, 0)), waits, seconds=wait / 1000 + 6)
     await play.ask_all(play.fetch(writer, [(topic, 0, 0)], max_wait_ms=0))
 
 
