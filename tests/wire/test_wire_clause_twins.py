@@ -288,6 +288,15 @@ def g3_for_nothing(s: Story, bad: bool) -> None:
     s.beat(2100, "b", 1, 27 if bad else 0)
 
 
+def g3_longest(s: Story, bad: bool) -> None:
+    """Nobody has synced: the longest time-out that one of them asked for is waited for, not the leader's."""
+    for one, told, rebalance in (("a", "ab", 3000), ("b", "", 6000)):
+        s.join(10, 11, "", error=79, given=one)
+        s.join(15, 2015, one, 1, leader="a", told=told, rebalance=rebalance)
+    s.beat(2100, "a", 1, 0)
+    s.beat(5600 if bad else 8100, "a", 1, 27)
+
+
 def g7_since_sync(s: Story, bad: bool) -> None:
     s.pair(rebalance=20_000)
     for at in range(2100, 12_000, 500):

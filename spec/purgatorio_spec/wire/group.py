@@ -239,8 +239,8 @@ class Group:
         return synced and longest_wait < current.rebalance_ms[0] * MS - EARLY_NS
 
     def out_unsynced(self, one: Generation, t: int) -> set[str]:
-        """Who of this generation may be out by `t`, as it had not synced by the rebalance time-out."""
-        over = t >= one.from_t + one.rebalance_ms[0] * MS - EARLY_NS
+        """Who of this generation may be out by `t`, as it had not synced by the rebalance time-out, the longest."""
+        over = t >= one.from_t + one.rebalance_ms[1] * MS - EARLY_NS
         return {*one.members} - one.synced(t) if over else set()
 
     def staying(self, one: Generation, t: int) -> list[str]:
