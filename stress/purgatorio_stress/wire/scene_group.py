@@ -155,6 +155,7 @@ async def gathered(joined: Sequence[Member]) -> None:
         nonlocal missing
         await one.join()
         missing -= 1
+        await one.play.pause(BEAT_MS)  # who is answered together with the others is not heard of again
         while missing:
             if await one.beat() == REBALANCING:
                 await one.join()
@@ -596,9 +597,10 @@ async def order_of_joins(play: Play) -> None:
 
 
 async def session(play: Play) -> None:
-    """One member falls silent, another from its sync on, a third from its join on, and is out after its session; who
+    """One member falls silent, another from its sync on, others from their joins on, and is out after its session; who
     goes on with heartbeats stays."""
-    await asyncio.gather(*(_silent(play, since) for since in (_Silent.JOIN, _Silent.SYNC, _Silent.HEARTBEAT)))
+    kinds = (_Silent.JOIN, _Silent.JOIN, _Silent.JOIN, _Silent.SYNC, _Silent.HEARTBEAT)
+    await asyncio.gather(*(_silent(play, since) for since in kinds))
 
 
 async def session_after_wait(play: Play) -> None:
