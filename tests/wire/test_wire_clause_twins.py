@@ -2334,10 +2334,11 @@ def test_what_was_undecided_once_and_kept_when_it_was_asked_again_is_kept() -> N
         assert "undecided" in result.reason
 
 
-def test_what_is_acknowledged_as_a_fetch_expires_need_not_be_in_it() -> None:
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_what_is_acknowledged_as_a_fetch_expires_need_not_be_in_it(replicas: int) -> None:
     story = Story()
-    story.topic()
-    story.produce(208, 209.9, 0)
+    story.topic(replicas=replicas)
+    story.produce(208, 209.9, 0, acks=-1)
     story.fetch(10, 210.1, [("t", 0, 0, [])], wait=200)
     assert {story.judged(clause).verdict for clause in ("F3", "F5", "O4")} <= {Verdict.PASS, Verdict.SKIPPED}
 
