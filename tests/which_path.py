@@ -143,7 +143,7 @@ MEASURES: Final[Mapping[str, Callable[[Mutant], str]]] = {
     "plugin": plugged,
     "protocol, virtual": partial(driven, modes=("virtual-steps", "virtual-jumps"), seeds=(1,)),
     "protocol, real": partial(driven, modes=("real", "real-free"), seeds=SEEDS),
-    "gates": partial(driven, modes=("virtual-gates", "real-gates"), seeds=(1,)),
+    "gates": partial(driven, modes=("virtual-gates", "virtual-lines", "real-gates"), seeds=(1,)),
     "races": raced,
     "explorer": explored,
 }

@@ -137,14 +137,18 @@ def record_runs(
         few_full_collections(),
         ThreadPoolExecutor(max_workers=workers, thread_name_prefix="record") as pool,
     ):
-        under_way = [pool.submit(one, subject) for subject in subjects]
+        # What takes longest begins first.
+        begun = sorted(
+            enumerate(subjects), key=lambda of: not (isinstance(of[1], CommandSubject) and of[1].held)
+        )
+        under_way = {place: pool.submit(one, subject) for place, subject in begun}
         try:
-            return [future.result() for future in under_way]
+            return [under_way[place].result() for place in range(len(subjects))]
         finally:
             stopping.set()
             pool.shutdown(wait=False, cancel_futures=True)
             wait_s = _GRACE_S
-            while wait(under_way, wait_s).not_done:
+            while wait(under_way.values(), wait_s).not_done:
                 # A run may start another program for its proof.
                 LineChild.end_all()
                 end_all()

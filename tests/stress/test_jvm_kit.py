@@ -141,7 +141,7 @@ def test_a_list_dropped_beside_a_registration_is_found_by_steps(
 ) -> None:
     """No callback is near: the thread that drops the list is stopped between two of its lines. If sizes are read while
     the lost operation still waits, which takes a fast machine, they are wrong, too (P2)."""
-    (subject,) = (one for one in command_subjects(adapter(built, bug)) if one.mode == "real-gates")
+    (subject,) = (one for one in command_subjects(adapter(built, bug)) if one.mode == "real-lines")
     (record,) = record_runs([subject], tmp_path, suffix=".jsonl")
     assert record.failure is None
     assert record.path is not None

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from purgatorio_spec.check import check_files
-from purgatorio_stress.protocol.driver import CommandSubject, command_subjects, not_looked_for
+from purgatorio_stress.protocol.driver import CommandSubject, Mode, command_subjects, not_looked_for
 from purgatorio_stress.protocol.jdwp import Jvm, JvmGone, Line, Listening, Location, Stopped, places_between
 from purgatorio_stress.protocol.lines import Lines, Point
 from purgatorio_stress.protocol.shortest import order_of_run
@@ -27,12 +27,16 @@ exec {java} "$@"
 
 
 def subject(
-    built: tuple[Path, Path], case: str, java: Path | None = None, lines: str | None = "*"
+    built: tuple[Path, Path],
+    case: str,
+    java: Path | None = None,
+    lines: str | None = "*",
+    mode: Mode = "virtual-lines",
 ) -> CommandSubject:
-    """A case, to be driven with gates."""
+    """A case, to be driven with threads that are stopped."""
     own, classes = built
     command = [str(java or own), *QUICK, f"-Dcase={case}", "-cp", str(classes), "LineCases"]
-    return next(one for one in command_subjects(command, lines=lines) if one.mode == "virtual-gates")
+    return next(one for one in command_subjects(command, lines=lines) if one.mode == mode)
 
 
 def found(one: CommandSubject, folder: Path) -> tuple[set[str], Path]:
@@ -77,10 +81,10 @@ def test_its_twin_with_a_lock_is_kept_though_the_lock_is_held(
     built: tuple[Path, Path], tmp_path: Path
 ) -> None:
     """A thread that stands with the monitor blocks the other, which is told from one that runs."""
-    clean = subject(built, "clean")
-    broken, _ = found(clean, tmp_path)
-    assert not broken
-    assert not not_looked_for([clean])
+    clean, gates = subject(built, "clean"), subject(built, "clean", mode="virtual-gates")
+    assert not found(clean, tmp_path)[0]
+    assert not found(gates, tmp_path)[0]
+    assert not not_looked_for([clean, gates])
     assert not clean.account.left_out
     places = [point for play in clean.account.plays if play.stop is not None for point in play.stop.points]
     assert {"LineCases$Tasks.add", "LineCases$Tasks.put"} <= {place.line.method for place in places}
@@ -89,7 +93,7 @@ def test_its_twin_with_a_lock_is_kept_though_the_lock_is_held(
 def test_lines_can_be_left_alone(built: tuple[Path, Path], tmp_path: Path) -> None:
     """The same race, not looked for: nobody is stopped, or only in classes that have no part in it."""
     for lines in (None, "org.acme.*"):
-        without = subject(built, "lost", lines=lines)
+        without = subject(built, "lost", lines=lines, mode="virtual-gates")
         assert found(without, tmp_path / str(lines))[0] == set()
         assert not any(play.stop and play.stop.points for play in without.account.plays)
 
@@ -101,7 +105,7 @@ def test_a_jvm_without_the_agent_is_driven_without_and_it_is_said(
     java = tmp_path / "java"
     java.write_text(_FAILS_WITH_THE_AGENT.format(java=built[0]))
     java.chmod(0o755)
-    bare = subject(built, "lost", java)
+    bare = subject(built, "lost", java, mode="virtual-gates")
     assert bare.lines is None
     assert found(bare, tmp_path)[0] == set()
     (line,) = [one for _, one in not_looked_for([bare]) if "between two lines" in one]

@@ -66,7 +66,7 @@ def test_a_run_with_gates_that_broke_off_is_not_called_one_without() -> None:
     """Nothing of it is known to have been looked for, but gates there are."""
     subjects = command_subjects(REFERENCE, time="real")
     assert any("(the run with gates broke off)" in line for _, line in not_looked_for(subjects))
-    without = [one for one in subjects if one.mode != "real-gates"]
+    without = [one for one in subjects if not one.held]
     assert any("(no gates)" in line for _, line in not_looked_for(without))
 
 

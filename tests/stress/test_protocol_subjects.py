@@ -73,7 +73,7 @@ def record(
     command: Sequence[str], folder: Path, ops: int
 ) -> tuple[Sequence[CommandSubject], list[RunResult]]:
     """Both manners of virtual time, recorded and judged."""
-    subjects = [one for one in command_subjects(command, time="virtual") if one.mode != "virtual-gates"]
+    subjects = [one for one in command_subjects(command, time="virtual") if not one.held]
     records = record_runs(subjects, folder, ops=ops, suffix=".jsonl")
     assert [record.failure for record in records] == [None] * len(records)
     runs = check_files([record.path for record in records if record.path is not None]).runs

@@ -30,7 +30,7 @@ from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, reported
 from purgatorio_stress.protocol.gate_play import Plays
 from purgatorio_stress.protocol.gate_program import GateProgram, Inside
-from purgatorio_stress.protocol.gates import GatedRun
+from purgatorio_stress.protocol.gates import GatedRun, Way
 from purgatorio_stress.protocol.message import Description
 from purgatorio_stress.protocol.played_order import (
     AGAIN,
@@ -190,10 +190,8 @@ def _played(
         with StreamedRecording(recorder, path, header, every_s=None) as recording:
             session = Session(peer, conversation, limits or _LIMITS, listener, recording.flush)
             plays = Plays(session, description, under.part, clock)
-            wants_steps = program.name == "steps"
-            orders = GatedRun(plays).drive(
-                only, orders=not wants_steps, steps=wants_steps, leaving_out=partial(_lacking, under.promise)
-            )
+            ways: tuple[Way, ...] = ("alone", "beside") if program.name == "steps" else ("orders",)
+            orders = GatedRun(plays).drive(ways, only, partial(_lacking, under.promise))
     except SubjectFailed as failure:
         order = None if plays is None or failure.kind != "hang" else plays.under_way
         return _Played(

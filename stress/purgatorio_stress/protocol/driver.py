@@ -24,7 +24,7 @@ from purgatorio_stress.protocol.free_play import drive_free, free_programs
 from purgatorio_stress.protocol.gate_play import Plays
 from purgatorio_stress.protocol.gate_program import CLASSES, delays_for, gate_programs
 from purgatorio_stress.protocol.gate_steps import STEPS_S
-from purgatorio_stress.protocol.gates import GatedRun
+from purgatorio_stress.protocol.gates import GatedRun, Way, takes_steps
 from purgatorio_stress.protocol.jdwp import AGENT, Listening
 from purgatorio_stress.protocol.lines import ANY_CLASS, Lines
 from purgatorio_stress.protocol.message import STEP, Add, Call, Cancel, Description, Force, Register
@@ -52,13 +52,31 @@ from purgatorio_stress.subject.contract import LATE_SLACK_NS, Progress, SubjectF
 from purgatorio_stress.subject.plan import MS, Plan, PlanShape
 from purgatorio_stress.trace_file import StreamedRecording, run_of_file
 
-Mode = Literal["virtual-steps", "virtual-jumps", "real", "real-free", "virtual-gates", "real-gates"]
+Mode = Literal[
+    "virtual-steps",
+    "virtual-jumps",
+    "real",
+    "real-free",
+    "virtual-gates",
+    "virtual-lines",
+    "real-gates",
+    "real-lines",
+]
 TimeChoice = Literal["virtual", "real", "all"]
 
 _MODES: Final[dict[TimeChoice, tuple[Mode, ...]]] = {
-    "virtual": ("virtual-steps", "virtual-jumps", "virtual-gates"),
-    "real": ("real", "real-free", "real-gates"),
-    "all": ("virtual-steps", "virtual-jumps", "real", "real-free", "virtual-gates", "real-gates"),
+    "virtual": ("virtual-steps", "virtual-jumps", "virtual-gates", "virtual-lines"),
+    "real": ("real", "real-free", "real-gates", "real-lines"),
+    "all": (
+        "virtual-steps",
+        "virtual-jumps",
+        "real",
+        "real-free",
+        "virtual-gates",
+        "virtual-lines",
+        "real-gates",
+        "real-lines",
+    ),
 }
 _TOTAL_S: Final = 600.0
 """More than a run takes where many others run: who hangs is silent long before."""
@@ -146,14 +164,13 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     virtual = mode.startswith("virtual")
     if mode == "real-free":
         return bool(free_programs(description, part))
-    if mode == "virtual-gates" and description.gates == (STEP,):
-        # In virtual time several calls are under way only where there are gates of its own.
-        return False
-    return not mode.endswith("-gates") or any(
-        program.ruled_out(description, virtual=virtual) is None
-        or (STEP in description.gates and program.steps(description, virtual=virtual) is None)
-        for program in gate_programs(part, delays_for(description, 0))
-    )
+    programs = gate_programs(part, delays_for(description, 0))
+    if mode.endswith("-gates"):
+        return any(program.ruled_out(description, virtual=virtual) is None for program in programs)
+    if mode.endswith("-lines"):
+        steps = takes_steps(description, virtual=virtual)
+        return steps and any(program.steps(description, virtual=virtual) is None for program in programs)
+    return True
 
 
 TWICE: Final = "on a fresh start the same call does not return in twice the time"
@@ -223,12 +240,13 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for name, part, ways in _parts(subjects):
         looked = _looked(ways)
-        gated = [way for way in ways if way.mode.endswith("-gates")]
+        gated = [way for way in ways if way.held]
         lacks = {orders.program.looks_for: orders.skipped for way in gated for orders in way.account.orders}
+        broke_off = any(not way.account.orders for way in gated)
         left = "left to luck" if any(way.mode == "real-free" for way in ways) else "not looked for"
         missing: dict[str, list[str]] = {}
         for looks_for in (one for one in CLASSES[part] if one not in looked):
-            why = lacks.get(looks_for, "the run with gates broke off" if gated else "no gates")
+            why = lacks.get(looks_for, "the run with gates broke off" if broke_off else "no gates")
             missing.setdefault(why, []).append(looks_for)
         found += [(name, f"{left} ({why}): {'; '.join(these)}") for why, these in missing.items()]
         lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
@@ -277,6 +295,11 @@ class CommandSubject:
     def virtual(self) -> bool:
         """Whether the driver's clock counts."""
         return self.mode.startswith("virtual")
+
+    @property
+    def held(self) -> bool:
+        """Whether its threads are stopped, at gates or at steps."""
+        return self.mode.endswith(("-gates", "-lines"))
 
     @property
     def tick_ns(self) -> int:
@@ -372,7 +395,7 @@ class CommandSubject:
             return ""
         if first is not None:
             return AGAIN if comes_of_order(first, self.account.unanswered, unanswered) else ""
-        if not stuck or self.mode.endswith("-gates"):
+        if not stuck or self.held:
             return ""
         again, failure = self._again(plan, path, None)
         hung = failure is not None and failure.kind == "hang" and failure.stuck
@@ -424,7 +447,7 @@ class CommandSubject:
     @contextmanager
     def _child(self, limits: ChildLimits) -> Iterator[tuple[LineChild, Lines | None]]:
         """The program, and its lines if its threads are to be stopped at them."""
-        if self.lines is None or not self.mode.endswith("-gates"):
+        if self.lines is None or not self.held:
             with LineChild(self.name, self.command, limits) as child:
                 yield child, None
             return
@@ -450,7 +473,7 @@ class CommandSubject:
             again = _with_steps(again)
         if replace(again, n=self.description.n) != self.description:
             raise child.failed("rubbish", "it describes itself in another way than before")
-        if self.mode.endswith("-gates"):
+        if self.held:
             self._drive_gates(
                 session,
                 child,
@@ -487,7 +510,7 @@ class CommandSubject:
         plays = Plays(session, self.description, self.part, clock, lines=lines, judge=judge)
         self.account.plays = plays.played
         try:
-            self.account.orders = GatedRun(plays, tell).drive(self.account.only)
+            self.account.orders = GatedRun(plays, tell).drive(self._ways(), self.account.only)
         except SubjectFailed:
             self.account.under_way = plays.under_way
             raise
@@ -495,6 +518,12 @@ class CommandSubject:
             self.account.erring = plays.erred
         if lines is not None and lines.unknown:
             self.account.lost = lines.unknown
+
+    def _ways(self) -> Sequence[Way]:
+        if self.mode.endswith("-lines"):
+            return ("alone",)
+        # Shared so that both runs take about as long.
+        return ("orders", "beside") if takes_steps(self.description, virtual=self.virtual) else ("orders",)
 
     def _drive_plan(self, session: Session, clock: VirtualClock, plan: Plan, progress: Progress) -> None:
         real = self.mode == "real"
@@ -523,9 +552,7 @@ class CommandSubject:
             "real-free": self.late_slack_ns,
         }.get(self.mode, 0)
         # A thread that is held keeps others from their deadlines: nothing is late there.
-        described = (
-            replace(self.description, late_ns=None) if self.mode.endswith("-gates") else self.description
-        )
+        described = replace(self.description, late_ns=None) if self.held else self.description
         return header_of(
             described,
             self.part,
@@ -541,7 +568,7 @@ class CommandSubject:
     def _limits(self, plan: Plan) -> ChildLimits:
         if self.limits is not None:
             return self.limits
-        if self.mode.endswith(("-gates", "-free")):
+        if self.held or self.mode == "real-free":
             return ChildLimits(total_s=2 * STEPS_S)
         real_s = 0.0 if self.virtual else 60.0 + 4 * self._give_up_ns(plan) / 1e9
         return ChildLimits(

@@ -23,9 +23,6 @@ from purgatorio_stress.protocol.played_order import BROKEN, STEPS_MOST, TOO_MANY
 STEPS_S: Final = 900.0
 """So long that it ends none but what is endless: cut short is UNKNOWN."""
 
-BEFORE_STEPS: Final = 0.1
-"""Of the whole, so much are the orders, where steps come after them."""
-
 _TWICE_WITHIN: Final = 60
 """A call is held twice at these of its steps, the first, and so are two calls at once, where steps are counted."""
 
@@ -49,80 +46,70 @@ class Steps:
     """The plays of a run in which a call is stopped at its steps. `tell`: called with the share of the whole that was
     played, roughly."""
 
-    def __init__(self, plays: Plays, tell: Callable[[float], None]) -> None:
+    def __init__(self, plays: Plays, tell: Callable[[float], None] = lambda share: None) -> None:
         self._plays = plays
         self._tell = tell
         self._stops_made = 0
 
-    def drive(self, programs: Sequence[GateProgram], only: PlayedOrder | None) -> list[Orders]:
-        """Each call of the programs without volleys stopped at each of its steps, alone and then beside another."""
-        gates: tuple[str, ...] = (STEP,)
-        if self._plays.clock is None:
-            gates = tuple(place for place in (STEP, "timer_fire") if place in self._plays.description.gates)
+    def again(self, programs: Sequence[GateProgram], stop: Stop) -> None:
+        """One stop in a program that was started anew."""
+        gates = self._gates()
         self._plays.start(gates)
-        if only is not None:
-            for program in programs:
-                if only.stop is not None:
-                    self._stopped_at(program, self._found_again(program, only.stop, gates))
-            self._plays.come_to_rest()
-            return []
-        stepped = self.stepped(programs)
-        two = [(one, place) for one in stepped for place in one.stands_at(self._plays.description)]
-        gates_of_two = (*gates, *dict.fromkeys(place for _, place in two))
-        if self._plays.lines is None:
-            alone: Sequence[Iterable[Stop]] = [self._counted(one) for one in stepped]
-            beside: Sequence[Iterable[Stop]] = [self._counted(one, place) for one, place in two]
-        else:
-            lines = dict(
-                zip(stepped, self._at_lines(self._plays.lines, [(one, "") for one in stepped]), strict=True)
-            )
-            alone = [*lines.values()]
+        for program in programs:
+            self._stopped_at(program, self._found_again(program, stop, gates))
+        self._plays.come_to_rest()
 
-            def known_beside(program: GateProgram, place: str) -> Iterator[Stop]:
-                for stop in lines[program]:
-                    for lane in program.beside(stop.lane):
-                        yield replace(stop, lane=lane, beside=place)
-
-            # One that meets the first lane at its gate comes to other lines as well.
-            self._plays.start(gates_of_two)
-            seen_beside = self._at_lines(self._plays.lines, two)
-            beside = [
-                list(
-                    {(one.lane, one.place, one.points): one for one in (*known_beside(*pair), *seen)}.values()
-                )
-                for pair, seen in zip(two, seen_beside, strict=True)
-            ]
-            # What was watched runs slowly from then on; a new run has new threads.
-            self._plays.start(gates)
+    def drive(self, programs: Sequence[GateProgram], *, beside: bool) -> list[Orders]:
+        """Each call of the programs without volleys stopped at each of its steps: alone, or beside another."""
+        lines, stepped = self._plays.lines, self.stepped(programs)
+        pairs = [(one, "") for one in stepped]
+        if beside:
+            pairs = [(one, place) for one in stepped for place in one.stands_at(self._plays.description)]
+        gates = (*self._gates(), *dict.fromkeys(place for _, place in pairs if place))
+        plans: Sequence[Iterable[Stop]] = [self._counted(*pair) for pair in pairs]
+        if lines is not None and pairs:
+            self._plays.start(self._gates())
+            plans = [*self._at_lines(lines, [(one, "") for one in stepped])]
+            if beside:
+                # One that meets the first lane at its gate comes to other lines as well.
+                self._plays.start(gates)
+                plans = self._known_beside(lines, dict(zip(stepped, plans, strict=True)), pairs)
+        # What was watched runs slowly from then on; a new run has new threads.
+        self._plays.start(gates)
         until_s = time.monotonic() + STEPS_S
         # Steps that are counted are known only when all were played: then one program is like another.
-        sizes = [len(stops) if isinstance(stops, list) else 1 for stops in (*alone, *beside)]
-        shares = [
-            BEFORE_STEPS + (1 - BEFORE_STEPS) * part / max(1, sum(sizes))
-            for part in itertools.accumulate(sizes)
-        ]
-        found = self._all_stops(stepped, alone, shares, until_s)
-        if two:
-            self._plays.start(gates_of_two)
-            found += self._all_stops([one for one, _ in two], beside, shares[len(stepped) :], until_s)
-        return found
-
-    def _all_stops(
-        self,
-        programs: Sequence[GateProgram],
-        plans: Iterable[Iterable[Stop]],
-        shares: Sequence[float],
-        until_s: float,
-    ) -> list[Orders]:
+        sizes = [len(stops) if isinstance(stops, list) else 1 for stops in plans]
         found: list[Orders] = []
-        for program, stops, share in zip(programs, plans, shares[: len(programs)], strict=True):
+        for (program, _), stops, size in zip(pairs, plans, itertools.accumulate(sizes), strict=True):
             found.append(self._steps_of(program, stops, until_s))
-            self._tell(share)
+            self._tell(size / max(1, sum(sizes)))
             if self._plays.clock is not None:
                 # What was cancelled while it was added is counted until its time is over, and the plays are many.
                 self._plays.come_to_rest()
         if self._plays.clock is None:
             self._plays.come_to_rest()
+        return found
+
+    def _gates(self) -> tuple[str, ...]:
+        if self._plays.clock is not None:
+            return (STEP,)
+        return tuple(place for place in (STEP, "timer_fire") if place in self._plays.description.gates)
+
+    def _known_beside(
+        self,
+        lines: Lines,
+        alone: Mapping[GateProgram, Iterable[Stop]],
+        pairs: Sequence[tuple[GateProgram, str]],
+    ) -> list[list[Stop]]:
+        """The stops of each program beside its place: those of its calls `alone`, and what is seen there."""
+        found: list[list[Stop]] = []
+        for (program, place), seen in zip(pairs, self._at_lines(lines, pairs), strict=True):
+            moved = [
+                replace(stop, lane=lane, beside=place)
+                for stop in alone[program]
+                for lane in program.beside(stop.lane)
+            ]
+            found.append([*{(one.lane, one.place, one.points): one for one in (*moved, *seen)}.values()])
         return found
 
     def stepped(self, programs: Sequence[GateProgram]) -> list[GateProgram]:

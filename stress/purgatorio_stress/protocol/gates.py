@@ -1,9 +1,8 @@
 """Races by control: every order of the small programs of `gate_program`, played to a subject that has gates.
 
 What is done next is one of few things: let a thread go on, or make a lane's next call; all their orders are played,
-depth first, each play from operations and keys of its own. Then, where the subject counts the steps of its own code,
-each call of each lane is stopped at each of its steps, see `gate_steps`. How threads are held and heard is in
-`gate_play`.
+depth first, each play from operations and keys of its own. Where the subject counts the steps of its own code, each
+call of each lane is stopped at each of its steps, see `gate_steps`. How threads are held and heard is in `gate_play`.
 
 What was recorded is judged now and then. Once a promise is broken the rest is not played.
 """
@@ -11,20 +10,32 @@ What was recorded is judged now and then. Once a promise is broken the rest is n
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, Literal
 
 from purgatorio_stress.protocol.gate_play import Plays
 from purgatorio_stress.protocol.gate_program import GateProgram, gate_programs
-from purgatorio_stress.protocol.gate_steps import BEFORE_STEPS, Steps
-from purgatorio_stress.protocol.message import STEP, Add, Gauge, Quiesce, Register
+from purgatorio_stress.protocol.gate_steps import Steps
+from purgatorio_stress.protocol.message import STEP, Add, Description, Gauge, Quiesce, Register
 from purgatorio_stress.protocol.played_order import BROKEN, TOO_MANY, Orders, PlayedOrder
 from purgatorio_stress.protocol.reach import REAPER_NS, levels_of
+
+Way = Literal["orders", "alone", "beside"]
+"""All orders of gates; a call stopped at each of its steps, alone, or beside a lane that stands at a gate."""
 
 _ORDERS_MOST: Final = 1_000
 _ASLEEP: Final = 1_100
 _BUCKETS_ASLEEP: Final = 30
+
+
+def takes_steps(description: Description, *, virtual: bool) -> bool:
+    """Whether calls are to be stopped at their steps. In virtual time several are under way only where there are gates
+    of its own; in real time each expiry is waited for, so only if it knows no other, or can be held nowhere else."""
+    own = description.gates != (STEP,)
+    here = own if virtual else not own or "virtual-time" not in description.capabilities
+    return here and STEP in description.gates
 
 
 @dataclass(slots=True)
@@ -41,33 +52,51 @@ class GatedRun:
     def __init__(self, plays: Plays, tell: Callable[[float], None] = lambda share: None) -> None:
         self._plays = plays
         self._tell = tell
-        self._steps = Steps(plays, tell)
 
     def drive(
         self,
+        ways: Sequence[Way],
         only: PlayedOrder | None = None,
-        *,
-        orders: bool = True,
-        steps: bool = True,
         leaving_out: Callable[[GateProgram], bool] = lambda program: False,
     ) -> list[Orders]:
-        """Play all programs that the subject can be put through, or one order of one only, then wait until all is over:
-        all `orders`, and then all `steps`. Raises SubjectFailed."""
-        description, virtual = self._plays.description, self._plays.clock is not None
+        """Play all programs that the subject can be put through in these ways, or one order of one only, then wait
+        until all is over. Raises SubjectFailed."""
         programs = gate_programs(self._plays.part, self._plays.delays)
         programs = tuple(program for program in programs if not leaving_out(program))
         if only is not None:
             programs = tuple(one for one in programs if one.name == only.program)
-        if not orders:
-            return self._steps.drive(programs, only)
+            if only.stop is None:
+                return self._all_orders(programs, only)
+            Steps(self._plays).again(programs, only.stop)
+            return []
+        found: list[Orders] = []
+        for place, way in enumerate(ways):
+            tell = partial(self._told, place, len(ways))
+            if way == "orders":
+                found += self._all_orders(programs, tell=tell)
+            elif not self._plays.broken:
+                found += Steps(self._plays, tell).drive(programs, beside=way == "beside")
+        return found
+
+    def _told(self, before: int, ways: int, share: float) -> None:
+        self._tell((before + share) / ways)
+
+    def _all_orders(
+        self,
+        programs: Sequence[GateProgram],
+        only: PlayedOrder | None = None,
+        tell: Callable[[float], None] = lambda share: None,
+    ) -> list[Orders]:
+        """Of all programs, or the one order of one."""
+        description, virtual = self._plays.description, self._plays.clock is not None
+        if takes_steps(description, virtual=virtual):
+            # The others are played step by step.
+            programs = [one for one in programs if one.stops or one.steps(description, virtual=virtual)]
         fit = {one.name: one.ruled_out(description, virtual=virtual) for one in programs}
         stops = {stop for one in programs if fit[one.name] is None for stop in one.stops}
         if any(one.expiring() for one in programs if fit[one.name] is None):
             stops.add("timer_fire")
         self._plays.start(tuple(place for place in description.gates if place in stops))
-        # In real time each expiry is waited for: steps are for those who know no other, or can be held nowhere else.
-        others = "virtual-time" not in description.capabilities or description.gates == (STEP,)
-        steps = steps and (virtual or others) and STEP in description.gates
         found: list[Orders] = []
         # A volley is as long as it is, and all orders of another are some dozens.
         sizes = [len(one.calls()) * one.volley or 100 + len(one.calls()) for one in programs]
@@ -75,8 +104,6 @@ class GatedRun:
             why = fit[program.name] or (BROKEN if self._plays.broken else None)
             if why is not None:
                 found.append(Orders(program, skipped=why))
-            elif only is not None and only.stop is not None:
-                continue
             elif only is not None and not program.volley:
                 # One that has just started is slow: its threads would come too late for their places.
                 self._play(program, [])
@@ -85,17 +112,13 @@ class GatedRun:
                 found.append(self._orders(program))
             if why is None and "gauge" in description.capabilities:
                 self._read_sizes()
-            self._tell(size / sum(sizes) * (BEFORE_STEPS if steps else 1))
+            tell(size / sum(sizes))
         self._plays.come_to_rest()
         if self._plays.broken:
-            return found + [
-                Orders(one, skipped=BROKEN) for one in self._steps.stepped(programs) or programs[-1:]
-            ]
+            return [*found, Orders(programs[-1], skipped=BROKEN)]
         if virtual and only is None:
             # Last: what has expired widens the bound on garbage.
             self._sleep()
-        if steps:
-            found += self._steps.drive(programs, only)
         return found
 
     def _sleep(self) -> None:
