@@ -13,8 +13,8 @@ from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.driver import command_subjects, looked_for, not_looked_for
 from purgatorio_stress.protocol.free_play import free_programs
-from purgatorio_stress.protocol.gate_program import CLASSES, Delays, Inside, gate_programs
-from purgatorio_stress.protocol.played_order import Orders
+from purgatorio_stress.protocol.gate_program import CLASSES, OTHER_WAYS, Delays, Inside, gate_programs
+from purgatorio_stress.protocol.played_order import BROKEN, Orders
 from purgatorio_stress.subjects import record_runs
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -85,3 +85,14 @@ def test_what_was_looked_for_is_counted_and_what_was_not_has_its_reason() -> Non
     ]
     said = [line for _, line in not_looked_for([*others, gated]) if inside.looks_for in line]
     assert [("no gates here" in line, events.looks_for in line) for line in said] == [(True, False)]
+
+
+def test_what_nothing_was_done_for_is_not_blamed_on_the_way_that_could_not() -> None:
+    """A class that a broken promise kept from being played is said to be that, whichever way was told of last."""
+    *others, gated = command_subjects(REFERENCE, time="real")
+    program = gate_programs("purgatory", Delays(1, 9, 5, 6, 2, 7, 3, 4))[0]
+    way = next(iter(OTHER_WAYS))
+    for reasons, said in (([BROKEN, way], BROKEN), (["no force", way], "no force"), ([way], way)):
+        gated.account.orders[:] = [Orders(program, skipped=why) for why in reasons]
+        (line,) = [one for _, one in not_looked_for([*others, gated]) if program.looks_for in one]
+        assert f"({said})" in line

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from purgatorio_spec.check import check_files
 from purgatorio_spec.show.visible import first_few
@@ -22,7 +22,7 @@ from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profile_of, reported
 from purgatorio_stress.protocol.free_play import drive_free, free_programs
 from purgatorio_stress.protocol.gate_play import Plays
-from purgatorio_stress.protocol.gate_program import CLASSES, delays_for, gate_programs
+from purgatorio_stress.protocol.gate_program import CLASSES, OTHER_WAYS, delays_for, gate_programs
 from purgatorio_stress.protocol.gate_steps import STEPS_S
 from purgatorio_stress.protocol.gates import GatedRun, Way, takes_steps
 from purgatorio_stress.protocol.jdwp import AGENT, Listening
@@ -30,6 +30,7 @@ from purgatorio_stress.protocol.lines import ANY_CLASS, Lines
 from purgatorio_stress.protocol.message import STEP, Add, Call, Cancel, Description, Force, Register
 from purgatorio_stress.protocol.played_order import (
     AGAIN,
+    BROKEN,
     RACED,
     Orders,
     PlayedOrder,
@@ -64,20 +65,7 @@ Mode = Literal[
 ]
 TimeChoice = Literal["virtual", "real", "all"]
 
-_MODES: Final[dict[TimeChoice, tuple[Mode, ...]]] = {
-    "virtual": ("virtual-steps", "virtual-jumps", "virtual-gates", "virtual-lines"),
-    "real": ("real", "real-free", "real-gates", "real-lines"),
-    "all": (
-        "virtual-steps",
-        "virtual-jumps",
-        "real",
-        "real-free",
-        "virtual-gates",
-        "virtual-lines",
-        "real-gates",
-        "real-lines",
-    ),
-}
+_MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 _TOTAL_S: Final = 600.0
 """More than a run takes where many others run: who hangs is silent long before."""
 _UNFIT: Final = re.compile(r"[^a-z0-9_]+")
@@ -151,8 +139,9 @@ def command_subjects(
             lines,
         )
         for part in parts_of(description)
-        for mode in _MODES[time]
-        if f"{mode.split('-')[0]}-time" in description.capabilities and _can_play(description, part, mode)
+        for mode in _MODES
+        if (whose := mode.split("-")[0]) == time or time == "all"
+        if f"{whose}-time" in description.capabilities and _can_play(description, part, mode)
     ]
     if not found:
         raise SubjectFailed(_called(command), "unavailable", f"it does not know {time} time")
@@ -241,12 +230,17 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
     for name, part, ways in _parts(subjects):
         looked = _looked(ways)
         gated = [way for way in ways if way.held]
-        lacks = {orders.program.looks_for: orders.skipped for way in gated for orders in way.account.orders}
+        lacks: dict[str, list[str]] = {}
+        for orders in (orders for way in gated for orders in way.account.orders):
+            lacks.setdefault(orders.program.looks_for, []).append(orders.skipped)
         broke_off = any(not way.account.orders for way in gated)
         left = "left to luck" if any(way.mode == "real-free" for way in ways) else "not looked for"
         missing: dict[str, list[str]] = {}
         for looks_for in (one for one in CLASSES[part] if one not in looked):
-            why = lacks.get(looks_for, "the run with gates broke off" if broke_off else "no gates")
+            none = "the run with gates broke off" if broke_off else "no gates"
+            # What a promise that was broken kept from being played is no lack of the subject's, and what one way cannot
+            # play another may.
+            why = min(lacks.get(looks_for, [none]), key=lambda one: (one != BROKEN, one in OTHER_WAYS))
             missing.setdefault(why, []).append(looks_for)
         found += [(name, f"{left} ({why}): {'; '.join(these)}") for why, these in missing.items()]
         lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
@@ -268,7 +262,7 @@ class CommandSubject:
     limits: ChildLimits | None = None
     late_slack_ns: int = LATE_SLACK_NS
     listener: Listener | None = field(default=None, compare=False)
-    account: Account = field(default_factory=lambda: Account(), compare=False)
+    account: Account = field(default_factory=Account, compare=False)
     lines: str | None = None
 
     @property

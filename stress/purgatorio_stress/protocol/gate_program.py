@@ -99,7 +99,7 @@ class GateProgram:
         if free and (self.fails or any(isinstance(call, Inside) for call in self.calls())):
             return "calls and errors from inside callbacks"
         if not self.stops and (free or STEP in description.gates):
-            return self.steps(description, virtual=virtual) or "it is played step by step"
+            return self.steps(description, virtual=virtual) or _STEP_BY_STEP
         if not free and not set(self.stops) & set(description.gates):
             return f"no gate at {' or '.join(self.stops or (STEP,))}"
         lanes = sum(not isinstance(lane[0], Inside) for lane in self.lanes)
@@ -134,7 +134,7 @@ class GateProgram:
         if description.lanes < len(self.lanes):
             return f"{description.lanes} of {len(self.lanes)} lanes"
         if not virtual and (self.fresh or any(isinstance(call, Until) for call in self.calls())):
-            return "no virtual time"
+            return _NO_VIRTUAL
         if self.expiring() and not virtual and "timer_fire" not in description.gates:
             return "no gate at timer_fire"
         return self._lacking(description)
@@ -163,6 +163,11 @@ class GateProgram:
         gate = next((place for place, _ in self.fails if place not in description.gates), None)
         return None if gate is None else f"no gate at {gate}"
 
+
+_STEP_BY_STEP: Final = "it is played step by step"
+_NO_VIRTUAL: Final = "no virtual time"
+OTHER_WAYS: Final = frozenset({_STEP_BY_STEP, _NO_VIRTUAL})
+"""Why a program is not played in one way, and is in another where the subject knows that."""
 
 _NEEDED: Final[dict[type[LaneCall], str]] = {
     CancelKey: "cancel-key",
