@@ -1,6 +1,7 @@
 """Steps at the lines of a JVM's code that knows nothing of them, and every way in which they cannot be had."""
 
 import json
+import os
 import socket
 from contextlib import closing
 from pathlib import Path
@@ -120,6 +121,38 @@ def test_a_jvm_that_dies_while_a_thread_stands(built: tuple[Path, Path], tmp_pat
     assert (caught.value.kind, "exit status 7" in caught.value.why) == ("died", True), caught.value.why
     assert "JAVA_TOOL_OPTIONS" not in caught.value.why
     assert caught.value.trace is not None
+
+
+class _Circle:
+    """Of a thread that runs in a circle something comes for ever."""
+
+    def __init__(self, place: int) -> None:
+        self._place = place
+
+    def fileno(self) -> int:
+        """See `Aside`. The end of a pipe that nobody writes to."""
+        return self._place
+
+    def read_lines(self) -> list[bytes]:
+        """See `Aside`."""
+        return []
+
+
+def test_a_jvm_is_asked_for_its_stacks_though_a_thread_runs_in_a_circle(
+    built: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are told, and nobody waits for it to come to rest."""
+    monkeypatch.setattr("purgatorio_stress.subject.child._STACKS_MOST_S", 2.0)
+    java, classes = built
+    ours, theirs = os.pipe()
+    os.close(theirs)
+    with LineChild("circle", [str(java), *QUICK, "-cp", str(classes), "LineCases"]) as child:
+        child.say(b'{"m":"describe","n":0,"protocol":"purgatorio-subject/1.1"}')
+        assert isinstance(child.hear(20.0), bytes)
+        child.hear_also(_Circle(ours))
+        failure = child.silent(0.1)
+        assert (failure.kind, b"main" in child.errors()) == ("hang", True)
+    os.close(ours)
 
 
 @pytest.mark.parametrize(

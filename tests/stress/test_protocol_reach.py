@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -13,8 +14,10 @@ from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.driver import command_subjects
-from purgatorio_stress.protocol.message import MAX_TIME_NS, Add, Call, Check, Description, Register
+from purgatorio_stress.protocol.message import MAX_TIME_NS, Add, Call, Check, Description, Register, Start
 from purgatorio_stress.protocol.reach import REACHES_FROM, Reach, levels_of
+from purgatorio_stress.protocol.real_time import drive_real
+from purgatorio_stress.protocol.session import Session
 from purgatorio_stress.subject.plan import MS
 from purgatorio_stress.subjects import record_runs
 
@@ -245,6 +248,80 @@ def test_in_real_time_the_first_of_a_level_comes_late_or_not_at_all(
     delays = [call.delay_ns // MS for call in run.calls if isinstance(call, Add)]
     assert delays[-2:] == ([30, 600] if whole and tick_ms == 1 else [4] if tick_ms == 1 else [])
     assert max(delays[:-2], default=0) <= 4
+
+
+HOUR_NS = 3_600_000 * MS
+
+
+@dataclass
+class Loses:
+    """A session, its conversation and its clock, of a timer that is late with all that it takes, or loses it."""
+
+    late_ns: int
+    loses: bool
+    now_ns: int = 0
+    starts: int = 0
+    added_ns: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def conversation(self) -> Loses:
+        return self
+
+    @property
+    def settled(self) -> Loses:
+        return self
+
+    @property
+    def known(self) -> set[str]:
+        return {*self.added_ns}
+
+    @property
+    def pending(self) -> set[str]:
+        now_ns = time.monotonic_ns()
+        return {
+            name for name, due_ns in self.added_ns.items() if self.loses or due_ns + self.late_ns > now_ns
+        }
+
+    def overdue(self, lost_ns: int) -> list[str]:
+        return [name for name in self.pending if self.added_ns[name] + lost_ns < self.now_ns]
+
+    def loose(self) -> bool:
+        return False
+
+    def makes_sense(self, call: Call) -> bool:
+        return True
+
+    def wait_for_lane(self, lane: int) -> None: ...
+
+    def call(self, call: Call) -> None:
+        self.starts += isinstance(call, Start)
+
+    def ask(self, call: Call, lane: int) -> None:
+        assert isinstance(call, Add)
+        self.added_ns[call.id] = self.now_ns + call.delay_ns
+
+    def listen(self, until_s: float) -> None:
+        self.now_ns = max(self.now_ns, int(until_s * 1e9))
+        assert self.now_ns < HOUR_NS, "it waits for what cannot come"
+
+    def monotonic(self) -> float:
+        return self.now_ns / 1e9
+
+    def monotonic_ns(self) -> int:
+        return self.now_ns
+
+
+@pytest.mark.parametrize(("loses", "starts"), [(True, 1), (False, 20)])
+def test_in_real_time_what_is_lost_is_not_waited_for_in_each_new_start(
+    loses: bool, starts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its twin is only late, too late for the next to be within a turn, and is started anew each time."""
+    monkeypatch.setattr(Reach, "in_real_time", lambda reach: None)
+    session = Loses(50 * MS, loses)
+    monkeypatch.setattr("purgatorio_stress.protocol.real_time.time", session)
+    told = Description(0, "", "one", ("timer", "real-time"), (), tick_ns=MS, wheel_size=20, unit_ns=MS)
+    drive_real(cast(Session, session), told, "timer", 1, REACHES_FROM, [], HOUR_NS, 100 * MS, print)
+    assert session.starts == starts
 
 
 @pytest.mark.slow

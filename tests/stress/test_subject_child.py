@@ -2,8 +2,10 @@
 
 import os
 import select
+import socket
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,41 @@ def test_silent_child_is_a_hang() -> None:
     """A child that says nothing must not hold up the tool."""
     found = failure("import time; time.sleep(600)", ChildLimits(silence_s=0.2))
     assert (found.kind, "silent for 0.2 s" in str(found)) == ("hang", True)
+
+
+class Chatter:
+    """Something happens without end, and no line of it is ever the child's: a JVM that tells of each line to which a
+    watched thread comes, of one that runs in a circle."""
+
+    def __init__(self) -> None:
+        self._ours, theirs = socket.socketpair()
+        theirs.sendall(b"again")
+        self._theirs = theirs
+
+    def fileno(self) -> int:
+        """See `Aside`."""
+        return self._ours.fileno()
+
+    def read_lines(self) -> list[bytes]:
+        """See `Aside`. What has come is left there, so that there is always more."""
+        return []
+
+    def close(self) -> None:
+        """Both ends."""
+        self._ours.close()
+        self._theirs.close()
+
+
+@pytest.mark.parametrize(("silence_s", "total_s"), [(0.2, 60.0), (60.0, 0.2)])
+def test_what_is_no_line_of_the_child_is_not_waited_for_without_end(silence_s: float, total_s: float) -> None:
+    """Neither limit is forgotten over it."""
+    limits = ChildLimits(silence_s=silence_s, total_s=total_s)
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+    with closing(Chatter()) as chatter, LineChild("fake", command, limits) as child:
+        child.hear_also(chatter)
+        with pytest.raises(SubjectFailed, match=r"silent for 0\.2 s|not done after 0\.2 s") as caught:
+            next(child.lines())
+    assert caught.value.kind == "hang"
 
 
 def test_child_that_talks_for_ever_is_a_hang_in_the_end() -> None:

@@ -368,9 +368,14 @@ class CommandSubject:
     def _late(self, talked: Conversation) -> Sequence[str]:
         """The tasks that wait in real time for longer than T2 allows, or operations for longer than O5: whenever they
         are over, it is broken. None where we hold threads, or where an error may have taken one back."""
-        late_ns = self.description.late_ns
         judged = self.mode in ("real", "real-free") and not talked.errors()
-        return talked.overdue(late_ns + self.late_slack_ns) if judged and late_ns is not None else ()
+        return talked.overdue(self._lost_ns) if judged and self._lost_ns is not None else ()
+
+    @property
+    def _lost_ns(self) -> int | None:
+        """So long after its deadline what has not happened is too late, whenever it comes."""
+        late_ns = self.description.late_ns
+        return None if late_ns is None else late_ns + self.late_slack_ns
 
     def _deadlock(self, plan: Plan, path: Path, stuck: bool) -> str:
         """Why a call of this run that did not return never will, or nothing. With gates: in its order of threads it
@@ -530,8 +535,17 @@ class CommandSubject:
             progress(self.name, min(settled, fit.timers), fit.timers * (1 if real else 2))
 
         if real:
-            give_up_ns = self._give_up_ns(fit)
-            drive_real(session, self.description, self.part, plan.seed, plan.timers, dues, give_up_ns, report)
+            drive_real(
+                session,
+                self.description,
+                self.part,
+                plan.seed,
+                plan.timers,
+                dues,
+                self._give_up_ns(fit),
+                self._lost_ns,
+                report,
+            )
         else:
             manner: Literal["steps", "jumps"] = "steps" if self.mode == "virtual-steps" else "jumps"
             self.account.left_out = drive_virtual(

@@ -44,6 +44,7 @@ _PIPE_READS: Final = 17
 _SEARCHES: Final = 5
 _STACKS_S: Final = 0.5
 """A JVM that is asked for its stacks has said them when it is silent for so long."""
+_STACKS_MOST_S: Final = 5.0
 _STANDS_AT: Final = re.compile(
     r'^"([^"\n]*)".*\n(?: +java\.lang\.Thread\.State.*\n)?(?!\tat java\.io\.FileInputStream\.read)'
     r"(?:\t(?:at (?:javax?|jdk|sun|purgatorio\.kit)\.|- ).*\n)*"
@@ -222,11 +223,14 @@ class LineChild(AbstractContextManager["LineChild"]):
             while not self._lines_said:
                 if not self._out_open:
                     return Quiet.ENDED
-                if not self._listen(until_s - now_s) and (now_s := time.monotonic()) >= until_s:
+                self._listen(until_s - now_s)
+                now_s = time.monotonic()
+                # Also where something came that is no line: a JVM tells of each line that a watched thread comes to,
+                # without end of one that runs in a circle.
+                if not self._lines_said and now_s >= until_s:
                     if until_s == self._end_s:
                         raise self.failed("hang", f"not done after {self._limits.total_s:g} s")
                     return Quiet.SILENT
-                now_s = time.monotonic()
             if now_s >= self._end_s:
                 raise self.failed("hang", f"not done after {self._limits.total_s:g} s")
         line = self._lines_said.popleft()
@@ -342,7 +346,9 @@ class LineChild(AbstractContextManager["LineChild"]):
             if b"/libjvm.so" not in Path(f"/proc/{self._process.pid}/maps").read_bytes():
                 return b""
             self._process.send_signal(signal.SIGQUIT)
-            while self._listen(_STACKS_S) and self._open:
+            # Bounded, since of a thread that runs in a circle something comes for ever.
+            until_s = time.monotonic() + _STACKS_MOST_S
+            while self._listen(_STACKS_S) and self._open and time.monotonic() < until_s:
                 pass
         said = b"\n".join(self._lines_said)[-STDERR_KEPT_BYTES:]
         self._lines_said.clear()
