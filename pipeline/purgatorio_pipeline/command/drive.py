@@ -149,7 +149,7 @@ def shortest_sessions(
             continue
         hung = {"deadlock": "P3", "hang": "hang"}.get(run.failure)
         broken = [clause for clause, judged in run.clauses.items() if judged.verdict is Verdict.VIOLATED]
-        if hung is not None and not subject.mode.endswith("-gates"):
+        if hung is not None and not subject.held:
             broken.insert(0, hung)
         for clause in broken:
             key = (subject.label, subject.part, clause)
@@ -160,7 +160,7 @@ def shortest_sessions(
             tell(len(done), f"looking for the fewest calls that show {clause}")
             done.add(key)
             path = folder / f"{run.run}-shortest-{clause}.jsonl"
-            if subject.mode.endswith("-gates"):
+            if subject.held:
                 session = order_of_run(subject, Path(run.file), clause, path)
                 if session:
                     calls = sum(line.startswith(">") for line in session)
