@@ -70,8 +70,6 @@ def misbehave(how: str, n: int, first: str) -> None:
         say(m="fired", id="nobody")
     elif how == "undeclared":
         say(m="expired", id=first)
-    elif how == "refuse":
-        say(m="answer", n=n, err="OutOfMemory")
     elif how == "close-output":
         sys.stdout.flush()
         os.close(1)
@@ -148,6 +146,9 @@ class Timer:
             out["out"] = 0
         elif name == "cancel":
             out["out"] = int(self.pending.pop(call["id"], None) is not None)
+        refuses = {"refuse": bool(self.pending), "refuse-crowd": len(self.pending) > 1}
+        if name == "advance" and refuses.get(HOW):
+            out["err"] = "OutOfMemory"
         due = [task for task, due_ns in self.pending.items() if due_ns <= self.now_ns]
         if HOW == "answer-early" and due:
             say(m="answer", n=n, **out)

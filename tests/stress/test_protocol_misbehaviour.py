@@ -115,7 +115,8 @@ def test_falling_silent_is_told_apart(how: str, kind: FailureKind, why: str, tmp
             "rubbish",
             "while no call was under way, in virtual time: a call is answered only when",
         ),
-        ("refuse", "refused", "advance ended with 'OutOfMemory'"),
+        ("refuse", "raises", "P3 is broken: advance ended with 'OutOfMemory'; it does so too"),
+        ("refuse-crowd", "refused", "advance ended with 'OutOfMemory'"),
     ],
 )
 def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, tmp_path: Path) -> None:

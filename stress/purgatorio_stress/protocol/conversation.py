@@ -233,6 +233,15 @@ class Conversation:
             and given_back.isdisjoint(told.keys)
         )
 
+    def waiting(self) -> list[tuple[int, Add | Register]]:
+        """The tasks and operations that are not over, as they were asked for, and when."""
+        known = ((one, self._operations[one]) for one in self.settled.pending)
+        return [
+            (told.asked_t, Register(one, told.keys, told.delay_ns) if told.keys else Add(one, told.delay_ns))
+            for one, told in known
+            if told.delay_ns is not None
+        ]
+
     def last_deadline_t(self, below_ns: int) -> int:
         """The last moment at which a delay shorter than `below_ns` is over; where there is none, long ago."""
         return max(
@@ -494,6 +503,8 @@ class Conversation:
         """An error is an event of the run where the call is recorded; elsewhere the run cannot go on."""
         call = ended.call
         if type(call) not in _RECORDED_AS or isinstance(call, Advance):
+            if not self.fails:
+                self.refused = self.refused or call
             told = "; a callback was told to fail: its error is to be caught where tasks run, and ends no other call"
             raise Misbehaved("refused", f"{call_name(call)} ended with {err!r}{told * self.fails}")
         if not self.fails and not ended.early:

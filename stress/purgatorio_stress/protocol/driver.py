@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, get_args
@@ -27,7 +27,7 @@ from purgatorio_stress.protocol.gate_steps import STEPS_S
 from purgatorio_stress.protocol.gates import GatedRun, Way, takes_steps
 from purgatorio_stress.protocol.jdwp import AGENT, Listening
 from purgatorio_stress.protocol.lines import ANY_CLASS, Lines
-from purgatorio_stress.protocol.message import STEP, Add, Call, Cancel, Description, Force, Register
+from purgatorio_stress.protocol.message import STEP, Add, Advance, Call, Cancel, Description, Force, Register
 from purgatorio_stress.protocol.played_order import (
     AGAIN,
     BROKEN,
@@ -68,6 +68,8 @@ TimeChoice = Literal["virtual", "real", "all"]
 _MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 _TOTAL_S: Final = 600.0
 """More than a run takes where many others run: who hangs is silent long before."""
+_ALONE_MOST: Final = 20
+"""So many of those that waited are tried, each alone."""
 _UNFIT: Final = re.compile(r"[^a-z0-9_]+")
 """No dot either: a run is called by its file's name up to the first one."""
 
@@ -175,8 +177,8 @@ class Account:
     was `left_out` of the reaching parts; what `errors` calls ended with, or nothing, the type of the first of them, and
     with gates in virtual time the order in which it came (`erred`, `erring`); the first call that did (`refused`). Of a
     run that failed: the order `under_way`, the `oldest` call without an answer and its number, the names of all of
-    them, and what was `late` by then. `lost`: why a JVM's threads could not be stopped at lines, or nothing. `only`:
-    the one order that the next run plays."""
+    them, what was `late` by then, and what was `waiting`, each since when. `lost`: why a JVM's threads could not be
+    stopped at lines, or nothing. `only`: the one order that the next run plays."""
 
     plays: list[PlayedOrder] = field(default_factory=list)
     orders: list[Orders] = field(default_factory=list)
@@ -185,6 +187,7 @@ class Account:
     erred: Sequence[str] = ()
     erring: PlayedOrder | None = None
     refused: Call | None = None
+    waiting: Sequence[tuple[int, Add | Register]] = ()
     under_way: PlayedOrder | None = None
     oldest: tuple[int, Call] | None = None
     unanswered: list[str] = field(default_factory=list)
@@ -325,6 +328,9 @@ class CommandSubject:
                 why = f"{lost[0]} is broken: {first_few(late)} did not {lost[1]} in the lateness that is allowed"
                 why += f"; {failure.why}"
                 raise SubjectFailed(self.name, "late", why, failure.trace) from None
+            if failure.kind == "refused" and not self.held and self._raises(plan):
+                why = f"P3 is broken: {failure.why}; {RAISES}"
+                raise SubjectFailed(self.name, "raises", why, failure.trace) from None
             raise
         if self.account.errors:
             if self._is_raced(plan, out_path.with_name(f"{run_of_file(out_path)}-raced.jsonl")):
@@ -360,6 +366,7 @@ class CommandSubject:
             except SubjectFailed:
                 self.account.late = self._late(talked)
                 self.account.oldest, self.account.unanswered = talked.oldest(), talked.stuck()
+                self.account.refused, self.account.waiting = talked.refused, talked.waiting()
                 raise
             finally:
                 if errors := child.errors():
@@ -411,22 +418,33 @@ class CommandSubject:
         return order is not None and comes_of_order(order, self.account.erred, erred)
 
     def _raises(self, plan: Plan) -> bool:
-        """Whether the first call that ended with an error does so alone as well: with what it speaks of, in virtual
-        time, in a program started anew."""
+        """Whether the first call that ended with an error does so alone as well: with what it speaks of, or of an
+        `advance` one of what waited, in virtual time, in a program started anew."""
         call, delay_ns = self.account.refused, delays_for(self.description, 60_000 * MS).far_ns
         if call is None or "virtual-time" not in self.description.capabilities:
             return False
-        before: list[Call] = []
+        begins = start_of_clock(plan.seed, self.description)
+        before: list[tuple[int, Call | None]] = [(begins, None)]
         if isinstance(call, Cancel | Force):
-            before = [
-                Add(call.id, delay_ns) if self.part == "timer" else Register(call.id, ("key",), delay_ns)
-            ]
-        script = Script(self.part, start_of_clock(plan.seed, self.description), (*before, call))
-        try:
-            with closing(ScriptPlayer(self.command, self._limits(plan))) as player:
-                return any(event.err is not None for event in player.play(script).events)
-        except SubjectFailed:
-            return False
+            alone = Add(call.id, delay_ns) if self.part == "timer" else Register(call.id, ("key",), delay_ns)
+            before = [(begins, alone)]
+        elif isinstance(call, Advance):
+            waited = sorted(self.account.waiting, key=lambda of: of[0] + of[1].delay_ns)
+            before += waited[:: 1 + len(waited) // _ALONE_MOST]
+        scripts = (
+            Script(self.part, since_t, (call,) if first is None else (first, call))
+            for since_t, first in before
+        )
+        return any(self._ends_with_error(script, self._limits(plan)) for script in scripts)
+
+    def _ends_with_error(self, script: Script, limits: ChildLimits) -> bool:
+        """Whether a call does, in a program started anew, and nothing else is wrong."""
+        with suppress(SubjectFailed), closing(ScriptPlayer(self.command, limits)) as player:
+            played = player.tried(script)
+            if played.failure is not None:
+                return played.failure.kind == "refused"
+            return any(event.err is not None for event in played.events)
+        return False
 
     def _again(
         self, plan: Plan, path: Path, order: PlayedOrder | None
