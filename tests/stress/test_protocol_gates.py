@@ -226,7 +226,7 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
 _MILLISECONDS = Description(0, "", "", (), (), tick_ns=MS, wheel_size=20, unit_ns=MS)
 
 
-def test_a_purge_is_stopped_step_by_step_beside_a_registration() -> None:
+def test_a_purge_is_stopped_step_by_step_beside_calls() -> None:
     """It is all that is stopped in that program, of those with as much garbage before them: each play is long."""
     description = replace(_MILLISECONDS, purge_interval=100, gates=(STEP,), lanes=2)
     programs = gate_programs("purgatory", delays_for(description, MS * 3_600_000))
@@ -236,6 +236,10 @@ def test_a_purge_is_stopped_step_by_step_beside_a_registration() -> None:
         if one.long and one.expiring() and one.steps(description, virtual=True) is None
     ]
     assert [type(call) for _, _, call in purged.stepped()] == [Expiry]
+    assert (
+        purged.steps(replace(description, purge_interval=121), virtual=True)
+        == "its purge interval is above 120"
+    )
 
 
 class TwoLists:
@@ -474,7 +478,7 @@ class Small:
     have one lock), `busy` (a purge leaves out keys that are being checked, and a check that raises never ends),
     `counted` (a check ends where nothing waits, and what waits is counted without a lock), `worn` (checks that raise
     are deeper and deeper inside others, by a count, and from the eighth on left to those), `nested` (a registration
-    during a check does not look again)."""
+    during a check does not look again), `moved` (a purge takes what waits off its list and puts it back behind)."""
 
     def __init__(self, slip: str) -> None:
         self._slip = slip
@@ -564,7 +568,10 @@ class Small:
                 if not op.completed:
                     op.probe.timer_fire(partial(op.expire, self._slip == "last"))
         for key in self._lists.keys() - self._busy:
-            self._lists[key] = [op for op in self._lists[key] if not op.completed]
+            for op in [*self._lists[key]]:
+                if op.completed or self._slip == "moved":
+                    self._lists[key].remove(op)
+                    self._lists[key] += [] if op.completed else [op]
 
     def cancel_for_key(self, key: str) -> list[Probe]:
         """Not had."""
@@ -642,6 +649,7 @@ def _small(slip: str, _: Promise) -> Small:
         ("shared", "O4", ("event-beside-others",), "flagged"),
         ("counted", "O4", ("new-key",), ""),
         ("nested", "O4", ("event-beside-registration-inside-completion",), ""),
+        ("moved", "O4", ("calls-beside-purge",), ""),
     ],
 )
 def test_a_slip_is_found_by_its_program(

@@ -152,6 +152,8 @@ class GateProgram:
         return (lane,) if lane else (1,) if self.lanes[1] == self.lanes[0] else ()
 
     def _lacking(self, description: Description) -> str | None:
+        if self.looks_for == _PURGE and (description.purge_interval or 0) > _GARBAGE_MOST:
+            return f"its purge interval is above {_GARBAGE_MOST}"
         calls = [call.call if isinstance(call, Inside) else call for call in self.calls()]
         needed = [_NEEDED.get(type(call)) for call in calls] + ["failing"] * bool(self.fails)
         for name in needed:
@@ -185,6 +187,7 @@ _CLAIM: Final = "two completions at once"
 _EXPIRY: Final = "an expiry beside an event, a force or a cancel"
 _ARMING: Final = "a completion before the time-out is armed"
 _LISTS: Final = "a key whose list empties and fills at once"
+_PURGE: Final = "a purge beside events and registrations"
 _CALLBACK: Final = "calls from inside callbacks"
 _SLOW: Final = "a callback that holds up others"
 _TIMER: Final = "timer tasks beside adds and cancels"
@@ -200,6 +203,7 @@ CLASSES: Final[dict[Part, tuple[str, ...]]] = {
         _EXPIRY,
         _ARMING,
         _LISTS,
+        _PURGE,
         _CALLBACK,
         _SLOW,
         _MOVED,
@@ -214,6 +218,7 @@ _VOLLEYS: Final = 100
 _BEFORE_MOST: Final = 8
 """A program that is played once for each step of each call has no more calls before."""
 _GARBAGE_MOST: Final = 120
+"""So many operations are completed before each play beside a purge, for longer intervals it takes too long."""
 _OTHERS: Final = 60
 """So many that one of them shares its lock with the one that is stopped, where operations share a few dozen locks."""
 _LOOKS_MORE: Final = 50
@@ -226,7 +231,8 @@ class Delays:
     """Of what expires in a program (`soon_ns`), of what does not (`far_ns`), and two that a wheel keeps in one bucket
     of its second level, with the time (`before_ns`) by which it has moved them to the first. `turn_ns`: when something
     has expired, what is added now comes into its bucket, a turn of the wheel later. `garbage`: so many
-    completed operations are purged, and more in one volley (`looks`); 0 where that takes too many."""
+    completed operations stay, and one more has them purged. `looks`: so many are purged in one volley; 0 where that
+    takes too many."""
 
     soon_ns: int
     far_ns: int
@@ -262,7 +268,7 @@ def delays_for(description: Description, far_ns: int) -> Delays:
         min(max(turn_ns - late_for(description), description.least_delay_ns, tick_ns), far_ns)
         // unit_ns
         * unit_ns,
-        1 + interval if interval < _GARBAGE_MOST else 0,
+        min(interval, _GARBAGE_MOST),
         _LOOKS_MORE + interval if interval < _LOOKS_MOST else 0,
     )
 
@@ -291,14 +297,18 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         names = [f"left-{number}" for number in range(count)]
         return tuple(call for name in names for call in (waits("ag", name), Ready(name), Check("g")))
 
+    # The expiry is the one too many. Anew, or what is left of the play before would have them purged earlier, by an
+    # adapter that has its reaper turn after each call.
     garbage = left(delays.garbage)
     purge = (*garbage, waits("c", "other", soon_ns))
     purges = (
-        GateProgram("purge-event", _LISTS, ((Expiry("other"),), event), (_TRY, _DONE), (*purge, waits("a"))),
-        GateProgram("purge-registration", _LISTS, ((Expiry("other"),), (waits("a"),)), (_TRY, _ARM), purge,
-                    (Ready("op"), Check("a"))),
-        GateProgram("registration-beside-purge", _LISTS, ((Expiry("other"),), (waits("a"),)), (),
-                    (*garbage, waits("a", "other", soon_ns)), (Ready("op"), Check("a"))),
+        GateProgram("purge-event", _PURGE, ((Expiry("other"),), event), (_TRY, _DONE), (*purge, waits("a")),
+                    fresh=True),
+        GateProgram("purge-registration", _PURGE, ((Expiry("other"),), (waits("a"),)), (_TRY, _ARM), purge,
+                    (Ready("op"), Check("a")), fresh=True),
+        GateProgram("calls-beside-purge", _PURGE, ((Expiry("other"),), (waits("a"), Ready("live"), Check("b"))), (),
+                    (waits("b", "live"), *garbage, waits("a", "other", soon_ns)), (Ready("op"), Check("a")),
+                    fresh=True),
     )  # fmt: skip
     both = (waits("a"), waits("a", "other"))
 
@@ -334,7 +344,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("expiry-check", _EXPIRY, (expiry, (Check("a"),)), (_FIRE, _TRY), (soon,)),
         GateProgram("expiry-force", _EXPIRY, (expiry, forces[0]), (_FIRE, _FORCE, _DONE, _EXPIRED), (soon,)),
         GateProgram("expiry-cancel", _EXPIRY, (expiry, (CancelKey("a"),)), (_FIRE, _FORCE, _DONE, _EXPIRED), (soon,)),
-        *(purges if garbage else ()),
+        *purges,
         GateProgram("expiry-force-at-once", _CLAIM, (expiry, *forces[:2]), (_FORCE,), (soon,), volley=_VOLLEYS),
         GateProgram("registration-cancel", _EXPIRY, ((waits("ab"),), (CancelKey("a"), Ready("op"), Check("b"))),
                     (_TRY, _ARM)),

@@ -52,6 +52,7 @@ class GatedRun:
     def __init__(self, plays: Plays, tell: Callable[[float], None] = lambda share: None) -> None:
         self._plays = plays
         self._tell = tell
+        self._gates: tuple[str, ...] = ()
 
     def drive(
         self,
@@ -96,7 +97,8 @@ class GatedRun:
         stops = {stop for one in programs if fit[one.name] is None for stop in one.stops}
         if any(one.expiring() for one in programs if fit[one.name] is None):
             stops.add("timer_fire")
-        self._plays.start(tuple(place for place in description.gates if place in stops))
+        self._gates = tuple(place for place in description.gates if place in stops)
+        self._plays.start(self._gates)
         found: list[Orders] = []
         # A volley is as long as it is, and all orders of another are some dozens.
         sizes = [len(one.calls()) * one.volley or 100 + len(one.calls()) for one in programs]
@@ -171,6 +173,9 @@ class GatedRun:
 
     def _play(self, program: GateProgram, trail: list[_Choice]) -> list[_Choice]:
         """Once through: the choices of `trail` as long as there are, then the first of each; all choices made."""
+        if program.fresh and self._plays.clock is not None:
+            self._plays.come_to_rest()
+            self._plays.start(self._gates)
         play = self._plays.begun(program)
         made: list[_Choice] = []
         order = PlayedOrder(program.name, ())

@@ -238,7 +238,11 @@ class Description:
     late_ns: Annotated[int | None, _BOUND, "how much after its deadline, if `advance` came at every tick"] = (
         None
     )
-    purge_interval: Annotated[int | None, _TIME, "completed operations that may stay watched"] = None
+    purge_interval: Annotated[
+        int | None,
+        _TIME,
+        "completed operations that may stay watched; to 120 a purge is also played beside other calls",
+    ] = None
     unit_ns: Annotated[int, Number(1, 1_000_000_000), "times and delays are multiples of this"] = 1
     least_delay_ns: Annotated[int, Number(), "the smallest delay it takes"] = 0
     most_delay_ns: Annotated[int, Number(), "the largest delay it takes"] = MAX_TIME_NS
