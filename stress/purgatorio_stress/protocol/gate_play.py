@@ -56,6 +56,8 @@ _QUIET_LEAST_S: Final = 0.003
 _QUIET_MOST_S: Final = 0.1
 _GLANCE_S: Final = 0.001
 _GIVES_UP_S: Final = 0.5
+_EXPIRY_GIVES_UP_S: Final = 1.2
+"""Who tries for a lock may try for half a second, and on the one thread on which all else expires for a second."""
 _WAITS_MOST: Final = 10
 _LATE_S: Final = 5.0
 _EXPIRY_LATE_S: Final = 1.0
@@ -234,7 +236,7 @@ class Plays:
         of_lanes = standing and all(hold.thread.startswith("caller-") for hold in standing)
         if self.clock is None or not of_lanes or self._waited[situation] >= _WAITS_MOST:
             return False
-        heard = self._hear(_GIVES_UP_S) is not None
+        heard = self._hear(_EXPIRY_GIVES_UP_S if "advance" in situation else _GIVES_UP_S) is not None
         self._waited[situation] += 1 if heard else _WAITS_MOST
         return heard
 
