@@ -10,9 +10,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from msgspec.structs import replace
-
-from docs.makers.mutant_types import type_kills
 from purgatorio_spec.show.visible import counted
 from purgatorio_stress.kill_matrix.hunt import HUNT
 from purgatorio_stress.kill_matrix.layers import STRESS_ROUNDS
@@ -22,7 +19,6 @@ from purgatorio_stress.printed import Kill, MatrixRow
 
 PAGE: Final = Path(__file__).parents[1] / "kill-matrix.md"
 _COLUMNS: Final = {
-    "types": "types",
     "contracts": "contracts",
     "proof": "proofs",
     "model": "models",
@@ -50,13 +46,6 @@ def cells(row: MatrixRow) -> dict[str, str]:
         title: _cell(layer, row.layers[layer]) if layer in row.layers else ""
         for layer, title in _COLUMNS.items()
     }
-
-
-def typed(rows: Iterable[MatrixRow]) -> list[MatrixRow]:
-    """The rows with what a type checker says, which `purgatorio mutants` does not ask: it is no part of the wheel."""
-    asked = list(rows)
-    kills = type_kills(MUTANTS[row.number] for row in asked)
-    return [replace(row, layers={"types": kills[row.number], **row.layers}) for row in asked]
 
 
 def _cell(layer: str, kill: Kill) -> str:
@@ -143,7 +132,6 @@ def page(rows: list[MatrixRow]) -> str:
 
 def _legend() -> list[str]:
     return [
-        "* **types**: mypy, strict, on the body that is put in and on whether it fits in its place.",
         "* **contracts**: the contract of the arithmetic that CrossHair finds broken by what is put in.",
         "* **proofs**, **models**: the claims whose twin is this bug (`purgatorio prove`, `purgatorio model`).",
         "* **explorer**: the clause reported by the search of the scenario, the number of schedules it took (at most",
@@ -158,6 +146,7 @@ def _legend() -> list[str]:
         "* **trace**: the clauses that the engine for traces finds in the recorded history of the counterexample.",
         "",
         '"-": nothing was found, or the layer does not look for bugs of this kind. In brackets: the tries.',
+        "No type is wrong in any of them: mypy, strict, accepts them all.",
     ]
 
 
@@ -176,7 +165,7 @@ def main(rows: Path, *, compare: bool) -> int:
     if missing:
         print(f"{rows} has no row of {missing}: the page has all mutants in every layer", file=sys.stderr)
         return 2
-    made = page(typed(kept[number] for number in MUTANTS))
+    made = page([kept[number] for number in MUTANTS])
     if not compare:
         PAGE.write_text(made, encoding="utf-8")
         return 0

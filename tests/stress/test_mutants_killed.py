@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.makers.kill_matrix import cells, comparable, page, typed
+from docs.makers.kill_matrix import cells, comparable, page
 from purgatorio_spec.clause.registry import public_clauses
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.dpor import explore_dpor
@@ -117,4 +117,4 @@ def test_the_page_says_what_a_fresh_run_says(number: int) -> None:
 @pytest.mark.slow
 def test_the_whole_page_is_fresh() -> None:
     """All of it on demand, but for the hits of the threads and of the stateful machines (`test_stateful_kills`)."""
-    assert comparable(page(typed(matrix(MUTANTS)))) == comparable(PAGE.read_text(encoding="utf-8"))
+    assert comparable(page(matrix(MUTANTS))) == comparable(PAGE.read_text(encoding="utf-8"))

@@ -45,7 +45,7 @@ def _is_arithmetic(patch: Patch) -> bool:
 
 def _with_body(patch: Patch) -> str | None:
     """The kernel's source with the patch's body; None where its parameters are named otherwise."""
-    node = parsed(patch)
+    node = _parsed(patch)
     tree = ast.parse(kernel_file().read_text(encoding="utf-8"))
     place = next(one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == patch.attribute)
     if node is None or [one.arg for one in node.args.args] != [one.arg for one in place.args.args]:
@@ -55,7 +55,7 @@ def _with_body(patch: Patch) -> str | None:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def parsed(patch: Patch) -> ast.FunctionDef | ast.Lambda | None:
+def _parsed(patch: Patch) -> ast.FunctionDef | ast.Lambda | None:
     """What is put in; of a lambda the expression, which must be the only one that starts in its line."""
     function = patch.replacement
     if not isinstance(function, FunctionType):
