@@ -16,10 +16,6 @@ BENCHES: Final[dict[str, tuple[str, str]]] = {
         "benchmarks.explorer",
         "Schedules a second of the explorer beside frontrun.",
     ),
-    "forms": (
-        "benchmarks.forms",
-        "The check of the same events as Parquet, as one gzip file, as many small files.",
-    ),
     "incremental": (
         "benchmarks.incremental",
         "A check over a lake that knows all files, or all but one.",
@@ -27,10 +23,6 @@ BENCHES: Final[dict[str, tuple[str, str]]] = {
     "purgatory": (
         "benchmarks.purgatory",
         "What an operation costs, by threads, at a rate; a million of them pending.",
-    ),
-    "skew": (
-        "benchmarks.skew",
-        "The check on Spark of one hot run, one hot key, one hot thread.",
     ),
     "stress": (
         "benchmarks.stress",

@@ -18,13 +18,12 @@ from typing import Final
 import click
 
 from benchmarks.process_tree import Cost, Failed, run_measured
-from benchmarks.trace_set import EVENTS_PER_OPERATION, header_of, run_events
+from benchmarks.trace_set import EVENTS_PER_OPERATION, write_run
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.incremental.on_spark import judge_on_spark
 from purgatorio_pipeline.printed import check_of
 from purgatorio_pipeline.sources import find_traces
-from purgatorio_spec.trace.writer import TraceWriter
 
 LEAST_OPERATIONS: Final = 100
 """Of a run with room for one of each broken promise."""
@@ -43,11 +42,8 @@ class Measured:
 
 def write_file(folder: Path, number: int, events: int) -> int:
     """Write one run of about so many events; returns how many."""
-    table = run_events(max(LEAST_OPERATIONS, int(events / EVENTS_PER_OPERATION)), 1, number)
-    with TraceWriter(folder / f"run-{number:05d}.parquet", header_of(f"run-{number}")) as writer:
-        for batch in table.to_batches(max_chunksize=1 << 17):
-            writer.write_batch(batch)
-    return table.num_rows
+    operations = max(LEAST_OPERATIONS, int(events / EVENTS_PER_OPERATION))
+    return write_run(folder / f"run-{number:05d}.parquet", operations, 1, number)
 
 
 def measure(name: str, traces: Path, lake: Path) -> Measured:

@@ -7,7 +7,6 @@ the resident sets, which counts a page that two processes share twice, but not t
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import tempfile
 import time
@@ -44,14 +43,12 @@ class Failed(Exception):
     """The process ended with another status than 0; the end of its error output."""
 
 
-def run_measured(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Cost:
-    """Run a command to its end, `environment` added to this process's own. Raises `Failed`."""
+def run_measured(command: Sequence[str]) -> Cost:
+    """Run a command to its end. Raises `Failed`."""
     began = time.monotonic()
     # Files, since nobody reads while it runs, and a pipe that is full stops the writer.
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(
-            command, stdout=output, stderr=errors, env={**os.environ, **(environment or {})}
-        )
+        process = subprocess.Popen(command, stdout=output, stderr=errors)
         seen, peak_bytes = _watched(process)
         for file in (output, errors):
             file.seek(0)

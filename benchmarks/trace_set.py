@@ -132,15 +132,6 @@ def violations_of(broken: int) -> dict[str, int]:
     return dict.fromkeys(clauses, broken) if broken else {}
 
 
-@dataclass(frozen=True, slots=True)
-class Skew:
-    """What is uneven within a run: the share of its operations and idle checks that have the key `k0`, and whether one
-    thread makes all calls but the reaper's."""
-
-    hot_key: float = 0.0
-    one_thread: bool = False
-
-
 @dataclass(slots=True)
 class SoFar:
     """What a run has had: stretches, events, time, and what its gauges show of entries and tasks that are left."""
@@ -173,9 +164,9 @@ def write_traces(folder: Path, events: int, runs: int | None = None) -> list[Pat
     return paths
 
 
-def write_run(path: Path, operations: int, broken: int, seed: int, skew: Skew = Skew()) -> int:
+def write_run(path: Path, operations: int, broken: int, seed: int) -> int:
     """Write one run (`run_events`) as a typed Parquet trace and return how many events it has."""
-    table = run_events(operations, broken, seed, skew)
+    table = run_events(operations, broken, seed)
     with TraceWriter(path, header_of(f"run-{seed}")) as writer:
         for batch in table.to_batches(max_chunksize=1 << 17):
             writer.write_batch(batch)
@@ -183,18 +174,11 @@ def write_run(path: Path, operations: int, broken: int, seed: int, skew: Skew = 
 
 
 def run_events(
-    operations: int,
-    broken: int,
-    seed: int,
-    skew: Skew = Skew(),
-    so_far: SoFar | None = None,
-    *,
-    last: bool = True,
+    operations: int, broken: int, seed: int, so_far: SoFar | None = None, *, last: bool = True
 ) -> pa.Table:
     """The events of one run (`EVENT_SCHEMA`), with `broken` of each kind of `INJECTED`; or of its next stretch, and
     only after the `last` one the timer comes to rest."""
     random = np.random.default_rng(seed)
-    uneven = np.random.default_rng([seed, 1])  # of its own: a set without skew is the same as ever
     kind = random.choice(3, operations, p=(0.6, 0.25, 0.15))
     completed, expired, at_once = (np.flatnonzero(kind == one) for one in range(3))
     o1, o3, o4, t4 = (completed[at * broken : (at + 1) * broken] for at in range(4))
@@ -202,10 +186,9 @@ def run_events(
     o7 = at_once[:broken]
 
     slot_t = np.arange(operations) * SLOT_NS + 1_000_000
-    worker = np.arange(operations) % (1 if skew.one_thread else WORKERS)
+    worker = np.arange(operations) % WORKERS
     n_keys = random.integers(1, 4, operations)
     first_key = random.integers(0, 61, operations)
-    first_key[uneven.random(operations) < skew.hot_key] = 0
     wait_ns = random.integers(30, 500, operations) * 1_000_000
     deadline_t = slot_t + wait_ns
     given_t = deadline_t.copy()
@@ -231,9 +214,7 @@ def run_events(
 
     idle = np.flatnonzero(random.random(operations) < 0.6)
     block = made.add(_call(_CHECKED), idle, slot_t[idle] + 12 * STEP_NS, worker[idle])
-    idle_key = 64 + random.integers(0, 64, len(idle))
-    idle_key[uneven.random(len(idle)) < skew.hot_key] = 0
-    block["key"][:, 0], block["keys"][:, 0] = idle_key, 1
+    block["key"][:, 0], block["keys"][:, 0] = 64 + random.integers(0, 64, len(idle)), 1
     block["out"][:, 1] = 0
 
     check_t = slot_t + WAITED_SLOTS * SLOT_NS + 16 * STEP_NS

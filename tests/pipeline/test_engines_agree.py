@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.trace_set import write_traces
+from benchmarks.trace_set import injected, violations_of, write_traces
 from pipeline.drawn_run import DROPPED, sampled
 from purgatorio_pipeline.incremental.batch import judge_batch
 from purgatorio_pipeline.incremental.cached import result_of
@@ -89,3 +89,11 @@ def test_spark_says_what_the_process_engine_says(
 def test_row_by_row_is_the_same(traces: list[Path], by_process: CheckResult) -> None:
     """The oracle of the fold shares the clauses and the reader with it, and nothing else."""
     assert_same(check_files(traces, full=True), by_process)
+
+
+def test_a_generated_set_breaks_what_was_put_in(tmp_path: Path) -> None:
+    """`python -m benchmarks check` and `incremental` stand on that."""
+    found: Counter[str] = Counter()
+    for run in check_files(write_traces(tmp_path, 20_000)).runs:
+        found.update({name: clause.violations for name, clause in run.clauses.items() if clause.violations})
+    assert found == violations_of(injected(20_000))
