@@ -22,7 +22,7 @@ BENCHES: Final[dict[str, tuple[str, str]]] = {
     ),
     "purgatory": (
         "benchmarks.purgatory",
-        "What an operation costs, by threads, at a rate; a million of them pending.",
+        "What an operation costs, by threads, at a rate.",
     ),
     "stress": (
         "benchmarks.stress",

@@ -289,7 +289,7 @@ def _purgatory(found: PurgatoryFigures) -> list[str]:
     said = """`compiled` and `interpreted` stand on the wheel for use, `faithful` on Kafka's classes. P1 to P4 are one
         operation from its making to its completion with 2,000 waiting; the operations are subclasses in plain Python.
         P5 and P6 are real threads, P6 in real time: its achieved rate is the machine's as much as the purgatory's.
-        `python -m benchmarks purgatory` measures this alone, and the memory of a million operations."""
+        `python -m benchmarks purgatory` measures this alone."""
     return ["## The purgatory", _paragraph(said), *(markdown(table) for table in purgatory.tables(found))]
 
 

@@ -1,17 +1,16 @@
-"""`python -m benchmarks purgatory`: what an operation costs, by threads, at a rate; and a million of them pending."""
+"""`python -m benchmarks purgatory`: what an operation costs, by threads, at a rate."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import Final, cast, get_args
+from typing import cast, get_args
 
 import click
 from rich.console import Console
 
 from benchmarks.builds import compile_now, why_not_compiled
 from benchmarks.purgatory_bench import PurgatoryFigures, PurgatoryScale, run_purgatory_bench
-from benchmarks.purgatory_memory import PurgatoryBench, bench_purgatory
 from benchmarks.purgatory_request import PURGATORY_IDS
 from benchmarks.tables import WIDTH, Table, rich_table
 from benchmarks.timer_tables import single
@@ -19,8 +18,6 @@ from benchmarks.workload import Disagreement
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.report.provenance import machine
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
-
-MEMORY: Final = "memory"
 
 
 def tables(found: PurgatoryFigures) -> list[Table]:
@@ -80,52 +77,32 @@ def rows(found: PurgatoryFigures) -> list[dict[str, object]]:
     "--workload",
     "ids",
     multiple=True,
-    type=click.Choice([*PURGATORY_IDS, MEMORY]),
+    type=click.Choice(list(PURGATORY_IDS)),
     help="Only these [default: all].",
 )
 @click.option(
     "--scale", type=click.Choice(get_args(PurgatoryScale)), default="standard", show_default=True,
-    help="quick: a second, to see that it works; it leaves out the memory.",
+    help="quick: a second, to see that it works.",
 )  # fmt: skip
-@click.option("--operations", default=1_000_000, show_default=True, help="Pending at once, for the memory.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
-def command(ids: tuple[str, ...], scale: str, operations: int, as_json: bool) -> None:
-    """What an operation costs the purgatory from its making to its completion, and what a million take.
+def command(ids: tuple[str, ...], scale: str, as_json: bool) -> None:
+    """What an operation costs the purgatory from its making to its completion.
 
     P1 to P4: CPU time in virtual time, one or three keys, completed by an event or by force. P5: by 1 to 8 threads.
-    P6: Kafka's own performance test in real time. memory: a million pending, 99 % completed by events, the rest
-    expires; memory must return to where it started (a minute and a half; exit status 1 if not).
+    P6: Kafka's own performance test in real time.
     """
     if scale != "quick":
         compile_now()
-    wanted = set(ids) or {*PURGATORY_IDS, *([MEMORY] if scale == "standard" else [])}
+    wanted = set(ids) or set(PURGATORY_IDS)
     with progress("playing the purgatory's workloads", len(wanted), "workloads", quiet=as_json) as going:
         try:
             found = run_purgatory_bench(cast(PurgatoryScale, scale), wanted, going.tell)
         except Disagreement as odd:
             click.echo(f"not every operation was completed, so no figure means anything: {odd}", err=True)
             sys.exit(EXIT_STATUS[Verdict.VIOLATED])
-        memory = None
-        if MEMORY in wanted:
-
-            def share(what: str, done: int, planned: int) -> None:
-                going.tell(len(wanted) - 1 + done / planned, f"memory: {what}")
-
-            memory = bench_purgatory(operations, progress=share)
-    _show(found, memory, as_json)
-    passed = memory is None or memory.passed
-    sys.exit(EXIT_STATUS[Verdict.PASS if passed else Verdict.VIOLATED])
-
-
-def _show(found: PurgatoryFigures, memory: PurgatoryBench | None, as_json: bool) -> None:
     if as_json:
-        results = rows(found) + ([] if memory is None else memory.results())
-        shown: dict[str, object] = {
-            "machine": machine(),
-            "compiled": why_not_compiled() is None,
-            "results": results,
-        }
-        click.echo(json.dumps(shown if memory is None else {**shown, "memory": memory.memory()}))
+        shown = {"machine": machine(), "compiled": why_not_compiled() is None, "results": rows(found)}
+        click.echo(json.dumps(shown))
         return
     console = Console(width=WIDTH, highlight=False)
     for table in tables(found):
@@ -135,5 +112,3 @@ def _show(found: PurgatoryFigures, memory: PurgatoryBench | None, as_json: bool)
         if why_not_compiled() is None
         else f"SKIPPED compiled: {why_not_compiled()}; all of this is interpreted."
     )
-    if memory is not None:
-        console.print(memory.text())

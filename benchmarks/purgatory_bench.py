@@ -1,4 +1,4 @@
-"""The whole of `python -m benchmarks purgatory`, apart from the memory experiment: P1-P6 at one scale."""
+"""The whole of `python -m benchmarks purgatory`: P1-P6 at one scale."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field

@@ -124,10 +124,10 @@ def test_the_page_and_its_picture_are_made_from_a_run(tmp_path: Path) -> None:
     assert max(len(line) for line in text.splitlines() if not line.startswith("|")) <= 120
 
 
-def test_purgatory_json_has_rows_and_memory() -> None:
-    """P1 with its ratio, P5 by threads, P6 asked and achieved, and the memory of a few."""
-    arguments = ["--scale", "quick", "--json", "--operations", "2000"]
-    for name in ("P1", "P5", "P6", "memory"):
+def test_purgatory_json_has_rows() -> None:
+    """P1 with its ratio, P5 by threads, P6 asked and achieved."""
+    arguments = ["--scale", "quick", "--json"]
+    for name in ("P1", "P5", "P6"):
         arguments += ["--workload", name]
     done = CliRunner().invoke(purgatory.command, arguments)
     assert done.exit_code == 0, done.output
@@ -136,7 +136,6 @@ def test_purgatory_json_has_rows_and_memory() -> None:
     assert rows["P1", "interpreted"]["ratio"]["faithful"] > 0
     assert rows["P5", "interpreted"]["wall_ops_per_s"] > 0
     assert rows["P6", "faithful"]["asked_per_s"] == 500
-    assert told["memory"]["passed"]
 
 
 def test_an_operation_that_is_lost_is_exit_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
