@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from stress.kit_classes import kit_classes
-from stress.worker_seeds import SeedShare, share_of_worker
 
 
 @pytest.fixture(scope="session")
-def stress_seeds() -> SeedShare:
+def stress_seeds() -> Iterator[int]:
     """No two workers of one run get the same seed; PURGATORIO_STRESS_SEED, an integer, starts elsewhere."""
-    return share_of_worker(os.environ, int(os.environ.get("PURGATORIO_STRESS_SEED", "1")))
+    first = int(os.environ.get("PURGATORIO_STRESS_SEED", "1"))
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    return count(first + worker, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 @pytest.fixture(scope="session")

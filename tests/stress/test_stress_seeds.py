@@ -1,41 +1,13 @@
-"""What a seed fixes: the plan. And no two workers get the same one."""
+"""What a seed fixes: the plan."""
 
 from __future__ import annotations
 
 import random
 
-import pytest
-
 from purgatorio_stress.harness.batch import rng_of
 from purgatorio_stress.harness.campaign import StressPlan
 from purgatorio_stress.harness.noise import Lane
 from purgatorio_stress.harness.settings import SWITCH_INTERVALS_S, drawn
-from stress.worker_seeds import SeedShare, share_of_worker
-
-
-@pytest.mark.parametrize("workers", [1, 2, 7])
-def test_workers_share_all_seeds_and_repeat_none(workers: int) -> None:
-    """Together they get every seed once: nothing is repeated, nothing is left out."""
-    shares = [SeedShare(worker, workers, first=5) for worker in range(workers)]
-    taken = [share.take() for _ in range(20) for share in shares]
-    assert taken == list(range(5, 5 + 20 * workers))
-
-
-def test_the_worker_is_the_one_that_xdist_names() -> None:
-    """The twin of the above: two workers that both thought they were the first would repeat each other."""
-    first = share_of_worker({"PYTEST_XDIST_WORKER": "gw0", "PYTEST_XDIST_WORKER_COUNT": "2"})
-    second = share_of_worker({"PYTEST_XDIST_WORKER": "gw1", "PYTEST_XDIST_WORKER_COUNT": "2"})
-    alone = share_of_worker({})
-    assert [first.take(), first.take()] == [1, 3]
-    assert [second.take(), second.take()] == [2, 4]
-    assert [alone.take(), alone.take()] == [1, 2]
-
-
-@pytest.mark.parametrize(("worker", "workers"), [(2, 2), (-1, 2), (0, 0)])
-def test_a_worker_that_is_not_there_is_refused(worker: int, workers: int) -> None:
-    """It would take another one's seeds."""
-    with pytest.raises(ValueError, match="worker"):
-        SeedShare(worker, workers)
 
 
 def test_a_seed_repeats_the_settings_of_every_batch() -> None:

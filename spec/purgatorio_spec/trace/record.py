@@ -1,7 +1,7 @@
 """The three records of a trace, `purgatorio-trace/1`, as typed values, and the constants of the format.
 
-A trace is one run: a header, then events, then an end record. The constants below exist once; the JSON Schema, the
-Arrow schema, the validator and the writer derive from them.
+A trace is one run: a header, then events, then an end record. The constants below exist once; the Arrow
+schema, the validator and the writer derive from them, and the published JSON Schema is held to the validator.
 
 Order. `i` is the position in the recorder's order. A call is recorded before it starts and a return after it ended,
 so `a.ret.i < b.call.i` means that a happened before b. Nothing else orders two threads.
