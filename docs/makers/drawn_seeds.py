@@ -16,7 +16,8 @@ from typing import Final
 
 import msgspec
 
-from docs.makers.drawn_hunt import drawn_kill
+from docs.makers.apart import apart
+from purgatorio_stress.drawn.search import search_drawn
 from purgatorio_stress.kill_matrix.matrix import keep, kept_lines
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.scenario.registry import SCENARIOS
@@ -46,9 +47,17 @@ def hunted(number: int, kept: Path) -> None:
         if verdict(list(rows.values())):
             return
         if seed not in rows:
-            kill = drawn_kill(number, BOUND_S, seed)
-            rows[seed] = row = Row(number, seed, kill.by, round(kill.seconds, 2))
+            clause, seconds = apart(_killed, number, seed) or ("P3", 0.0)
+            rows[seed] = row = Row(number, seed, clause, round(seconds, 2))
             keep(kept, msgspec.json.encode(row).decode())
+
+
+def _killed(number: int, seed: int) -> tuple[str, float]:
+    """Clause and CPU seconds; in a process that may die of it."""
+    mutant = MUTANTS[number]
+    with mutant.applied():
+        done = search_drawn(BOUND_S, seed, mutant=number, memory=mutant.memory, shrink=False)
+    return "" if done.found is None else done.found.found.clause, done.cpu_seconds
 
 
 def kept_rows(kept: Path) -> list[Row]:

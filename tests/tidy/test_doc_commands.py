@@ -200,7 +200,6 @@ KNOWN: dict[str, Run | Elsewhere | NotHere] = {
     "purgatorio explore --drawn purgatory --seconds 20 --mutant 11": Run(1, r"^VIOLATED ", slow=True),
     "purgatorio explore --drawn system --mutant my_bug.py": Run(1, r"^VIOLATED ", slow=True),
     "purgatorio mutants": Run(0, slow=True),
-    "python -m docs.makers.drawn_hunt 60 1 2": HOURS,
     "purgatorio mutants --json > mutants.json": Run(0, slow=True),
     "purgatorio stress": Run(0, r"^PASS: ", slow=True),
     "purgatorio stress --json > stress.json": Run(0, slow=True),
