@@ -85,13 +85,12 @@ class HerdWorkload(Workload):
     id = "X3"
     operations = ("add", "expire")
 
-    def __init__(self, size: int, delay_ms: int = 500) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__("herd", size)
-        self._delay_ms = delay_ms
 
     def play(self, make: Make, watch: Stopwatch) -> None:
         timer, counter = make(), Counter()
-        add, action, delay_ms = timer.add, counter.action, self._delay_ms
+        add, action, delay_ms = timer.add, counter.action, 500
         with watch.timing("add", self.size):
             for _ in range(self.size):
                 add(delay_ms, action)

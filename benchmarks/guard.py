@@ -91,8 +91,8 @@ def check_guard(guard: Guard, entries: Sequence[Entry], rounds: int = ROUNDS) ->
     return Guarded(guard, verdict, median(quotients), low, high, len(quotients))
 
 
-def bootstrap(samples: Sequence[float], seed: int = 0) -> tuple[float, float]:
+def bootstrap(samples: Sequence[float]) -> tuple[float, float]:
     """The interval that holds the median with 95 %, by drawing the samples again; the same for the same samples."""
-    random = Random(seed)
+    random = Random(0)
     medians = sorted(median(random.choices(samples, k=len(samples))) for _ in range(_RESAMPLES))
     return medians[_RESAMPLES * 25 // 1000], medians[_RESAMPLES * 975 // 1000 - 1]

@@ -42,7 +42,6 @@ class Run:
     cpu_s: float
     picture: str | None = None
     skipped: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
 
 def page(run: Run) -> str:
@@ -69,9 +68,9 @@ def page(run: Run) -> str:
 
 
 def _made_by(run: Run) -> str:
-    which = "that run, but for what is noted below" if run.notes else "that one run"
-    return _paragraph(f"""Made by `{COMMAND}`; every figure is of {which} (scale {run.timer.scale}, {run.cpu_s:,.0f} CPU
-        seconds). `--scale quick` shows in seconds that it works, `python -m benchmarks timer --help` what there is.""")
+    return _paragraph(f"""Made by `{COMMAND}`; every figure is of that one run (scale {run.timer.scale},
+        {run.cpu_s:,.0f} CPU seconds). `--scale quick` shows in seconds that it works, `python -m benchmarks timer
+        --help` what there is.""")
 
 
 def _paragraph(text: str) -> str:
@@ -98,7 +97,6 @@ def _how(run: Run) -> list[str]:
         dictionary, is the honest baseline: the fastest timer in plain Python that we know.""",
         f"""All candidates with a virtual clock fired the same timers at the same times: {run.timer.compared:,} firings
         were compared in small versions of the workloads, and the count in each round. The command fails if not.""",
-        *run.notes,
         """uvloop's clock cannot be set, so it only adds and cancels. The JVM's timers run in a child with the same
         delays in the same order, warmed up; the CPU time of its compiler and its collector is not counted.""",
     ]

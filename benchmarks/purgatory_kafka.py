@@ -42,13 +42,10 @@ class Achieved:
 
 
 def measure_rates(
-    subjects: Sequence[PurgatorySubject],
-    seconds: float,
-    rates: Sequence[int] = RATES,
-    latencies: Sequence[tuple[int, int]] = LATENCIES,
+    subjects: Sequence[PurgatorySubject], seconds: float, rates: Sequence[int]
 ) -> Iterator[Achieved]:
     """One point a rate, latency and subject, as they come. `Disagreement` where an operation is never completed."""
-    for p50_ms, p75_ms in latencies:
+    for p50_ms, p75_ms in LATENCIES:
         for rate in rates:
             plan = _Plan(rate, int(rate * seconds), p50_ms, p75_ms)
             for subject in subjects:

@@ -38,10 +38,7 @@ class Threaded:
 
 
 def measure_threads(
-    subjects: Sequence[PurgatorySubject],
-    operations: int,
-    rounds: int,
-    threads: Sequence[int] = THREADS,
+    subjects: Sequence[PurgatorySubject], operations: int, rounds: int, threads: Sequence[int]
 ) -> list[Threaded]:
     """`operations` in all, shared among the threads. `Disagreement` where one was not completed."""
     found: list[Threaded] = []

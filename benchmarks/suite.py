@@ -1,4 +1,4 @@
-"""Which workloads are played, at which sizes and how often: quick (for tests), standard, and full."""
+"""Which workloads are played, at which sizes and how often: quick (for tests) and standard."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from benchmarks.grid import GridWorkload, HoldWorkload
 from benchmarks.request import HeartbeatWorkload, RequestRate, RequestWorkload
 from benchmarks.workload import Workload
 
-Scale = Literal["quick", "standard", "full"]
+Scale = Literal["quick", "standard"]
 
 IDS: Final[dict[str, str]] = {
     "K1": "request: 10k/s Poisson, time-out 30 s, completed after log-normal 20 / 60 ms (p50 / p75)",
@@ -48,22 +48,17 @@ def suite(scale: Scale) -> Iterator[Planned]:
     if scale == "quick":
         yield from _quick()
         return
-    more = scale == "full"
-    k1_s, k2_s = (40, 40) if more else (20, 36)
-    yield Planned(("K1",), _requests("K1", K1, k1_s), 7 if more else 4, long=True)
-    yield Planned(("K2",), _requests("K2", K2, k2_s), 5 if more else 3, long=True)
+    yield Planned(("K1",), _requests("K1", K1, 20), 4, long=True)
+    yield Planned(("K2",), _requests("K2", K2, 36), 3, long=True)
     for size in (1_000, 100_000):
-        yield Planned(("K3",), _heartbeat(size, 30_000), 5 if more else 3, long=True)
+        yield Planned(("K3",), _heartbeat(size, 30_000), 3, long=True)
     for size in (1_000, 10_000, 100_000):
         churns = max(30_000, 2 * size)
-        yield Planned(("U1", "U2", "U4"), _grid("uniform", size, churns), 5 if more else 3, long=True)
-    yield Planned(("U1", "U2", "U4"), _grid("uniform", 1_000_000, 100_000), 3 if more else 1, long=True)
+        yield Planned(("U1", "U2", "U4"), _grid("uniform", size, churns), 3, long=True)
+    yield Planned(("U1", "U2", "U4"), _grid("uniform", 1_000_000, 100_000), 1, long=True)
     for distribution in ("exponential", "constant", "mixed"):
-        size = 1_000_000 if more else 100_000
-        yield Planned(("U1", "U2", "U4"), _grid(distribution, size, 30_000), 3 if more else 2, long=True)
-    yield Planned(("U3",), lambda: HoldWorkload("uniform", 100_000, 10_000), 5 if more else 3, long=True)
-    if more:
-        yield Planned(("U3",), lambda: HoldWorkload("uniform", 1_000_000, 3_000), 3, long=True)
+        yield Planned(("U1", "U2", "U4"), _grid(distribution, 100_000, 30_000), 2, long=True)
+    yield Planned(("U3",), lambda: HoldWorkload("uniform", 100_000, 10_000), 3, long=True)
     yield Planned(("X1",), lambda: SparseWorkload(100, 20), 4)
     yield Planned(("X1",), lambda: SparseWorkload(10_000), 3, long=True)
     yield Planned(("X2",), lambda: PingPongWorkload(10_000), 4, long=True)

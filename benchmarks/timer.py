@@ -180,7 +180,7 @@ def write_page(measured: Run, path: Path, plot: Path | None) -> None:
     type=click.Choice(get_args(Scale)),
     default="standard",
     show_default=True,
-    help="quick: some seconds, to see that it works. standard: some minutes. full: up to a million everywhere.",
+    help="quick: some seconds, to see that it works. standard: some minutes.",
 )
 @click.option(
     "--only", "names", multiple=True, metavar="NAME", help=f"Only these candidates; {HONEST_BASELINE} stays."

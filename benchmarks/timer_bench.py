@@ -18,8 +18,8 @@ from benchmarks.rounds import Measured, measure
 from benchmarks.suite import IDS, Planned, Scale, suite
 
 _TICKED: Final = frozenset({"K1", "K2", "U3"})
-_COLLECTED: Final[dict[Scale, int]] = {"quick": 2_000, "standard": 200_000, "full": 1_000_000}
-_WEIGHED: Final[dict[Scale, int]] = {"quick": 0, "standard": 200_000, "full": 500_000}
+_COLLECTED: Final[dict[Scale, int]] = {"quick": 2_000, "standard": 200_000}
+_WEIGHED: Final[dict[Scale, int]] = {"quick": 0, "standard": 200_000}
 
 Tell = Callable[[float, str], None]
 """Told the workload, the rounds done, and those planned."""
