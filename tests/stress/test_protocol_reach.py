@@ -133,10 +133,11 @@ def driven(program: str, changes: dict[str, str], folder: Path, operations: int)
 
 @dataclass
 class SlowTime:
-    """Stands in for a run whose subject takes `tick_s` for every tick that passes, on a machine that does something
-    else for a second at two of three leaps."""
+    """Stands in for a run whose subject takes `tick_s` for every tick that passes, and `answer_s` for its answer, on a
+    machine that does something else for a second at two of three leaps."""
 
     tick_s: float
+    answer_s: float = 0.0
     now_ns: int = 0
     spent_s: float = 0.0
     leaps: int = 0
@@ -156,22 +157,25 @@ class SlowTime:
     def leap(self, by_ns: int) -> None:
         self.leaps += 1
         self.now_ns += by_ns
-        self.spent_s += by_ns // MS * self.tick_s + (self.leaps % 3 > 0)
+        self.spent_s += by_ns // MS * self.tick_s + self.answer_s + (self.leaps % 3 > 0)
 
     def settle(self) -> None:
         """Nothing is kept waiting."""
 
 
 @pytest.mark.parametrize(
-    ("tick_s", "left_out"),
+    ("tick_s", "answer_s", "left_out"),
     [
-        (0.0, ""),
-        (4.8e-9, "a task that waits for weeks: time passes too slowly"),
-        (1e-6, "levels of 3,200,000,000,000 ns a bucket and more: time passes too slowly there"),
+        (0.0, 0.0, ""),
+        (0.0, 0.1, ""),
+        (4.8e-9, 0.0, "a task that waits for weeks: time passes too slowly"),
+        (1e-6, 0.0, "levels of 3,200,000,000,000 ns a bucket and more: time passes too slowly there"),
     ],
 )
-def test_what_is_left_out_is_said_and_hangs_on_the_subject_alone(tick_s: float, left_out: str) -> None:
-    """Not on what else the machine does: a second here and there leaves nothing out."""
+def test_what_is_left_out_is_said_and_hangs_on_the_subject_alone(
+    tick_s: float, answer_s: float, left_out: str
+) -> None:
+    """Not on what else the machine does: a second here and there leaves nothing out, nor does a slow answer."""
     told = Description(
         0,
         "purgatorio-subject/1",
@@ -182,7 +186,7 @@ def test_what_is_left_out_is_said_and_hangs_on_the_subject_alone(tick_s: float, 
         wheel_size=20,
         unit_ns=MS,
     )
-    run = SlowTime(tick_s)
+    run = SlowTime(tick_s, answer_s)
     reach = Reach(run, told, "timer", 1, run.clock_s)
     reach.through_levels(longest_ns=MAX_TIME_NS)
     assert reach.left_out == left_out

@@ -52,8 +52,9 @@ _BUCKETS: Final = 12
 _IDLE_NS: Final = 6_000 * MS
 _EPOCH_MOST_S: Final = 10.0
 _LEAPS: Final = 3
-"""A level is left out where, by the one before it, its time would take longer than this to pass. That is measured so
-often, and the least counts: whatever else the machine does is not the subject's."""
+"""A level is left out where its time would take longer than this to pass: by a leap of one of its buckets, or, where by
+the level before it such leaps take longer than this, without any. So often one is measured, and the least counts:
+whatever else the machine does is not the subject's, nor is what an answer costs."""
 
 REACHES_FROM: Final = 500
 """A smaller plan is carried out alone: it was asked to be small."""
@@ -146,15 +147,17 @@ class Reach:
         passed_s, before_ns = 0.0, levels[0]
 
         def too_slow(by_ns: int, times: int = 1) -> bool:
-            """Whether to go so far, so many times, takes too long if time passes as it did on the level before."""
+            """Whether to go so far, so many times, takes too long if time passes as it did in the last leaps."""
             return passed_s * (by_ns // before_ns) * times > _EPOCH_MOST_S
 
         for number, width_ns in enumerate(levels):
-            buckets = min(_BUCKETS + self._size, self._room_ns // width_ns)
-            if too_slow(width_ns, buckets):
+            slow = too_slow(width_ns, _LEAPS)
+            if not slow:
+                passed_s, before_ns = min(self._leap_s(width_ns) for _ in range(_LEAPS)), width_ns
+                slow = too_slow(width_ns, min(_BUCKETS + self._size, self._room_ns // width_ns))
+            if slow:
                 self.left_out = f"levels of {width_ns:,} ns a bucket and more: time passes too slowly there"
                 return
-            passed_s, before_ns = min(self._leap_s(width_ns) for _ in range(_LEAPS)), width_ns
             self._idle()
             self._level(levels[: number + 1])
             if number > 1:
