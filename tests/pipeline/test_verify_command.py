@@ -11,8 +11,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from purgatorio_pipeline.cli import purgatorio
-from purgatorio_pipeline.command.drive import SESSION_KEPT, Shown
-from purgatorio_stress.protocol.driver import command_subjects
+from purgatorio_pipeline.command import drive
+from purgatorio_pipeline.command.drive import SESSION_KEPT, Shown, shortest_sessions
+from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.protocol.driver import CommandSubject, Mode, command_subjects
+from purgatorio_stress.protocol.message import Description
 from purgatorio_stress.subjects import record_runs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,6 +58,20 @@ def test_a_broken_promise_is_shown_with_the_fewest_calls(tmp_path: Path) -> None
     assert (shortest["clause"], shortest["calls"]) == ("T1", 1)
     assert json.loads(shortest["session"][2].removeprefix("> "))["m"] == "add"
     assert "VIOLATED" not in done.stderr
+
+
+@pytest.mark.parametrize("mode", ["virtual-gates", "virtual-lines", "real-gates", "real-lines"])
+def test_where_threads_are_held_their_order_is_shown(
+    mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At gates or at lines, in either time: nothing else than that order shows it again."""
+    description = Description(0, "purgatorio-subject/1.1", "one", ("purgatory",), ())
+    one = CommandSubject(("one",), description, "purgatory", mode, "one")
+    broken = {"O4": ClauseResult("O4", Verdict.VIOLATED)}
+    run = RunResult(f"{one.name}-seed1", "", "one", "locked", Verdict.VIOLATED, 1, broken)
+    monkeypatch.setattr(drive, "order_of_run", lambda *_: ('> {"m":"start"}',))
+    shown = shortest_sessions(CheckResult((run,)), [one], 1, 40, tmp_path, lambda *_: None)
+    assert [(each.run, each.clause, each.calls) for each in shown] == [(run.run, "O4", 1)]
 
 
 def test_a_bad_end_is_told_as_soon_as_its_run_has_ended(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def shortest_sessions(
     until_s = time.monotonic() + SHORTENING_S
     for subject in driven:
         run = runs.get(f"{subject.name}-seed{seed}")
-        if run is None or subject.mode in ("real", "real-free"):
+        if run is None or not (subject.held or subject.virtual):
             continue
         hung = {"deadlock": "P3", "hang": "hang"}.get(run.failure)
         broken = [clause for clause, judged in run.clauses.items() if judged.verdict is Verdict.VIOLATED]
