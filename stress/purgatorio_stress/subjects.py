@@ -148,7 +148,8 @@ def record_runs(
             stopping.set()
             pool.shutdown(wait=False, cancel_futures=True)
             wait_s = _GRACE_S
-            while wait(under_way.values(), wait_s).not_done:
+            # `wait` knows no end of one that was cancelled before a worker took it.
+            while wait([one for one in under_way.values() if not one.cancelled()], wait_s).not_done:
                 # A run may start another program for its proof.
                 LineChild.end_all()
                 end_all()

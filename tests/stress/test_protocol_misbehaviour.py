@@ -163,7 +163,7 @@ def test_who_hangs_with_tasks_that_are_due_is_late(
 
 def test_ctrl_c_ends_programs_that_would_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run with gates takes minutes, and this one for ever: its program is killed after the time that runs under way
-    have. What was recorded is kept."""
+    have. What was recorded is kept. Nobody waits for a run that has not begun."""
     monkeypatch.setattr(subjects, "_GRACE_S", 0.0)
     hangs = threading.Event()
 
@@ -180,8 +180,14 @@ def test_ctrl_c_ends_programs_that_would_go_on(tmp_path: Path, monkeypatch: pyte
     endless = replace(subject("hang", PATIENT), listener=asked)
     # A signal would do, but for what else in the process has a handler, or swallows the exception.
     interrupted = replace(subject("", PATIENT), label="interrupted", listener=pressed)
+    # It may begin in the place of the interrupted, and hangs as well.
+    takes_its_place = replace(subject("hang", PATIENT), label="takes-its-place")
+    queued = replace(subject("", PATIENT), label="queued")
     with pytest.raises(KeyboardInterrupt):
-        record_runs([interrupted, endless], tmp_path, suffix=".jsonl", ended=ended.append)
+        record_runs(
+            [interrupted, endless, takes_its_place, queued], tmp_path, suffix=".jsonl", ended=ended.append
+        )
+    assert not list(tmp_path.glob("queued*")), "it waited for a worker"
     assert gc.get_threshold() == collecting, "as before"
     assert not ended, "nobody waits for its verdict"
     assert not list(tmp_path.glob("*-deadlock.jsonl")), "it was killed, and its silence not waited for"
