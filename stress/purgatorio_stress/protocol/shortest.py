@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Final
 
@@ -99,9 +99,10 @@ def shortest_of_run(
     for path, _ in _shorter(subject, trace, seed, operations, folder):
         run = check_files([path]).runs[0]
         causes = run.clauses[clause].causes.values() if clause in run.clauses else ()
-        for cause in causes:
-            script, violated = script_of(path, subject.part), cause.examples[0].subject
-            found = shortest(subject.command, script, clause, violated, limits=subject.limits)
+        # What comes after the violation is of no use, unless it is something that never came.
+        for until, first in product((True, False), [cause.examples[0] for cause in causes]):
+            script = script_of(path, subject.part, max(first.events) if until else None)
+            found = shortest(subject.command, script, clause, first.subject, limits=subject.limits)
             if found is not None:
                 return found
     return None
@@ -187,8 +188,9 @@ def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) 
     return ()
 
 
-def script_of(path: Path, part: Part) -> Script:
-    """The calls of a recorded run in virtual time. `quiesce` and `gauge` are left out: a script reads them itself."""
+def script_of(path: Path, part: Part, until: int | None = None) -> Script:
+    """The calls of a recorded run in virtual time, all or those that were made until the event `until`. `quiesce` and
+    `gauge` are left out: a script reads them itself."""
     table = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA)
     rows = table.select(["i", "t", "ph", "f", "id", "c", "keys", "delay_ns"]).to_pylist()
     ended = {row["c"]: row["t"] for row in rows if row["ph"] == "ret"}
@@ -196,7 +198,7 @@ def script_of(path: Path, part: Part) -> Script:
     depth = 0
     for row in rows:
         # What the subject itself did stands inside a call of the driver.
-        if depth == 0 and row["ph"] != "ret":
+        if depth == 0 and row["ph"] != "ret" and (until is None or row["i"] <= until):
             calls += _call(row["f"], row["id"], row["keys"] or [], row["delay_ns"] or 0, ended.get(row["i"]))
         depth += {"call": 1, "ret": -1, "at": 0}[row["ph"]]
     return Script(part, rows[0]["t"] if rows else 0, tuple(calls))
@@ -235,11 +237,13 @@ class _Search:
 
     def reduced(self, script: Script, operation: str) -> Script | None:
         """The script without all that it does not need; None if it does not break the clause (any more)."""
-        if not self._broken(script):
-            return None
         about = _about(script, operation)
-        script = self._first_broken((_leaping(about), about, _leaping(script), script))
-        script = self._without_pieces(script)
+        # The whole script last: of a long run it is slow.
+        tried = (_leaping(about), about, _leaping(script), script)
+        broken = next((one for one in tried if self._broken(one)), None)
+        if broken is None:
+            return None
+        script = self._without_pieces(broken)
         script = self._first_broken((_started_later(script), _from_zero(script), script))
         return self._rounded(script)
 
