@@ -108,10 +108,11 @@ def record_runs(
     """Record each subject with a plan of `ops` timers, `workers` at a time; one record each, in the order given.
 
     A program is driven by a process of its own unless somebody listens, anything else by a thread of this one.
-    A run takes about 3 seconds of wall time, mostly asleep. A misbehaving subject is a record with `failure` and
-    harms no other. Traces are `<out_dir>/<subject>-seed<seed><suffix>`; subjects run on different plans.
-    `ended` hears of each run at its end, on the thread that recorded it. After Ctrl-C the runs under way have 5 s to
-    come to their end; then their programs are killed, and what was recorded is left without an end record.
+    A run takes about 3 seconds of wall time, mostly asleep. A misbehaving subject is a record with `failure` and harms
+    no other; so is one whose trace cannot be written to its end. Traces are `<out_dir>/<subject>-seed<seed><suffix>`;
+    subjects run on different plans. `ended` hears of each run at its end, on the thread that recorded it. After Ctrl-C
+    the runs under way have 5 s to come to their end; then their programs are killed, and what was recorded is left
+    without an end record.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     stopping = threading.Event()
@@ -129,6 +130,12 @@ def record_runs(
         except SubjectFailed as failure:
             progress(subject.name, ops, ops)
             record = RunRecord(run, subject.name, None, failure)
+        except OSError as refused:
+            if not path.is_file():
+                raise
+            progress(subject.name, ops, ops)
+            why = f"its trace could not be written: {refused.strerror or refused}"
+            record = RunRecord(run, subject.name, None, SubjectFailed(subject.name, "unfinished", why, path))
         if ended is not None and not stopping.is_set():
             ended(record)
         return record

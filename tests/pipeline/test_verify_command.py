@@ -74,6 +74,25 @@ def test_where_threads_are_held_their_order_is_shown(
     assert [(each.run, each.clause, each.calls) for each in shown] == [(run.run, "O4", 1)]
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+def test_what_was_recorded_until_ctrl_c_is_kept_and_named(
+    recorded: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder that nobody chose too; the twin, into which nothing was written, is removed."""
+
+    def interrupted(_: object, folder: Path, *__: object, **___: object) -> None:
+        if recorded:
+            (folder / "one.jsonl").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("purgatorio_pipeline.command.verify.record_runs", interrupted)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    done = CliRunner().invoke(purgatorio, ["verify", "asyncio", "--report", str(tmp_path / "report.html")])
+    folders = [path for path in tmp_path.iterdir() if path.name.startswith("purgatorio-traces-")]
+    assert (done.exit_code, len(folders)) == (130, recorded)
+    assert all(f"traces: {folder}\n" in done.stderr for folder in folders)
+
+
 def test_a_bad_end_is_told_as_soon_as_its_run_has_ended(tmp_path: Path) -> None:
     """What is violated, and what misbehaved. On standard error, before anything else is done, and each is judged once;
     nothing of what passes, and nothing where JSON is wanted (above). What is shown then is the same as there."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import select
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ import pytest
 from purgatorio_spec.check import check_files
 from purgatorio_stress.protocol.driver import command_subjects
 from purgatorio_stress.subject.child import ChildLimits
+from purgatorio_stress.subject.contract import Progress
+from purgatorio_stress.subject.plan import Plan
 from purgatorio_stress.subjects import record_runs
 
 BAD = Path(__file__).with_name("bad_subject.py")
@@ -119,6 +123,32 @@ def test_what_a_run_raises_is_raised_here(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError) as caught:
         record_runs([subject], tmp_path, ops=20, suffix=".jsonl")
     assert caught.value.filename == str(record.path)
+
+
+@dataclass(frozen=True)
+class _Full:
+    """A subject on whose disk there is room for the name of a trace and nothing else."""
+
+    name: str = "full"
+    version: str = ""
+    profile: str = "timer"
+    threads: int = 1
+    tick_ns: int = 1_000_000
+
+    def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
+        out_path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_run_whose_trace_cannot_be_written_to_its_end_is_unfinished(tmp_path: Path) -> None:
+    """As on a full disk; the other runs go on. One whose trace cannot begin is told as above."""
+    other = command_subjects([sys.executable, "-I", "-S", str(BAD)], limits=PATIENT)[0]
+    records = record_runs([_Full(), other], tmp_path, ops=20, suffix=".jsonl")
+    failed = records[0].failure
+    assert failed is not None
+    assert (failed.kind, failed.trace) == ("unfinished", tmp_path / "full-seed1.jsonl")
+    assert failed.why == "its trace could not be written: No space left on device"
+    assert records[1].failure is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes by /proc")

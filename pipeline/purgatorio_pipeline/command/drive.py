@@ -6,7 +6,8 @@ from __future__ import annotations
 import shlex
 import textwrap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -138,9 +139,24 @@ def shortest_sessions(
     tell: Callable[[float, str], None],
 ) -> list[Shown]:
     """For each driven program, part and violated clause the shortest that was found, its trace in `folder`. `tell`
-    hears how many have been looked for, and which is next."""
-    runs = {run.run: run for run in result.runs}
+    hears how many have been looked for, and which is next. Where no trace can be written, as on a full disk, those that
+    were found before."""
     shown: list[Shown] = []
+    with suppress(OSError):
+        for one in _shortest_sessions(result, driven, seed, operations, folder, tell):
+            shown.append(one)
+    return shown
+
+
+def _shortest_sessions(
+    result: CheckResult,
+    driven: Sequence[CommandSubject],
+    seed: int,
+    operations: int,
+    folder: Path,
+    tell: Callable[[float, str], None],
+) -> Iterator[Shown]:
+    runs = {run.run: run for run in result.runs}
     done: set[tuple[str, str, str]] = set()
     until_s = time.monotonic() + SHORTENING_S
     for subject in driven:
@@ -156,7 +172,7 @@ def shortest_sessions(
             if key in done or len(done) >= SHORTENED:
                 continue
             if time.monotonic() > until_s:
-                return shown
+                return
             tell(len(done), f"looking for the fewest calls that show {clause}")
             done.add(key)
             path = folder / f"{run.run}-shortest-{clause}.jsonl"
@@ -164,7 +180,7 @@ def shortest_sessions(
                 session = order_of_run(subject, Path(run.file), clause, path)
                 if session:
                     calls = sum(line.startswith(">") for line in session)
-                    shown.append(Shown(run.run, clause, path, calls, session))
+                    yield Shown(run.run, clause, path, calls, session)
                 continue
             if clause == hung:
                 found = shortest_hang(subject, Path(run.file), seed, operations, folder)
@@ -173,5 +189,4 @@ def shortest_sessions(
             if found is not None and len(found.session) <= SESSION_KEPT:
                 # A longer one was not cut down, and shows nothing that the counterexample does not.
                 replace(found.recording, header=replace(found.recording.header, run=path.stem)).write(path)
-                shown.append(Shown(run.run, clause, path, len(found.script.calls), found.session))
-    return shown
+                yield Shown(run.run, clause, path, len(found.script.calls), found.session)

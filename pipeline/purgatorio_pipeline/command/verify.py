@@ -104,7 +104,7 @@ def command(
     chosen += driven
     output = replace(output, report=output.report or DEFAULT_REPORT)
     folder = traces or Path(tempfile.mkdtemp(prefix="purgatorio-traces-"))
-    kept = traces is not None
+    kept = True
     try:
         named = [*names, *(subject.label for subject in driven)]
         recording = f"recording {', '.join(dict.fromkeys(named))}"
@@ -132,8 +132,14 @@ def command(
         if kept and not output.json:
             click.echo(f"traces: {folder}")
         sys.exit(status)
+    except (KeyboardInterrupt, OSError):
+        kept = traces is not None or any(folder.iterdir())
+        if kept and not output.json:
+            click.echo(f"traces: {folder}", err=True)
+        raise
     finally:
-        # What is not in order is there to be looked at again: the replay lines name it.
+        # What is not in order is there to be looked at again: the replay lines name it. So is what was recorded until
+        # Ctrl-C.
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)
 
