@@ -400,7 +400,7 @@ def test_good_descriptions_are_taken() -> None:
         (replace(GOOD, capabilities=("timer",)), "neither the capability virtual-time nor real-time"),
         (replace(GOOD, reports=()), "a timer must report timer_fire"),
         (replace(GOOD, profile="fast"), "no profile 'fast'; there are: locked"),
-        (replace(GOOD, profile="asyncio"), "under the profile asyncio a cancel is a barrier"),
+        (replace(GOOD, profile="asyncio"), "under the profile asyncio declare cancel-barrier"),
         (replace(GOOD, most_delay_ns=-1), "it takes no delay"),
         (replace(GOOD, unit_ns=10, most_delay_ns=9), "it takes no delay"),
         (replace(GOOD_PURGATORY, reports=("on_complete",)), "a purgatory must report force_complete"),

@@ -73,8 +73,8 @@ def _against_profile(description: Description, profile: Profile) -> Iterator[str
         yield f"the profile {profile.name} promises nothing of a purgatory"
     declared = "cancel-barrier" in description.capabilities
     if "timer" in parts and "cancel" in description.capabilities and declared != profile.cancel_is_barrier:
-        is_or_not = "is" if profile.cancel_is_barrier else "is not"
-        yield f"under the profile {profile.name} a cancel {is_or_not} a barrier: cancel-barrier disagrees"
+        do = "declare" if profile.cancel_is_barrier else "leave out"
+        yield f"under the profile {profile.name} {do} cancel-barrier"
 
 
 def reported(description: Description, part: Part) -> tuple[str, ...]:

@@ -29,8 +29,10 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "virtual-time": "takes its time from `start` and `advance` alone",
     "real-time": "runs by a clock of its own that goes as fast as the machine's",
     "cancel": "knows `cancel`",
-    "cancel-barrier": "after a `cancel` that was answered with 1 the task does not start, whatever the time",
-    "cancel-key": "knows `cancel_key`; what it gives back still waits under its other keys, as in Kafka",
+    "cancel-barrier": "after a `cancel` that was answered with 1 the task does not start, whatever the time; "
+    "not beside a purgatory",
+    "cancel-key": "knows `cancel_key`; what it gives back has no time-out any more, and still waits under its other keys, "
+    "as in Kafka",
     "cancel-key-all": "besides `cancel-key`: what it gives back waits under none of its keys any more",
     "force": "knows `force`",
     "gauge": "knows `gauge`, and says its sizes in answer to `quiesce`",
