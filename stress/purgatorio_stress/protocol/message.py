@@ -31,8 +31,8 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "cancel": "knows `cancel`",
     "cancel-barrier": "after a `cancel` that was answered with 1 the task does not start, whatever the time; "
     "not beside a purgatory",
-    "cancel-key": "knows `cancel_key`; what it gives back has no time-out any more, and still waits under its other keys, "
-    "as in Kafka",
+    "cancel-key": "knows `cancel_key`; what it gives back has no time-out any more, and still waits under its other "
+    "keys, as in Kafka",
     "cancel-key-all": "besides `cancel-key`: what it gives back waits under none of its keys any more",
     "force": "knows `force`",
     "gauge": "knows `gauge`, and says its sizes in answer to `quiesce`",
