@@ -229,6 +229,13 @@ class Group:
         """The group has read up to these."""
         self._offsets.mutate().update(offsets)
 
+    def forget(self, topic: str) -> None:
+        """The topic is deleted: what was committed of it says nothing of one that is made later by its name."""
+        offsets = self._offsets.get()
+        self._offsets.set(
+            {partition: offset for partition, offset in offsets.items() if partition.topic != topic}
+        )
+
     def committed(self, partition: TopicPartition) -> int | None:
         """How far the group has read; None where it has never said."""
         return self._offsets.get().get(partition)

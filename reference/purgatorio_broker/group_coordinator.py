@@ -247,6 +247,13 @@ class GroupCoordinator:
             self._groups.mutate().pop(group_id, None)
         return Error.NONE
 
+    def forget_topic(self, topic: str) -> None:
+        """The topic is deleted, and what was committed of it with it."""
+        for group in self.groups():
+            with group.lock:
+                group.forget(topic)
+                self._store(group)
+
     def kill(self, group_id: str) -> None:
         """The group is another coordinator's now: every waiting call is answered, every operation completed."""
         group = self.group(group_id)

@@ -117,7 +117,8 @@ def x4_commits(s: Story, bad: bool) -> None:
 
 def a1_refused(s: Story, bad: bool) -> None:
     said = {"name": "u", "error_code": 3 if bad else 0}
-    s.ask(10, "create_topics", {"topics": [{"name": "u", "num_partitions": 1}]}, 30, {"topics": [said]})
+    asked = {"topics": [{"name": "u", "num_partitions": 1}], "timeout_ms": 5000}
+    s.ask(10, "create_topics", asked, 30, {"topics": [said]})
 
 
 def a1_id(s: Story, bad: bool) -> None:
@@ -151,7 +152,8 @@ def a1_validated(s: Story, bad: bool) -> None:
 
 def a1_never_leads(s: Story, bad: bool) -> None:
     asked = {"name": "u", "num_partitions": 1}
-    s.ask(10, "create_topics", {"topics": [asked]}, 30, {"topics": [{"name": "u", "error_code": 0}]})
+    body = {"topics": [asked], "timeout_ms": 5000}
+    s.ask(10, "create_topics", body, 30, {"topics": [{"name": "u", "error_code": 0}]})
     for at in (40, 15_000):
         s.fetch(at, at + 1, [("u", 0, 0, 6 if bad or at == 40 else [])], wait=0)
     s.ask(15_010, "metadata", {"topics": []}, 15_011, {"brokers": [{"node_id": 0}]})
@@ -228,6 +230,13 @@ def g1_capped(s: Story, bad: bool) -> None:
 def g3_again(s: Story, bad: bool) -> None:
     s.pair()
     s.join(2100, 2101, "b", 2 if bad else 1, leader="b" if bad else "a", told="b" if bad else "")
+
+
+def g2_told_again(s: Story, bad: bool) -> None:
+    """The leader asks again, behind a follower that did, before anybody has synced: it is told who the members are."""
+    s.gathered()
+    s.join(2100, 2101, "b", 1, leader="a")
+    s.join(2200, 2201, "a", 1, leader="a", told="" if bad else "ab")
 
 
 def g3_out_unsynced(s: Story, bad: bool) -> None:
@@ -374,6 +383,42 @@ def d1_all(s: Story, bad: bool) -> None:
         said = {"partition_index": 0, "error_code": 0, "low_watermark": low}
         s.ask(at, "delete_records", {"topics": [{"name": "t", "partitions": [part]}]}, at + 1,
               {"topics": [{"name": "t", "partitions": [said]}]})  # fmt: skip
+
+
+def p1_left(s: Story, bad: bool) -> None:
+    """Beside a partition that takes its batch, another refuses one that came to harm: nobody is waited for."""
+    s.topic()
+    harmed = {"base": 0, "last": 0, "count": 1, "bytes": SIZE, "corrupt": True}
+    for at in (10, 12_000):
+        parts = [{"index": 0, "records": [{**harmed, "corrupt": False}]}, {"index": 1, "records": [harmed]}]
+        told = [{"index": 0, "error_code": 0, "base_offset": at // 12_000}, {"index": 1, "error_code": 2}]
+        body = {"acks": -1, "timeout_ms": 10_000, "topic_data": [{"name": "t", "partition_data": parts}]}
+        said = {"responses": [{"name": "t", "partition_responses": told}]}
+        s.ask(at, "produce", body, at + (10_001 if bad else 1), said)
+
+
+def d1_left(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(5, 6, 0)
+    for at in (10, 6000):
+        parts = [{"partition_index": 0, "offset": 1}, {"partition_index": 9, "offset": 0}]
+        told = [{"partition_index": 0, "low_watermark": 1}, {"partition_index": 9, "error_code": 3}]
+        body = {"timeout_ms": 5000, "topics": [{"name": "t", "partitions": parts}]}
+        s.ask(
+            at,
+            "delete_records",
+            body,
+            at + (5001 if bad else 1),
+            {"topics": [{"name": "t", "partitions": told}]},
+        )
+
+
+def e1_left(s: Story, bad: bool) -> None:
+    s.topic()
+    for at in (10, 6000):
+        said = {"topic": "t", "partition_result": [{"partition_id": 0, "error_code": 84}]}
+        body = {"timeout_ms": 5000, "topic_partitions": [{"topic": "t", "partitions": [0]}]}
+        s.ask(at, "elect_leaders", body, at + (5001 if bad else 1), {"replica_election_results": [said]})
 
 
 def f1(s: Story, bad: bool) -> None:
@@ -1766,6 +1811,15 @@ def g12_beside_a_note(s: Story, bad: bool) -> None:
 def g12_in_a_rebalance(s: Story, bad: bool) -> None:
     told_of_a_rebalance(s)
     s.commit(2200, "b", 1, 27 if bad else 0)
+
+
+def g12_forgotten(s: Story, bad: bool) -> None:
+    """The topic is deleted, and what was committed of it too, if not at once."""
+    s.topic()
+    s.commit(10, "", -1, at=7)
+    s.ask(20, "delete_topics", {"topic_names": ["t"]}, 30, {"responses": [{"name": "t", "error_code": 0}]})
+    s.offset(40, 7)
+    s.offset(11_000, 7 if bad else -1)
 
 
 def told_of_it(s: Story, t: float, state: str, *members: str) -> None:

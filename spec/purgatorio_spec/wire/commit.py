@@ -1,16 +1,17 @@
-"""G12: what is committed is told to whoever asks, until it is committed anew.
+"""G12: what is committed is told to whoever asks, until it is committed anew, or its topic or its group is deleted.
 
 A commit takes effect between its sending and its answer. So what may be told at a moment is whatever was committed
-last, or may have been.
+last, or may have been. A deletion is a commit of nothing, that of a topic one which may take a while (KAFKA-2000).
 """
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from purgatorio_spec.wire.bound import Bounds
+from purgatorio_spec.wire.bound import MS, Bounds
 from purgatorio_spec.wire.history import BUSY, END_OF_TIME, Exchange, Scene, integer, items, text, texts
-from purgatorio_spec.wire.log import OTHERS, Part, Topics, parts
+from purgatorio_spec.wire.log import OTHERS, Part, Topic, Topics, parts
 from purgatorio_spec.wire.row import Rows, answered_with, broken, kept, named
+from purgatorio_spec.wire.topic import PATIENCE_TIMES
 
 NOTHING: Final = (-1, "")
 TOO_LONG: Final = 12
@@ -42,22 +43,38 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 continue  # the coordinator is loading, or another broker's
             name = text(asked, "group_id") or text(one.body, "group_id")
             for part, said in parts(asked, OTHERS[1]):
-                topic = topics.topics.get(part.topic)
-                if topic is not None and topic.delete_t is not None:
-                    continue
                 seen = (integer(said, "committed_offset", -1), text(said, "metadata"))
-                error, may = integer(said, "error_code"), _may_be(scene, name, part, one)
+                error, gone = integer(said, "error_code"), _deletion(bounds, topics.topics.get(part.topic))
+                made = [_Commit(0, 0, NOTHING, surely=True), *gone, *_commits(scene, name, part)]
+                may, cause = _may_be(made, one), "committed"
+                if gone and gone[0].t <= until:
+                    # It may take a while, and who asks of what is not there may be told so.
+                    if error or (seen in may and seen != NOTHING):
+                        continue
+                    cause = (
+                        "forgotten"
+                        if any(x.what != NOTHING and x.done_t <= gone[0].t for x in made)
+                        else cause
+                    )
                 if not error and seen in may:
-                    yield kept("G12", "committed")
+                    yield kept("G12", cause)
                 elif error not in BUSY:
                     allowed = f"{' or '.join(f'{at} {note!r}' for at, note in sorted(may))} of {part.topic}"
                     shown = named(error) if error else f"{seen[0]} {seen[1]!r}"
-                    yield broken("G12", "committed", one, allowed, shown)
+                    yield broken("G12", cause, one, allowed, shown)
 
 
-def _may_be(scene: Scene, group: str, part: Part, one: Exchange) -> set[tuple[int, str]]:
+def _deletion(bounds: Bounds, topic: Topic | None) -> list[_Commit]:
+    """That of the topic, which is done when it is late for certain."""
+    if topic is None or topic.delete_t is None:
+        return []
+    done_t = topic.deleted_t or END_OF_TIME
+    late_ns = PATIENCE_TIMES * bounds.declared.late_topics_ms * MS + bounds.added_ns(done_t)
+    return [_Commit(topic.delete_t, done_t + late_ns, NOTHING, surely=topic.deleted_t is not None)]
+
+
+def _may_be(made: list[_Commit], one: Exchange) -> set[tuple[int, str]]:
     """What was committed last when this was taken up, or may have been."""
-    made = [_Commit(0, 0, NOTHING, surely=True), *_commits(scene, group, part)]
     before = [x for x in made if x.surely and x.done_t <= one.t]
     return {
         x.what for x in made

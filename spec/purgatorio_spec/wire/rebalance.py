@@ -424,7 +424,9 @@ def _joins_again(group: Group, one: Generation) -> Rows:
         unsynced = all(member_id(sync) != one.leader or sync.t > until for sync in one.syncs)
         if not unsynced and set(one.members) - one.synced(join.t):
             continue
-        if not all(group.alive_at(x, join.t) for x in one.members) or group.triggers(one, until) != [join]:
+        # Another that was told the same again has begun no rebalance, and was answered as this one is to be.
+        others = [x for x in group.triggers(one, until) if x is not join and x not in one.again]
+        if others or not all(group.alive_at(x, join.t) for x in one.members):
             continue
         if group.out_unsynced(one, min(until, join.t + group.bounds.allowed_ns(join.t, until))):
             continue

@@ -7,7 +7,7 @@ from typing import Final
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.fetch import continued_t, stopped_spans
 from purgatorio_spec.wire.history import BUSY, END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text
-from purgatorio_spec.wire.log import Log, Part, Topic, Topics, fetched, settled_parts
+from purgatorio_spec.wire.log import NAMED, Log, Part, Topic, Topics, fetched, parts, settled_parts
 from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, in_time, kept, named, undecided
 
@@ -24,33 +24,58 @@ ENDS: Final = {
     LATEST: "the end", EARLIEST: "the start", SINCE_EVER: "the first record", EVER: "no record of that time",
     LARGEST_TIME: "a record",
 }  # fmt: skip
-_CHANGES: Final = {
-    "create_topics": ("A1", "topics"), "delete_topics": ("A2", "responses"), "create_partitions": ("A3", "results"),
+_WAITS_FOR_NOBODY: Final = {
+    "create_topics": "A1", "delete_topics": "A2", "create_partitions": "A3", "delete_records": "D1",
+    "elect_leaders": "E1", "produce": "P1",
 }  # fmt: skip
+"""What one broker does by itself, for topics of one replica, and the clause that it is part of."""
+LEAST_TIME_OUT_MS: Final = 2000
+"""A shorter time-out may be over before a broker that is busy comes to it."""
 PATIENCE_TIMES: Final = 5
 """A topic that is not there, or not gone, so many times later than declared is late for certain."""
 
 
-def done_in_time(bounds: Bounds, scene: Scene, _: Topics) -> Rows:
-    """A1 to A3: what is done is said when it is done, and not at the request's time-out. Half of that is a bound that a
-    broker which is busy keeps. A broker that is stopped may be a controller, without which nothing is done, and
-    another is elected then."""
+def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """A1 to A3, D1, E1, P1: what waits for no other broker is answered when it is done or refused, whatever stands
+    beside it in the request, and not at the request's time-out. Half of that is a bound that a broker which is busy
+    keeps. A broker that is stopped may be a controller, without which nothing is done, and another is elected then."""
     stopped_t = min((x.t for x in scene.stimuli if text(x.body, "what") == "stops"), default=END_OF_TIME)
-    for api, (clause, results) in _CHANGES.items():
-        for one in scene.of(api):
-            errors = {integer(said, "error_code") for said in items(one.got, results)}
-            if one.throttled_ms or one.unread or (one.answer_t or one.watched_t) >= stopped_t:
-                continue
-            if TIMED_OUT in errors and (one.answer_t or 0) < one.t + one.wait_ms * MS - EARLY_NS:
-                seen = f"{named(TIMED_OUT)} after {after(one.answer_t or 0, one.t)}"
-                allowed = f"not before its time-out, {one.wait_ms} ms"
-                yield broken(clause, "timed-out-early", one, allowed, seen)
-            if errors & BUSY - {TIMED_OUT}:
-                yield undecided(clause, "the controller was not asked, or refused", "left-to-its-time-out")
-                continue
-            half = one.wait_ms * MS // 2
-            promise = f"an answer when it is done, long before its time-out of {one.wait_ms} ms,"
-            yield in_time(bounds, clause, "left-to-its-time-out", one, one.t + half, half, promise)
+    for one in scene.of(*_WAITS_FOR_NOBODY):
+        clause = _WAITS_FOR_NOBODY[one.api]
+        if one.throttled_ms or one.unread or one.behind or (one.answer_t or one.watched_t) >= stopped_t:
+            continue
+        if one.wait_ms < LEAST_TIME_OUT_MS or integer(one.body, "acks", 1) not in (1, -1):
+            continue
+        if any(topics.topics[name].replicas > 1 for name in _named_in(one) if name in topics.topics):
+            continue
+        errors = set(_errors_in(one))
+        if TIMED_OUT in errors and (one.answer_t or 0) < one.t + one.wait_ms * MS - EARLY_NS:
+            seen = f"{named(TIMED_OUT)} after {after(one.answer_t or 0, one.t)}"
+            allowed = f"not before its time-out, {one.wait_ms} ms"
+            yield broken(clause, "timed-out-early", one, allowed, seen)
+        if errors & BUSY - {TIMED_OUT}:
+            yield undecided(clause, "the controller was not asked, or refused", "left-to-its-time-out")
+            continue
+        half = one.wait_ms * MS // 2
+        promise = f"an answer when it is done, long before its time-out of {one.wait_ms} ms,"
+        yield in_time(bounds, clause, "left-to-its-time-out", one, one.t + half, half, promise)
+
+
+def _named_in(one: Exchange) -> Iterator[str]:
+    """The topics that it names."""
+    if one.api == "elect_leaders":
+        return (text(asked, "topic") for asked in items(one.body, "topic_partitions"))
+    return (part.topic for part, _ in parts(one.body, NAMED[one.api][0]))
+
+
+def _errors_in(one: Exchange) -> Iterator[int]:
+    """The errors that it was answered with, one for each topic or partition."""
+    if one.api == "elect_leaders":
+        results = items(one.got, "replica_election_results")
+        told = (said for result in results for said in items(result, "partition_result"))
+    else:
+        told = (said for _, said in parts(one.got, NAMED[one.api][1]))
+    return (integer(said, "error_code") for said in told)
 
 
 def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:

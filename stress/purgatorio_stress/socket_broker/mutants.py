@@ -5,6 +5,7 @@ function of the reference, or of the front; where the kill matrix has the bug al
 """
 
 import itertools
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from socket import socket
@@ -15,7 +16,7 @@ from purgatorio.delayed.watchers import Watchers
 from purgatorio_broker import delayed_delete_records, delayed_produce, group_coordinator
 from purgatorio_broker.delayed_fetch import DelayedFetch
 from purgatorio_broker.delayed_group import DelayedJoin, InitialDelayedJoin
-from purgatorio_broker.delayed_produce import DelayedProduce
+from purgatorio_broker.delayed_produce import DelayedProduce, ProduceResult
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.group import Group, Member
@@ -167,6 +168,18 @@ def _put_newest(self: Group, member: Member) -> None:
 def _fenced_by_any_group(group: Group, instance: str, member_id: str) -> bool:
     static = group.instance(instance)
     return _FENCED(group, instance, member_id) or (static is not None and _NEWEST[instance] != static.id)
+
+
+_SEND_PRODUCED: Final = _Produced.send
+_PRODUCED_LATE_S: Final = 10.0
+"""The time-out that the wire's appends ask for."""
+
+
+def _sent_at_the_time_out(self: _Produced, results: Mapping[TopicPartition, ProduceResult]) -> None:
+    if self._refused and any(result.error is Error.NONE for result in results.values()):
+        threading.Timer(_PRODUCED_LATE_S, _SEND_PRODUCED, (self, results)).start()
+    else:
+        _SEND_PRODUCED(self, results)
 
 
 def _one(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) -> FeltMutant:
@@ -946,6 +959,12 @@ _MUTANTS: Final = (
         edited(record_batch, "read_header", "if crc32c(", "if False and crc32c("),
     ),
     _one(
+        "refused-part-waits",
+        "an append of which one partition is refused is answered at its time-out",
+        "P1",
+        Patch(_Produced, "send", _sent_at_the_time_out),
+    ),
+    _one(
         "validated-growth",
         "a growth that is only to be validated is done",
         "A3",
@@ -1179,6 +1198,13 @@ _MUTANTS: Final = (
     ),
     _one("commit-dropped", "a commit is answered and not kept", "G12", Patch(Group, "commit", _nothing)),
     _one(
+        "offsets-outlive-the-topic",
+        "what was committed of a topic that is deleted is told when another is made by its name",
+        "G12",
+        Patch(GroupCoordinator, "forget_topic", _nothing),
+        Patch(Node, "_forget_notes", _nothing),
+    ),
+    _one(
         "other-protocol-synced",
         "a sync by another protocol than the group's is taken",
         "G9",
@@ -1189,6 +1215,17 @@ _MUTANTS: Final = (
         "a session may be of any length",
         "G9",
         edited(GroupCoordinator, "_refuses_join", "return Error.INVALID_SESSION_TIMEOUT", "pass"),
+    ),
+    _one(
+        "leader-told-nobody-again",
+        "a leader that joins again before it has synced is not told the members",
+        "G2",
+        edited(
+            GroupCoordinator,
+            "_rejoin",
+            "callback(_joined(group, member))",
+            "callback(replace(_joined(group, member), members=(), metadata=()))",
+        ),
     ),
     _one(
         "rejoin-unsynced-rebalances",

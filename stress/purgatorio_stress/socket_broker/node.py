@@ -104,6 +104,12 @@ class Node:
         with self._lock:
             return dict(self._notes.get(group_id, {}))
 
+    def _forget_notes(self, topic: str) -> None:
+        with self._lock:
+            for notes in self._notes.values():
+                for partition in [one for one in notes if one.topic == topic]:
+                    del notes[partition]
+
     def delete_group(self, group_id: str) -> Error:
         """Forget the group, its offsets and what it wrote beside them."""
         error = self.groups.delete(group_id) if self.leads else Error.NOT_COORDINATOR
@@ -168,6 +174,8 @@ class Node:
         for topic in filter(None, map(self.cluster.remove, names)):
             for partition in topic.all():
                 self.manager.stop_replica(partition, deleted=True)
+            self.groups.forget_topic(topic.name)
+            self._forget_notes(topic.name)
             self.topics.metadata.remove(topic.name)
         self.count_stored()
 

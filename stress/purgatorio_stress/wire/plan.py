@@ -151,6 +151,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             "described", "groups", ("G13 PreparingRebalance", "G13 Stable", "G13 Empty", "G13 deleted"),
             _GROUP.described,
         ),
+        SceneSpec("forgotten-offsets", "groups", ("G12 forgotten",), _GROUP.forgotten_offsets),
         SceneSpec("cut-members", "groups", ("G10", "G5", "X1"), _GROUP.cut_members),
         SceneSpec("resubscribed", "groups", ("G3", "G2"), _GROUP.resubscribed),
         SceneSpec("order-of-joins", "groups", ("X2",), _GROUP.order_of_joins),

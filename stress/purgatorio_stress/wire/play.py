@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio_spec.wire.history import integer, items
-from purgatorio_spec.wire.log import FETCHED, parts
+from purgatorio_spec.wire.log import FETCHED, OTHERS, Part, parts
 from purgatorio_spec.wire.record import Body, Declared
 from purgatorio_stress.wire.connection import API_KEYS, Address, Connection, Got, NoAnswer, Sent, connect
 from purgatorio_stress.wire.message import versions_of
@@ -40,6 +40,8 @@ POLL_SECONDS: Final = 0.03
 ANSWER_SECONDS: Final = 15.0
 SESSION_MS: Final = 2000
 MOST_CONNECTIONS: Final = 400
+TOPIC_TIMES: Final = 6
+"""What becomes of a topic is looked for so many times longer than the declared lateness: the clause waits for five."""
 UNMADE: Final = 99
 """A partition that no topic has."""
 SETTINGS_REFUSED: Final = frozenset({40, 44})
@@ -516,17 +518,21 @@ class Play:
         }  # fmt: skip
         return self.send(conn, "offset_commit", values)
 
-    async def ask_offsets(self, conn: Connection, group: str, topics: Iterable[str] | None) -> None:
-        """How far a group has read partition 0 of these topics, or, by None, of all; where the broker can be asked."""
+    async def ask_offsets(
+        self, conn: Connection, group: str, topics: Iterable[str] | None
+    ) -> list[tuple[Part, Body]]:
+        """How far a group has read partition 0 of these topics, or, by None, of all; nothing where the broker cannot be
+        asked."""
         if not self.offers("offset_fetch", "G12"):
-            return
+            return []
         if topics is None and not self.offers("offset_fetch", least=2):
-            return
+            return []
         wanted = None if topics is None else [{"name": one, "partition_indexes": [0]} for one in topics]
         asked: Mapping[str, object] = {"group_id": group, "topics": wanted}
         if self.offers("offset_fetch", least=8):
             asked = {"groups": [{**asked, "member_id": None, "member_epoch": -1}]}
-        await self.ask(conn, "offset_fetch", {**asked, "require_stable": False})
+        got = await self.ask(conn, "offset_fetch", {**asked, "require_stable": False})
+        return [*parts(first_of(got.body, "groups") or got.body, OTHERS[1])]
 
     def leave(self, conn: Connection, group: str, *members: str) -> Sent:
         """Members leave, where the version knows of several; else the first one."""

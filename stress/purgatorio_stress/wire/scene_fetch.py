@@ -9,7 +9,7 @@ import asyncio
 from typing import Final
 
 from purgatorio_stress.wire.connection import NoAnswer
-from purgatorio_stress.wire.play import UNMADE, Play, codes, must, settle
+from purgatorio_stress.wire.play import ANSWER_SECONDS, UNMADE, Play, codes, must, settle
 from purgatorio_stress.wire.records import batch_bytes
 
 WAKE_MS: Final = 3000
@@ -325,7 +325,7 @@ async def corrupt_batch(play: Play) -> None:
             fetch = play.fetch(reader, [(topic, sound, ends[sound])], max_wait_ms=wait)
             await play.pause(50)
             produce = play.produce(writer, topic, (topic, 1), acks=acks, corrupt=harmed)
-            await settle(produce, fetch, seconds=wait / 1000 + 6)
+            await settle(produce, fetch, seconds=ANSWER_SECONDS)  # its own time-out is 10 s
             ends[sound] += 1
     both = [(topic, number, 0) for number in (0, 1)]
     await settle(play.fetch(reader, both, max_wait_ms=0), seconds=10)

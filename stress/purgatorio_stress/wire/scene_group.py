@@ -14,6 +14,7 @@ from purgatorio_stress.wire.connection import Connection, NoAnswer, Sent
 from purgatorio_stress.wire.play import (
     CONSUMER,
     PROTOCOL,
+    TOPIC_TIMES,
     UNMADE,
     Play,
     SceneSkipped,
@@ -502,6 +503,25 @@ async def left_waiting(play: Play) -> None:
         await one.beat()
     await stable(pair)
     await play.ask_offsets(pair[1].conn, group, topics or None)
+
+
+async def forgotten_offsets(play: Play) -> None:
+    """A topic is deleted of which a group has committed offsets: they go with it, those of another stay. Then a topic
+    of its name is made anew."""
+    play.need("offset_commit", "offset_fetch", "create_topics", "delete_topics")
+    group, conn = await play.group(), await play.open("committer")
+    topics = [await play.topic(), await play.topic()]
+    await play.commit(conn, group, "", -1, topics).within(8)
+    await play.ask_offsets(conn, group, topics)
+    await play.delete(topics[0])
+    ends_t = play.recorder.now() + 1e6 * TOPIC_TIMES * play.broker.declared.late_topics_ms
+    while play.recorder.now() < ends_t:
+        told = await play.ask_offsets(conn, group, topics)
+        if all(integer(said, "committed_offset") < 0 for part, said in told if part.topic == topics[0]):
+            break
+        await play.pause(100)
+    await play.create(topics[0])
+    await play.ask_offsets(conn, group, topics)
 
 
 async def cut_members(play: Play) -> None:

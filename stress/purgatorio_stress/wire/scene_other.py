@@ -16,6 +16,7 @@ from purgatorio_stress.wire.message import versions_of
 from purgatorio_stress.wire.play import (
     ANSWER_SECONDS,
     SOFTWARE,
+    TOPIC_TIMES,
     UNMADE,
     Play,
     SceneLost,
@@ -41,8 +42,6 @@ SHRINKS_SECONDS: Final = 45.0
 TIMED_OUT: Final = 7
 GROWN_MS: Final = 10_000
 """A topic has grown by then."""
-TOPIC_TIMES: Final = 6
-"""A topic is looked for so many times longer than the declared lateness: the clause waits for five."""
 HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
     "produce": {"acks": 1, "timeout_ms": 1000},
     "fetch": {"max_wait_ms": 0, "min_bytes": 0},
