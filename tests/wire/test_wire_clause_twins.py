@@ -132,6 +132,41 @@ def a1_id_again(s: Story, bad: bool) -> None:
     _named_by_id(s, 40, True, "one" if bad else "another")
 
 
+def a2_by_id(s: Story, bad: bool) -> None:
+    """A topic is deleted and another made by its name: the id leads to neither."""
+    _named_by_id(s, 10, True, "one")
+    s.ask(20, "delete_topics", {"topic_names": ["u"]}, 21, {"responses": [{"name": "u", "error_code": 0}]})
+    _named_by_id(s, 30, True, "another")
+    for at in (40, 15_000):
+        _fetch_by_id(s, at, "one", 0 if bad or at == 40 else 100)
+
+
+def f6_by_id(s: Story, bad: bool) -> None:
+    s.topic()
+    _fetch_by_id(s, 10, "nobody's", 3 if bad else 100)
+
+
+def f3_by_id(s: Story, bad: bool) -> None:
+    """A fetch that names its topic by its id alone is one like others."""
+    _named_by_id(s, 1, True, "one")
+    _fetch_by_id(s, 3, "one", 0)
+    for at in (10, 4000):
+        s.produce(at + 100, at + 105, at // 4000, name="u")
+        _fetch_by_id(s, at, "one", 0, 1001 if bad else 110, at // 4000)
+
+
+def _fetch_by_id(s: Story, at: float, topic: str, error: int, takes: float = 1, offset: int = -1) -> None:
+    """A fetch at once of the first partition, or one that waits for the record at `offset`."""
+    wait, there = (
+        (0, []) if offset < 0 else (1000, [{"base": offset, "last": offset, "count": 1, "bytes": SIZE}])
+    )
+    part = {"partition": 0, "fetch_offset": max(offset, 0)}
+    body = {"max_wait_ms": wait, "min_bytes": 1, "topics": [{"topic_id": topic, "partitions": [part]}]}
+    told = {"partition_index": 0, "error_code": error, "records": there}
+    got = {"responses": [{"topic_id": topic, "partitions": [told]}]}
+    s.ask(at, "fetch", body, at + takes, got, version=13)
+
+
 def _named_by_id(s: Story, at: float, creates: bool, shown: str) -> None:
     """A topic is made, or asked for, and is told with its id."""
     said = {"topics": [{"name": "u", "error_code": 0, "topic_id": shown}]}

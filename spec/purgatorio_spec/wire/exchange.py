@@ -4,11 +4,10 @@ from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
 from purgatorio_spec.wire.history import Exchange, Lane, Scene, integer, text
-from purgatorio_spec.wire.log import NAMED, Part, Topics, parts
+from purgatorio_spec.wire.log import NAMED, UNKNOWN_TOPIC, Part, Topics, parts, unknown_topic
 from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, kept, undecided
 
-UNKNOWN_TOPIC: Final = 3
 _OF_TOPICS: Final = frozenset(
     {
         "produce",
@@ -174,7 +173,8 @@ def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> 
         partitions = None if topic is None or topic.delete_t is not None else topic.partitions_at(one.t)
         if topic is not None and (partitions is None or part.number < partitions):
             continue
-        yield answered_with("X4", "not-there", one, error, UNKNOWN_TOPIC, f" for {_words(one, part)}")
+        wanted = unknown_topic(one) if topic is None else UNKNOWN_TOPIC
+        yield answered_with("X4", "not-there", one, error, wanted, f" for {_words(one, part)}")
 
 
 def _words(one: Exchange, part: Part) -> str:

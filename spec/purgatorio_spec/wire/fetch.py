@@ -16,11 +16,11 @@ from purgatorio_spec.table.fetch import FETCH, Distance, Divergence, Epoch, Fetc
 from purgatorio_spec.table.replica import Replica
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer, items
-from purgatorio_spec.wire.log import Log, Part, Topic, Topics, corrupt, fetched
+from purgatorio_spec.wire.log import Log, Part, Topic, Topics, corrupt, fetched, unknown_topic
 from purgatorio_spec.wire.record import Body, WireEvent
 from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, named, undecided
 
-OUT_OF_RANGE, UNKNOWN_TOPIC, UNKNOWN_EPOCH = 1, 3, 75
+OUT_OF_RANGE, UNKNOWN_EPOCH = 1, 75
 NO_WAIT_GAP_NS: Final = 2000 * MS
 """What a fetch with max_wait 0 has for a gap: a broker that made it wait would make it wait about so long."""
 FORGOTTEN_NS: Final = 1000 * MS
@@ -169,7 +169,8 @@ class Fetching:
         unknown = [a for a in self.asked if a.part.topic not in self.topics.topics]
         if unknown:
             if len(unknown) == len(self.asked):
-                yield self._error("F6", "unknown-topic", self.asked[0], UNKNOWN_TOPIC)
+                unknown_to_all = unknown_topic(self.one)
+                yield self._error("F6", "unknown-topic", self.asked[0], unknown_to_all)
             # Beside others an unknown topic hurries nobody with Kafka, and nothing is promised.
             return
         known = [self.topics.topics[a.part.topic] for a in self.asked]

@@ -6,7 +6,7 @@ no occasion to any clause.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
@@ -254,7 +254,43 @@ def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
         for one, behind in reversed([*pairwise(lane.requests)]):
             if not one.owed:
                 one.done_t = behind.done_t
+    _name_topics(scene)
     return scene
+
+
+_NAMED_BY_ID: Final = {
+    "fetch": (("topics", "topic"), ("responses", "topic")),
+    "produce": (("topic_data", "name"), ("responses", "name")),
+}  # fmt: skip
+"""What may name topics by their ids alone: in the request and in the answer the list of topics, and the name of one."""
+
+
+def _name_topics(scene: Scene) -> None:
+    """Give the topics that are named by their ids their names as well (KIP-516), by what creations and metadata told;
+    an id that nobody told is a name of its own."""
+    names = {
+        text(said, "topic_id"): text(said, "name")
+        for one in scene.of("create_topics", "metadata")
+        for said in items(one.got, "topics")
+        if text(said, "name")
+    }
+    for one in scene.of(*_NAMED_BY_ID):
+        asked, told = _NAMED_BY_ID[one.api]
+        one.body = _with_names(one.body, *asked, names)
+        if one.answer is not None and one.answer.body is not None:
+            one.answer = replace(one.answer, body=_with_names(one.answer.body, *told, names))
+
+
+def _with_names(body: Body, topics: str, name: str, names: Mapping[str, str]) -> Body:
+    if all(topic.get(name) for topic in items(body, topics)):
+        return body
+    named = [
+        topic
+        if topic.get(name)
+        else {**topic, name: names.get(text(topic, "topic_id"), text(topic, "topic_id"))}
+        for topic in items(body, topics)
+    ]
+    return {**body, topics: named}
 
 
 def scenes(events: Iterable[WireEvent], end_t: int) -> Iterator[Scene]:

@@ -15,8 +15,18 @@ from typing import Final, NamedTuple
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items, text, texts
 from purgatorio_spec.wire.record import Body
 
+BY_ID: Final[Mapping[str, int]] = {"fetch": 13, "produce": 13}
+"""From which version on a request names its topics by their ids alone."""
 MAY_BE_THERE: Final = frozenset({0, 7, 20})
 """Errors of a produce whose records are or may be in the log: none, timed out, too few replicas after the append."""
+
+
+UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID = 3, 100, 103
+
+
+def unknown_topic(one: Exchange) -> int:
+    """What a request is told of a topic that nobody made: another error where it names ids (KIP-516)."""
+    return UNKNOWN_TOPIC_ID if one.version >= BY_ID.get(one.api, END_OF_TIME) else UNKNOWN_TOPIC
 
 
 class Part(NamedTuple):
@@ -133,6 +143,8 @@ class Topic:
     min_insync: int = 1
     partitions: int = 0
     """As it was created with; 0 where the broker chose."""
+    id: str = ""
+    """That it was created with; one that is made later by its name has another."""
     grown: list[tuple[int, int | None, int]] = field(default_factory=list)
     """When it was asked to have more partitions, when that was answered without an error, and how many."""
 
@@ -186,12 +198,14 @@ class Topics:
         if one.body.get("validate_only"):
             return
         errors = _errors(one, "topics")
+        ids = {text(said, "name"): text(said, "topic_id") for said in items(one.got, "topics")}
         for asked in items(one.body, "topics"):
             name = text(asked, "name")
             topic = self.topics.setdefault(name, Topic(name))
             topic.asked_t = min(topic.asked_t, one.t)
             if errors.get(name) == 0 and topic.made_t is None:
                 topic.made_t = one.answer_t
+                topic.id = ids.get(name, "")
                 topic.replicas = max(
                     integer(asked, "replication_factor", 1),
                     *(_length(given, "broker_ids") for given in items(asked, "assignments")),

@@ -7,7 +7,19 @@ from typing import Final
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.fetch import continued_t, stopped_spans
 from purgatorio_spec.wire.history import BUSY, END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text
-from purgatorio_spec.wire.log import NAMED, Log, Part, Topic, Topics, fetched, parts, settled_parts
+from purgatorio_spec.wire.log import (
+    BY_ID,
+    NAMED,
+    OTHER_TOPIC_ID,
+    UNKNOWN_TOPIC_ID,
+    Log,
+    Part,
+    Topic,
+    Topics,
+    fetched,
+    parts,
+    settled_parts,
+)
 from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, in_time, kept, named, undecided
 
@@ -104,6 +116,20 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             told = list(_told(scene, topic.name, topic.deleted_t))
             asked = [(one, integer(said, "error_code")) for one, said in told]
             yield from _seen(bounds, "A2", asked, topic.deleted_t, {UNKNOWN}, "the topic is gone")
+            yield from _seen(
+                bounds, "A2", [*_fetched_by_id(scene, topic)], topic.deleted_t,
+                {UNKNOWN, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID}, "the topic of this id is gone", "served-by-its-id",
+            )  # fmt: skip
+
+
+def _fetched_by_id(scene: Scene, topic: Topic) -> Iterator[tuple[Exchange, int]]:
+    """What was asked for by the id of a topic when that was deleted, with the error. The id never comes again, whatever
+    is made by its name."""
+    for one in scene.of("fetch"):
+        if one.version >= BY_ID["fetch"] and one.t >= (topic.deleted_t or END_OF_TIME) and topic.id:
+            told = [said for said in items(one.got, "responses") if text(said, "topic_id") == topic.id]
+            for said in (part for one_topic in told for part in items(one_topic, "partitions")):
+                yield one, integer(said, "error_code")
 
 
 def _wrong(asked: Body) -> int:
@@ -190,10 +216,12 @@ def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part) -> Rows
 
 
 def _seen(
-    bounds: Bounds, clause: str, asked: list[tuple[Exchange, int]], since_t: int, wanted: set[int], what: str
-) -> Rows:
-    """Metadata says so at the latest `late_topics_ms` after the answer; once it does, the clause is kept."""
-    late_ns, cause = bounds.declared.late_topics_ms * MS, "never-seen"
+    bounds: Bounds, clause: str, asked: list[tuple[Exchange, int]], since_t: int, wanted: set[int], what: str,
+    cause: str = "never-seen",
+) -> Rows:  # fmt: skip
+    """Metadata, or a fetch, says so at the latest `late_topics_ms` after the answer; once it does, the clause is
+    kept."""
+    late_ns = bounds.declared.late_topics_ms * MS
     if not asked:
         return
     if any(error in wanted for _, error in asked):

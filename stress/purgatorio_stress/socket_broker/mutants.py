@@ -25,7 +25,7 @@ from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import Log
 from purgatorio_broker.partition import Partition
 from purgatorio_broker.replica_manager import ReplicaManager
-from purgatorio_broker.request import Gatekeeper
+from purgatorio_broker.request import Gatekeeper, RequestLayer
 from purgatorio_broker.topics import DelayedTopics, Metadata
 from purgatorio_stress.mutant.catalogue import MUTANTS as KILL_MATRIX
 from purgatorio_stress.mutant.patch import Patch, edited
@@ -988,6 +988,23 @@ _MUTANTS: Final = (
         edited(
             ReplicaManager, "_append", "self._check_later(partition)", "acks and self._check_later(partition)"
         ),
+    ),
+    _one(
+        "acks-0-checks-left",
+        "what comes with acks 0 wakes who waits for it when the next request of anybody has been dealt with",
+        "F3",
+        edited(
+            RequestLayer,
+            "_ask",
+            "self._manager.run_actions()",
+            "manager.args[-1] == 0 or self._manager.run_actions()",
+        ),
+    ),
+    _one(
+        "topics-by-id-stay",
+        "the id of a topic that was deleted leads to the one that is made by its name",
+        "A2",
+        edited(Cluster, "remove", "del self._by_id[topic.topic_id]", "pass"),
     ),
     _one(
         "id-forgotten",

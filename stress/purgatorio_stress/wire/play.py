@@ -10,12 +10,13 @@ import asyncio
 import random
 import struct
 import time
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from purgatorio_spec.wire.history import integer, items
-from purgatorio_spec.wire.log import FETCHED, OTHERS, Part, parts
+from purgatorio_spec.wire.history import integer, items, text
+from purgatorio_spec.wire.log import BY_ID, FETCHED, OTHERS, Part, parts
 from purgatorio_spec.wire.record import Body, Declared
 from purgatorio_stress.wire.connection import API_KEYS, Address, Connection, Got, NoAnswer, Sent, connect
 from purgatorio_stress.wire.message import versions_of
@@ -42,6 +43,8 @@ SESSION_MS: Final = 2000
 MOST_CONNECTIONS: Final = 400
 TOPIC_TIMES: Final = 6
 """What becomes of a topic is looked for so many times longer than the declared lateness: the clause waits for five."""
+BY_ID_SHARE: Final = 0.5
+"""Of the requests that can name topics by their ids."""
 UNMADE: Final = 99
 """A partition that no topic has."""
 SETTINGS_REFUSED: Final = frozenset({40, 44})
@@ -108,6 +111,8 @@ class Broker:
     pace: float = 1.0
     """By how much waits are longer than usual: on a machine that is late, gaps must be wide."""
     made: Made = field(default_factory=Made)
+    ids: dict[str, str] = field(default_factory=dict)
+    """Of topics by name, as their creation told; and of names that no topic has."""
     topic_configs: Mapping[str, str] = field(default_factory=dict)
     """What every topic of the run is made with, where the broker's own settings are unusual."""
     fetch_bytes: int = 32 << 20
@@ -118,13 +123,14 @@ class Broker:
     """Open in scenes."""
     most_connections: int = MOST_CONNECTIONS
 
-    def version(self, api: str, *, oldest: bool = False) -> int | None:
+    def version(self, api: str, *, oldest: bool = False, by_id: bool = False) -> int | None:
         """The version that is spoken of an API: the highest that both sides know, or the lowest; None where there is
-        none."""
+        none. `by_id`: of those that name topics by their ids."""
         first, last = self.offered.get(api, (0, -1))
         ours = versions_of(API_KEYS[api])
-        top = min(last, ours.stop - 1, MOST_VERSION.get(api, 99))
-        usable = [one for one in range(max(first, ours.start), top + 1) if (api, one) not in self.broken]
+        top = min(last, ours.stop - 1, 99 if by_id else MOST_VERSION.get(api, 99))
+        first = max(first, ours.start, BY_ID[api] if by_id else 0)
+        usable = [one for one in range(first, top + 1) if (api, one) not in self.broken]
         return usable[0 if oldest else -1] if usable else None
 
 
@@ -265,9 +271,11 @@ class Play:
         last_epoch: int = -1,
         room: int = 1 << 20,
         most: int | None = None,
+        by_id: str | None = None,
     ) -> Sent:
         """A fetch of partitions, given as topic, number and offset. `last_epoch`: of what its reader has read.
-        `most`: its max_bytes. Where there are no transactions, who reads what is committed sees as much as others."""
+        `most`: its max_bytes. `by_id`: the id by which it
+        names its topic. Where there are no transactions, who reads what is committed sees as much as others."""
         asked = (
             (topic, {"partition": number, "fetch_offset": offset, "partition_max_bytes": room,
                      "current_leader_epoch": epoch, "last_fetched_epoch": last_epoch})
@@ -279,7 +287,26 @@ class Play:
             "max_bytes": most or self.broker.fetch_bytes,
             "isolation_level": self.rng.randrange(2),
         }
-        return self.send(conn, "fetch", {**limits, "topics": _by_topic(asked, "topic")})
+        topics = _by_topic(asked, "topic")
+        return self._send_about(conn, "fetch", {**limits, "topics": topics}, topics, "topic", by_id)
+
+    def _send_about(
+        self, conn: Connection, api: str, values: Mapping[str, object], topics: list[dict[str, object]], name: str,
+        by_id: str | None = None,
+    ) -> Sent:  # fmt: skip
+        """Send a request about topics, by their names or, if that is drawn and all have one, by their ids. `by_id`: the
+        id of all, by which it is sent in any case."""
+        names = [str(topic[name]) for topic in topics]
+        for unmade in {*names} - self.broker.made.topics:
+            self.broker.ids.setdefault(unmade, str(uuid.UUID(int=self.rng.getrandbits(128), version=4)))
+        newest = self.broker.version(api, by_id=True)
+        answered = api != "produce" or bool(values["acks"])
+        drawn = self.rng.random() < BY_ID_SHARE and all(one in self.broker.ids for one in names)
+        if newest is None or not (by_id or drawn):
+            return self.send(conn, api, values, answered=answered)
+        for topic in topics:
+            topic["topic_id"] = by_id or self.broker.ids[str(topic[name])]
+        return conn.send(api, newest, values, answered=answered)
 
     def produce(
         self, conn: Connection, *parts: str | tuple[str, int], acks: int = 1, size: int = 20, records: int = 1,
@@ -296,7 +323,7 @@ class Play:
         )
         asked = _by_topic(each, "name", "partition_data")
         values = {"acks": acks, "timeout_ms": timeout_ms, "topic_data": asked}
-        return self.send(conn, "produce", values, answered=acks != 0)
+        return self._send_about(conn, "produce", values, asked, "name")
 
     def delete_records(
         self, conn: Connection, parts: Iterable[tuple[str, int, int]], timeout_ms: int = 5000
@@ -372,6 +399,11 @@ class Play:
         topics = [{"name": name, **wanted} for name in names]
         asked = {"topics": topics, "timeout_ms": 10_000, "validate_only": False}
         got = await self.ask(await self.admin(), "create_topics", asked)
+        self.broker.ids |= {
+            text(made, "name"): text(made, "topic_id")
+            for made in items(got.body, "topics")
+            if text(made, "topic_id").strip("0-")
+        }
         errors = [error for made in items(got.body, "topics") if (error := codes(made))]
         if errors:
             said = f"a topic could not be made: error {errors[0]}"
@@ -562,7 +594,7 @@ def first_of(body: Body | None, name: str) -> Body | None:
 
 def _by_topic(
     parts: Iterable[tuple[str, Mapping[str, object]]], name: str, inner: str = "partitions"
-) -> list[Mapping[str, object]]:
+) -> list[dict[str, object]]:
     """What is asked of partitions, each with its topic's name, under their topics."""
     found: dict[str, list[Mapping[str, object]]] = {}
     for topic, part in parts:

@@ -108,14 +108,18 @@ async def patient(play: Play) -> None:
 
 
 async def woken_many(play: Play) -> None:
-    """One append wakes everybody who waits for the partition, whoever came first."""
+    """One append, whatever its acks, wakes everybody who waits for the partition, whoever came first. Nobody else asks
+    for anything meanwhile."""
     topic = await play.topic(partitions=2)
     writer = await play.open("writer")
     readers = await play.open_many(WAITERS, "reader")
     wait = play.wait_ms(WAKE_MS)
     ends = [0, 0]
     # What is appended to beside it, before or behind it, must not keep the wake-up from those who wait for one alone.
-    for appended in ((0,), (1,), (0, UNMADE), (UNMADE, 1), (0, 1), (1, 0)):
+    rounds: tuple[tuple[int, tuple[int, ...]], ...] = (
+        (1, (0,)), (0, (1,)), (1, (0, UNMADE)), (-1, (UNMADE, 1)), (0, (0, 1)), (-1, (1, 0)),
+    )  # fmt: skip
+    for acks, appended in rounds:
         woken = next(one for one in reversed(appended) if one != UNMADE)
         parts = [(topic, 1 - woken, ends[1 - woken]), (topic, woken, ends[woken])]
         # Every fourth wants more than comes: whoever came behind it is woken all the same.
@@ -131,8 +135,9 @@ async def woken_many(play: Play) -> None:
         await play.pause(80)
         for one in {*appended} - {UNMADE}:
             ends[one] += 1
-        append = play.produce(writer, *((topic, one) for one in appended))
-        must(await settle(append, *sent, seconds=wait / 1000 + 6), UNANSWERED)
+        append = play.produce(writer, *((topic, one) for one in appended), acks=acks)
+        told = append if acks else play.question(writer)
+        must(await settle(told, *sent, seconds=wait / 1000 + 6), UNANSWERED)
 
 
 async def several_partitions(play: Play) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from purgatorio_spec.wire.history import integer, items
+from purgatorio_spec.wire.log import FETCHED, parts
 from purgatorio_stress.wire.connection import API_KEYS, Connection, NoAnswer, Sent
 from purgatorio_stress.wire.message import versions_of
 from purgatorio_stress.wire.play import (
@@ -91,7 +92,22 @@ async def topics(play: Play) -> None:
             await _until_told(play, name, 3)
         play.broker.made.topics.add(names[0])
         await play.ask(await play.admin(), "create_topics", {"topics": again[:1], "timeout_ms": 5000})
+        await _until_gone_by_id(play, names[0])
         await play.delete(names[0])
+
+
+async def _until_gone_by_id(play: Play, name: str) -> None:
+    """Fetch from a topic that was deleted by its id, until that is refused, though another is there by its name."""
+    since_t, own = play.recorder.now(), play.broker.ids.get(name)
+    if own is None or play.broker.version("fetch", by_id=True) is None:
+        return
+    while play.recorder.now() - since_t < 1e6 * play.broker.declared.late_topics_ms * TOPIC_TIMES:
+        got = await play.fetch(await play.admin(), [(name, 0, 0)], max_wait_ms=0, by_id=own).within(
+            ANSWER_SECONDS
+        )
+        if any(codes(said) for _, said in parts(got.body, FETCHED[1])):
+            return
+        await play.pause(100)
 
 
 async def wrong_topics(play: Play) -> None:
