@@ -20,6 +20,7 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.wire.judge import judge_file
 from purgatorio_spec.wire.record import Declared
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
+from purgatorio_spec.wire.row import Row, undecided
 from purgatorio_stress.socket_broker import group_requests, server
 from purgatorio_stress.socket_broker.cluster import Topic
 from purgatorio_stress.socket_broker.fields import Fields, Values
@@ -28,7 +29,7 @@ from purgatorio_stress.socket_broker.running import Running
 from purgatorio_stress.socket_broker.settings import Settings
 from purgatorio_stress.wire import session
 from purgatorio_stress.wire.connection import API_KEYS, Address
-from purgatorio_stress.wire.plan import PATIENT, SCENES, SceneSpec, chosen, look_at
+from purgatorio_stress.wire.plan import PATIENT, SCENES, Run, SceneSpec, chosen, look_at
 from purgatorio_stress.wire.play import Broker, Play, must
 from purgatorio_stress.wire.recorder import Recorder
 from purgatorio_stress.wire.session import Asked, record
@@ -151,6 +152,31 @@ def test_what_a_scene_did_not_decide_is_asked_again(
         why = "did not come to its end: it rains" if breaks_off else "asks (below-zero) was decided in no row"
         assert why in result.clauses["D1"].reason
         assert result.clauses["D1"].reason.endswith("--only D1")
+
+
+def test_what_looks_forgotten_is_asked_again_whatever_was_decided_beside_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Many rows of the scene are kept, and one that was late by all of the gap could not be judged."""
+    judged, repetitions = Run._rows, set[str]()
+
+    def doubtful(self: Run, recorder: Recorder, name: str) -> list[Row]:
+        repetitions.add(name)
+        doubt = undecided("D1", "answered late", "below-zero", gaps=1.0)
+        return [*judged(self, recorder, name), *([doubt] if name.endswith("#1") else [])]
+
+    async def below_zero(play: Play) -> None:
+        """A deletion below 0."""
+        conn, topic = await play.open(), await play.topic()
+        for _ in range(3):
+            await play.delete_records(conn, [(topic, 0, -2)]).within(8)
+
+    monkeypatch.setattr(Run, "_rows", doubtful)
+    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
+        played(
+            broker.port, tmp_path / "wire.jsonl", SceneSpec("few", "topics", ("D1 below-zero",), below_zero)
+        )
+    assert repetitions == {"few#1", "few#2"}
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,76 @@ def a1_id_again(s: Story, bad: bool) -> None:
     _named_by_id(s, 40, True, "one" if bad else "another")
 
 
+def f3_session(s: Story, bad: bool) -> None:
+    """A fetch that says nothing of its session's partitions waits for all of them."""
+    _session(s, 5, 0, [("t", 0)], came={("t", 0): []})
+    for offset, at in enumerate((10, 4000)):
+        s.produce(at + 100, at + 105, offset)
+        places = [("t", offset)] if offset else []
+        _session(
+            s,
+            at,
+            1 + offset,
+            places,
+            {("t", offset): [offset]},
+            answer=at + (1001 if bad else 110),
+            wait=1000,
+        )
+
+
+def f1_forgotten(s: Story, bad: bool) -> None:
+    """What was taken out of a session wakes nobody."""
+    s.topic("u")
+    _session(s, 5, 0, [("t", 0), ("u", 0)], came={("t", 0): [], ("u", 0): []})
+    s.produce(100, 105, 0)
+    _session(s, 10, 1, [], answer=106 if bad else 1010, wait=1000, forgets=("t",))
+
+
+def x4_forgotten(s: Story, bad: bool) -> None:
+    """What was taken out of a session is not told any more; what has no news need not be."""
+    s.topic("u")
+    _session(s, 5, 0, [("t", 0), ("u", 0)], came={("t", 0): [], ("u", 0): []})
+    _session(s, 10, 1, [], came={("t", 0): []} if bad else {}, forgets=("t",))
+
+
+def f6_session(s: Story, bad: bool) -> None:
+    _session(s, 5, 0, [("t", 0)], came={("t", 0): []})
+    _session(s, 10, 7, [], error=0 if bad else 71)
+
+
+def f6_no_session(s: Story, bad: bool) -> None:
+    _session(s, 10, 1, [], error=71 if bad else 70)
+
+
+def _session(
+    s: Story, at: float, epoch: int, places: list[tuple[str, int]],
+    came: dict[tuple[str, int], list[int]] | None = None, *, answer: float = 0, wait: int = 0,
+    forgets: tuple[str, ...] = (), error: int = 0,
+) -> None:  # fmt: skip
+    """A fetch of session 5: topics with their offsets, and the batches that came of some."""
+    if at == 5:
+        s.topic()
+    topics = [
+        {
+            "topic": name,
+            "partitions": [{"partition": 0, "fetch_offset": offset, "partition_max_bytes": 1 << 20}],
+        }
+        for name, offset in places
+    ]
+    told = [
+        {"topic": name, "partitions": [{"partition_index": 0, "error_code": 0, "records": [
+            {"base": base, "last": base, "count": 1, "bytes": SIZE} for base in bases]}]}
+        for (name, _), bases in (came or {}).items()
+    ]  # fmt: skip
+    body = {
+        "session_id": 5 if epoch else 0, "session_epoch": epoch, "max_wait_ms": wait, "min_bytes": 1,
+        "max_bytes": 1 << 20, "topics": topics,
+        "forgotten_topics_data": [{"topic": name, "partitions": [0]} for name in forgets],
+    }  # fmt: skip
+    got = {"error_code": error, "session_id": 5, "responses": told}
+    s.ask(at, "fetch", body, answer or at + 1, got)
+
+
 def a2_by_id(s: Story, bad: bool) -> None:
     """A topic is deleted and another made by its name: the id leads to neither."""
     _named_by_id(s, 10, True, "one")

@@ -15,10 +15,10 @@ from typing import Final
 from purgatorio_spec.table.fetch import FETCH, Distance, Divergence, Epoch, Fetched, request_is_complete
 from purgatorio_spec.table.replica import Replica
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
-from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer, items
+from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, NO_SESSION, Exchange, Scene, integer, items
 from purgatorio_spec.wire.log import Log, Part, Topic, Topics, corrupt, fetched, unknown_topic
 from purgatorio_spec.wire.record import Body, WireEvent
-from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, named, undecided
+from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, in_time, kept, named, undecided
 
 OUT_OF_RANGE, UNKNOWN_EPOCH = 1, 75
 NO_WAIT_GAP_NS: Final = 2000 * MS
@@ -121,6 +121,18 @@ def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     spans = stopped_spans(scene.stimuli, scene.end_t)
     for fetching in _fetchings(bounds, scene, topics):
         yield from fetching.rows(spans)
+
+
+def sessions(bounds: Bounds, scene: Scene) -> Rows:
+    """F6, of fetch sessions: one that is not there, and a request of one that is not its next, are refused at once."""
+    for one in scene.of("fetch"):
+        if not one.session_error or one.behind or one.unread or one.throttled_ms:
+            continue
+        promise, gap = f"{named(one.session_error)} at once:", one.wait_ms * MS or NO_WAIT_GAP_NS
+        row = in_time(bounds, "F6", "session-waits", one, one.t, gap, promise)
+        yield row
+        if row.held is Held.KEPT and one.error != NO_SESSION:  # there may be no room for the session any more
+            yield answered_with("F6", "session-taken", one, one.error, one.session_error)
 
 
 def waits(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetching]:

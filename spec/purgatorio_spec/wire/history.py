@@ -25,6 +25,8 @@ EXCUSED: Final[Mapping[int, str]] = {
     89: "the broker's quota is used up",
 }
 """Errors that say nothing of the promise that was asked for, and what they say instead."""
+NO_SESSION, NOT_THE_NEXT = 70, 71
+"""FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH."""
 BUSY: Final = frozenset({7, 8, 41, *EXCUSED})
 """The controller did not answer in time, is not there or another, or is asked too often."""
 END_OF_TIME: Final = 1 << 62
@@ -94,6 +96,8 @@ class Exchange:
     behind: bool = False
     """The connection was busy when it was sent, with another request that waited or by a quota: a broker may only begin
     with it afterwards."""
+    session_error: int = 0
+    """Of a fetch of a session that is not there, or out of its turn."""
     done_t: int | None = None
     """When it surely was dealt with: by its answer, or, where none is owed, by that to the next of its connection."""
 
@@ -255,6 +259,7 @@ def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
             if not one.owed:
                 one.done_t = behind.done_t
     _name_topics(scene)
+    _complete_sessions(scene)
     return scene
 
 
@@ -277,6 +282,7 @@ def _name_topics(scene: Scene) -> None:
     for one in scene.of(*_NAMED_BY_ID):
         asked, told = _NAMED_BY_ID[one.api]
         one.body = _with_names(one.body, *asked, names)
+        one.body = _with_names(one.body, "forgotten_topics_data", "topic", names)
         if one.answer is not None and one.answer.body is not None:
             one.answer = replace(one.answer, body=_with_names(one.answer.body, *told, names))
 
@@ -291,6 +297,65 @@ def _with_names(body: Body, topics: str, name: str, names: Mapping[str, str]) ->
         for topic in items(body, topics)
     ]
     return {**body, topics: named}
+
+
+_Parts = dict[tuple[str, int], Body]
+"""What is asked of partitions, by topic and number."""
+
+
+def _complete_sessions(scene: Scene) -> None:
+    """Give the fetches of a session (KIP-227) all that it has, and their answers what they leave out, as that of which
+    there is no news: so they are judged as others are. What names a session that is not there, or another request of it
+    than the next, stays as it is, with the error that it is to be refused with."""
+    sessions: dict[int, tuple[int, _Parts]] = {}
+    for one in scene.of("fetch"):
+        number, epoch = integer(one.body, "session_id"), integer(one.body, "session_epoch", -1)
+        if epoch <= 0:
+            sessions.pop(number, None)
+            if made := integer(one.got, "session_id") if epoch == 0 and not one.error else 0:
+                sessions[made] = (1, _parts_of(one.body))
+        elif number not in sessions or sessions[number][0] != epoch:
+            one.session_error = NO_SESSION if number not in sessions else NOT_THE_NEXT
+        elif not one.error:  # a broker has room for so many sessions
+            asked = sessions[number][1] | _parts_of(one.body)
+            asked = {part: said for part, said in asked.items() if part not in _forgotten(one.body)}
+            sessions[number] = (epoch + 1, asked)
+            _complete(one, asked)
+
+
+def _complete(one: Exchange, asked: _Parts) -> None:
+    topics = [{"topic": topic, "partitions": [part]} for (topic, _), part in asked.items()]
+    one.body = {**one.body, "session_id": 0, "session_epoch": 0, "topics": topics}
+    if one.answer is None or one.answer.body is None:
+        return
+    told = [*items(one.answer.body, "responses")]
+    silent = {*asked} - {
+        (text(topic, "topic"), integer(part, "partition_index"))
+        for topic in told
+        for part in items(topic, "partitions")
+    }
+    told += [
+        {"topic": topic, "partitions": [{"partition_index": number, "error_code": 0, "records": []}]}
+        for topic, number in sorted(silent)
+    ]
+    one.answer = replace(one.answer, body={**one.answer.body, "responses": told})
+
+
+def _parts_of(fetch: Body) -> _Parts:
+    return {
+        (text(topic, "topic"), integer(part, "partition")): part
+        for topic in items(fetch, "topics")
+        for part in items(topic, "partitions")
+    }
+
+
+def _forgotten(fetch: Body) -> set[tuple[str, int]]:
+    gone: set[tuple[str, int]] = set()
+    for topic in items(fetch, "forgotten_topics_data"):
+        numbers = topic.get("partitions")
+        if isinstance(numbers, list):
+            gone |= {(text(topic, "topic"), number) for number in numbers if isinstance(number, int)}
+    return gone
 
 
 def scenes(events: Iterable[WireEvent], end_t: int) -> Iterator[Scene]:

@@ -24,7 +24,7 @@ F2 | a fetch is answered by max_wait
 F3 | an append that makes a waiting fetch ready answers it by its acknowledgement, with the record in it | as Kafka
 F4 | with enough data, or min_bytes 0, or max_wait 0, a fetch is answered at once
 F5 | at max_wait a fetch is answered with what is there
-F6 | an offset out of range or beyond its epoch, an unknown epoch or topic: at once, and told so | as Kafka
+F6 | an offset out of range or beyond its epoch, an unknown epoch, topic or session: at once, and told so | as Kafka
 F7 | min_bytes and max_bytes count over all partitions of the request; a first batch that is too large comes alone
 F8 | a deleted topic answers the fetches and appends that wait for it, with an error | as Kafka
 F9 | a consumer's fetch waits for the high watermark
@@ -35,7 +35,7 @@ P4 | acks -1 below min.insync.replicas is refused at once, acks 1 is not
 P5 | with a replica stopped, acks -1 is answered REQUEST_TIMED_OUT (7) at its time-out, not before
 P6 | acks -1 is answered promptly after the replica goes on | as Kafka
 A1 | a created topic is there, with an id, and leads; a second or wrong creation is told so; none waits for its time-out
-A2 | a deleted topic is gone, and its deletion not left to its time-out
+A2 | a deleted topic is gone, by its id too, and its deletion not left to its time-out
 A3 | a topic grows to as many partitions as are asked for, and to no fewer than it has (37)
 D1 | DeleteRecords says the low watermark, or 7 at its time-out; OFFSET_OUT_OF_RANGE (1) below it, and beyond the end
 L1 | ListOffsets says where a partition begins, by time too, and that it ends behind what is acknowledged

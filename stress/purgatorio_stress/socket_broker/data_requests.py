@@ -12,6 +12,7 @@ from purgatorio_broker.fetch_request import CONSUMER, FetchParams, FetchPartitio
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import NewRecord
 from purgatorio_broker.partition import Isolation, Partition
+from purgatorio_stress.socket_broker.fetch_sessions import CLOSES, FetchSession, place_of
 from purgatorio_stress.socket_broker.fields import Fields, Values, code_of
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.record_batch import (
@@ -131,13 +132,17 @@ def _records(node: Node, records: bytes) -> list[NewRecord]:
 
 
 def fetch(node: Node, request: Request) -> None:
-    """Kafka's Fetch, 4 to 17. There are no sessions: each answer is whole, under the session 0."""
+    """Kafka's Fetch, 4 to 17, with sessions from 7 on."""
     fields = request.fields
-    if fields.number("session_id") and fields.number("session_epoch", -1) > 0:
-        code = ErrorCode.fetch_session_id_not_found.value
+    asked = asked_of(node, fields.entries("topics"), "topic", "partitions", "partition")
+    epoch = fields.number("session_epoch", CLOSES)
+    session = _session(node, fields, epoch, asked)
+    if isinstance(session, ErrorCode):
+        code = session.value
         request.reply.send(lambda: {"error_code": code, "responses": []})
         return
-    asked = asked_of(node, fields.entries("topics"), "topic", "partitions", "partition")
+    if session is not None:
+        asked = _all_of(node, session)
     replica = fields.number("replica_id", CONSUMER)
     if request.version >= 15:
         replica = fields.entry("replica_state").number("replica_id", CONSUMER)
@@ -164,16 +169,48 @@ def fetch(node: Node, request: Request) -> None:
     }
     if replica >= 0:
         node.heard_of(replica)
-    node.layer.fetch(params, wanted, _Fetched(node, request.reply, asked).send)
+    sent = _Fetched(node, request.reply, asked, session, whole=epoch <= 0)
+    node.layer.fetch(params, wanted, sent.send)
+
+
+def _session(node: Node, fields: Fields, epoch: int, asked: Asked) -> FetchSession | ErrorCode | None:
+    """That of a fetch, begun by it or brought up to what it says; None without one."""
+    wanted = {
+        place_of(name, topic_id, number): entry
+        for name, topic_id, entries in asked
+        for number, entry in entries
+    }
+    session_id = fields.number("session_id")
+    if epoch <= 0:
+        return node.sessions.begin(session_id, epoch, wanted)
+    forgotten = [
+        place_of(topic.text("topic"), topic.uuid("topic_id"), number)
+        for topic in fields.entries("forgotten_topics_data")
+        for number in topic.numbers("partitions")
+    ]
+    return node.sessions.go_on(session_id, epoch, wanted, forgotten)
+
+
+def _all_of(node: Node, session: FetchSession) -> Asked:
+    """All that a session has, as a request that names it. What an id means may have changed."""
+    topics: dict[tuple[str | None, UUID | None], list[tuple[int, Fields]]] = {}
+    for place, entry in session.wanted.items():
+        name = place.name if place.topic_id is None else node.cluster.named(place.topic_id)
+        topics.setdefault((name, place.topic_id), []).append((place.number, entry))
+    return [(name, topic_id, entries) for (name, topic_id), entries in topics.items()]
 
 
 class _Fetched:
     """Answers a fetch when the request layer does."""
 
-    def __init__(self, node: Node, reply: Reply, asked: Asked) -> None:
+    def __init__(
+        self, node: Node, reply: Reply, asked: Asked, session: FetchSession | None, *, whole: bool
+    ) -> None:
         self._node = node
         self._reply = reply
         self._asked = asked
+        self._session = session
+        self._whole = whole
 
     def send(self, results: Mapping[TopicPartition, FetchResult]) -> None:
         self._reply.send(lambda: self._answer(results))
@@ -185,7 +222,22 @@ class _Fetched:
             partition = TopicPartition(name, number)
             return self._entry(partition, results[partition])
 
-        return {"responses": grouped(self._asked, "topic", "partitions", "partition_index", entry)}
+        if self._session is None:
+            return {"responses": grouped(self._asked, "topic", "partitions", "partition_index", entry)}
+        told: Asked = []
+        values: dict[tuple[str | None, int], Values] = {}
+        for name, topic_id, entries in self._asked:
+            said = [(number, asked, entry(name, number, asked)) for number, asked in entries]
+            news = [
+                one for one in said
+                if self._session.news(place_of(name, topic_id, one[0]), one[2], whole=self._whole)
+            ]  # fmt: skip
+            values |= {(name, number): made for number, _, made in news}
+            told += [(name, topic_id, [(number, asked) for number, asked, _ in news])] if news else []
+        answers = grouped(
+            told, "topic", "partitions", "partition_index", lambda name, number, _: values[name, number]
+        )
+        return {"session_id": self._session.id, "responses": answers}
 
     def _entry(self, partition: TopicPartition, result: FetchResult) -> Values:
         ends = result.data.ends

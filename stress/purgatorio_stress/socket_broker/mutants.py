@@ -39,6 +39,7 @@ from purgatorio_stress.socket_broker import (
 )
 from purgatorio_stress.socket_broker.cluster import Cluster
 from purgatorio_stress.socket_broker.data_requests import _Produced
+from purgatorio_stress.socket_broker.fetch_sessions import FetchSessions
 from purgatorio_stress.socket_broker.fields import Fields
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.server import Server
@@ -1005,6 +1006,29 @@ _MUTANTS: Final = (
         "the id of a topic that was deleted leads to the one that is made by its name",
         "A2",
         edited(Cluster, "remove", "del self._by_id[topic.topic_id]", "pass"),
+    ),
+    _one(
+        "forgotten-partition-fetched",
+        "what is taken out of a fetch session is fetched on",
+        "F1 X4",
+        edited(FetchSessions, "go_on", "session.wanted.pop(place, None)", "pass"),
+    ),
+    _one(
+        "session-stands-still",
+        "a fetch session goes on from where each partition was added",
+        "P1 F1",
+        edited(
+            FetchSessions,
+            "go_on",
+            "session.wanted.update(wanted)",
+            "session.wanted = wanted | session.wanted",
+        ),
+    ),
+    _one(
+        "session-of-any-epoch",
+        "a request of a fetch session that is not its next is taken",
+        "F6",
+        edited(FetchSessions, "go_on", "epoch != session.epoch", "False"),
     ),
     _one(
         "id-forgotten",

@@ -23,6 +23,7 @@ from purgatorio_broker.runtime import Runtime
 from purgatorio_broker.topics import Topics
 from purgatorio_stress.recorded import DIALECTS
 from purgatorio_stress.socket_broker.cluster import Broker, Cluster, Topic
+from purgatorio_stress.socket_broker.fetch_sessions import FetchSessions
 from purgatorio_stress.socket_broker.settings import Settings
 
 _TURN_S: Final = 0.1
@@ -43,6 +44,7 @@ class Node:
             runtime, self.manager.actions, initial_delay_ms=settings.initial_delay_ms,
             session_bounds_ms=settings.session_bounds_ms, new_id=lambda: f"member-{uuid4()}",
         )  # fmt: skip
+        self.sessions = FetchSessions()
         self._lock = threading.Lock()
         self._stored_bytes = 0
         self._producers = 0

@@ -169,6 +169,9 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             "wrong-fetch", "fetch", ("F6 out-of-range-waits", "F6 unknown-topic-waits", "X4 not-there"),
             _FETCH.wrong_fetch, 60,
         ),
+        SceneSpec(
+            "fetch-sessions", "fetch", ("F3 not-woken", "F6 session-taken", "F1", "X4"), _FETCH.fetch_sessions,
+        ),
         SceneSpec("sum-fetch", "fetch", ("F7 not-woken", "F1"), _FETCH.sum_fetch),
         SceneSpec("deleted-topic", "fetch", ("F8 waits-for-deleted",), _FETCH.deleted_topic),
         SceneSpec("acks", "produce", ("P1 offsets-do-not-grow", "P2", "P3", "X4 not-there"), _FETCH.acks),
@@ -493,7 +496,7 @@ class Run:
         self._decided.update(decided)
         clauses = {clause for clause, _ in scene.asked}
         doubtful = (
-            doubt > decided[key] or key not in (decided if key[0] in clauses else self._decided)
+            doubt or key not in (decided if key[0] in clauses else self._decided)
             for key, doubt in doubts.items()
         )  # fmt: skip
         return left or alone or any(doubtful)
@@ -604,7 +607,7 @@ async def _delete_groups(broker: Broker, conn: Connection) -> None:
     leaves, deletes = broker.version("leave_group"), broker.version("delete_groups")
     made = broker.made.groups
     if leaves is not None:
-        for group, members in made.items():
+        for group, members in [*made.items()]:  # what a scene left behind may still hear of others
             for part in [sorted(members)] if leaves >= 3 else [[one] for one in members]:
                 named = {
                     "member_id": part[0] if part else "",

@@ -90,6 +90,34 @@ class Made:
 
 
 @dataclass(slots=True)
+class FetchSession:
+    """A session of fetches (KIP-227): what the next of them names it by. `forgets`: partitions that it takes out."""
+
+    version: int
+    id: int = 0
+    epoch: int = 0
+    forgets: Sequence[tuple[str, int]] = ()
+
+    def named(self, topics: list[dict[str, object]], ids: Mapping[str, str]) -> dict[str, object]:
+        """The fields of a fetch of it that wants these topics, or more of them than before."""
+        gone = _by_topic(((topic, number) for topic, number in self.forgets), "topic")
+        for topic in (*topics, *gone):
+            topic["topic_id"] = ids.get(str(topic["topic"]))
+        return {
+            "session_id": self.id,
+            "session_epoch": self.epoch,
+            "topics": topics,
+            "forgotten_topics_data": gone,
+        }
+
+    def took(self, got: Got) -> int:
+        """What its answer says; the error of it."""
+        self.id, self.forgets = self.id or integer(got.body, "session_id"), ()
+        self.epoch += not codes(got.body)
+        return codes(got.body)
+
+
+@dataclass(slots=True)
 class Broker:
     """The broker as the first questions showed it, and the run that it is judged in."""
 
@@ -272,6 +300,7 @@ class Play:
         room: int = 1 << 20,
         most: int | None = None,
         by_id: str | None = None,
+        session: FetchSession | None = None,
     ) -> Sent:
         """A fetch of partitions, given as topic, number and offset. `last_epoch`: of what its reader has read.
         `most`: its max_bytes. `by_id`: the id by which it
@@ -288,7 +317,9 @@ class Play:
             "isolation_level": self.rng.randrange(2),
         }
         topics = _by_topic(asked, "topic")
-        return self._send_about(conn, "fetch", {**limits, "topics": topics}, topics, "topic", by_id)
+        if session is None:
+            return self._send_about(conn, "fetch", {**limits, "topics": topics}, topics, "topic", by_id)
+        return conn.send("fetch", session.version, {**limits, **session.named(topics, self.broker.ids)})
 
     def _send_about(
         self, conn: Connection, api: str, values: Mapping[str, object], topics: list[dict[str, object]], name: str,
@@ -593,10 +624,10 @@ def first_of(body: Body | None, name: str) -> Body | None:
 
 
 def _by_topic(
-    parts: Iterable[tuple[str, Mapping[str, object]]], name: str, inner: str = "partitions"
+    parts: Iterable[tuple[str, object]], name: str, inner: str = "partitions"
 ) -> list[dict[str, object]]:
     """What is asked of partitions, each with its topic's name, under their topics."""
-    found: dict[str, list[Mapping[str, object]]] = {}
+    found: dict[str, list[object]] = {}
     for topic, part in parts:
         found.setdefault(topic, []).append(part)
     return [{name: topic, inner: asked} for topic, asked in found.items()]

@@ -6,10 +6,12 @@ A scene only makes occasions. Whether what came back is right is said by the cla
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
+from purgatorio_spec.wire.log import BY_ID
 from purgatorio_stress.wire.connection import NoAnswer
-from purgatorio_stress.wire.play import ANSWER_SECONDS, UNMADE, Play, codes, must, settle
+from purgatorio_stress.wire.play import ANSWER_SECONDS, UNMADE, FetchSession, Play, codes, must, settle
 from purgatorio_stress.wire.records import batch_bytes
 
 WAKE_MS: Final = 3000
@@ -22,6 +24,8 @@ DELETED_MS: Final = 20_000
 PATIENT_MS: Final = (3000, 4600, 6200, 7800)
 WOKEN_BEFORE_MS: Final = 1500
 WARM_ROUNDS: Final = 30
+FIRST_SESSIONS: Final = 7
+"""The first version of fetches that knows sessions."""
 ROLLS: Final = 5
 SEGMENT_BYTES: Final = 1 << 20
 """The smallest segment that Kafka 4 allows (KIP-1030): two appends of three fifths do not fit into one."""
@@ -279,6 +283,52 @@ async def wrong_fetch(play: Play) -> None:
         if epoch >= 0 and play.offers("fetch", least=9):
             far = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait, min_bytes=5000, epoch=epoch + 1000)
             await settle(far, seconds=wait / 1000 + 6)
+
+
+async def fetch_sessions(play: Play) -> None:
+    """Sessions, by names and by ids: what each fetch leaves out stays as it was. It waits, and is woken, for all of it,
+    for what was added and for another place; not for what was taken out. Its next request is no other one."""
+    play.need("fetch", "produce", least=FIRST_SESSIONS)
+    for version in (play.broker.version("fetch"), play.broker.version("fetch", by_id=True)):
+        if version is not None:
+            await _fetch_session(play, version)
+
+
+async def _fetch_session(play: Play, version: int) -> None:
+    topic, other = await play.topic(partitions=2), await play.topic()
+    writer, reader = await play.open("writer"), await play.open("reader")
+    one, wait = FetchSession(version), play.wait_ms(WAKE_MS)
+    if version >= BY_ID["fetch"] and not {topic, other} <= {*play.broker.ids}:
+        return
+
+    async def ask(
+        parts: Sequence[tuple[str, int, int]], *appended: tuple[str, int], wait_ms: int = wait, least: int = 1
+    ) -> None:
+        """The next fetch of the session, while something is appended."""
+        fetch = play.fetch(reader, parts, max_wait_ms=wait_ms, min_bytes=least, session=one)
+        for part in appended:
+            await play.pause(60)
+            await play.ask_all(play.produce(writer, part, size=100))
+        one.took(await fetch.within(wait_ms / 1000 + 6))
+
+    await ask([(topic, 0, 0), (topic, 1, 0)], wait_ms=0)
+    if not one.id:
+        play.cannot("the broker gives no fetch sessions", "F6")
+        return
+    await ask([], (topic, 1))
+    await ask([(topic, 1, 1)], (topic, 0))
+    await ask([(topic, 0, 1), (other, 0, 0)], (other, 0))
+    await ask([(other, 0, 1)], wait_ms=wait // 5)
+    await ask([], (topic, 0), (other, 0), least=2 * batch_bytes(100))
+    one.forgets = [(topic, 0)]
+    await ask([(other, 0, 2)], wait_ms=wait // 5)
+    await ask([], (topic, 0), wait_ms=wait // 5)
+    await ask([], (topic, 1))
+    number, epoch = one.id, one.epoch
+    for one.id, one.epoch in ((number, epoch + 100), (number, epoch - 1), (number ^ 1 << 30, epoch)):
+        await ask([])
+    one.id, one.epoch = number, epoch
+    await ask([(topic, 1, 2)], (other, 0))
 
 
 async def sum_fetch(play: Play) -> None:
