@@ -135,10 +135,17 @@ class ReplicaManager:
         self._delete.try_complete_else_watch(operation, list(offsets))
 
     def become_leader(
-        self, partition: TopicPartition, epoch: int, replicas: Sequence[int], isr: Sequence[int]
+        self,
+        partition: TopicPartition,
+        epoch: int,
+        replicas: Sequence[int],
+        isr: Sequence[int],
+        *,
+        segment_bytes: int | None = None,
     ) -> Partition:
-        """Lead `partition`, whose replica is made where it is not here yet."""
-        replica = self._replica(partition)
+        """Lead `partition`, whose replica is made where it is not here yet, with segments of that size if it has one of
+        its own."""
+        replica = self._replica(partition, segment_bytes)
         replica.become_leader(epoch, replicas, isr)
         self._check_later(partition)
         return replica
@@ -226,13 +233,13 @@ class ReplicaManager:
         self._fetch.check()
         self._delete.check()
 
-    def _replica(self, partition: TopicPartition) -> Partition:
+    def _replica(self, partition: TopicPartition, segment_bytes: int | None = None) -> Partition:
         replica = self.replicas.get(partition)
         if replica is None:
             replica = Partition(
                 self.broker_id,
                 min_isr=self._min_isr,
-                segment_bytes=self._segment_bytes,
+                segment_bytes=segment_bytes or self._segment_bytes,
                 sync=self._runtime.sync,
             )
             self.replicas.put(partition, replica)

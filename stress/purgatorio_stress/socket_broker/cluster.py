@@ -27,6 +27,7 @@ class Topic:
     replicas: tuple[int, ...]
     min_in_sync: int = 1
     configs: tuple[tuple[str, str], ...] = ()
+    segment_bytes: int | None = None
 
     def all(self) -> list[TopicPartition]:
         """Its partitions."""

@@ -1031,6 +1031,12 @@ _MUTANTS: Final = (
         edited(FetchSessions, "go_on", "epoch != session.epoch", "False"),
     ),
     _one(
+        "older-segment-adds-nothing",
+        "a fetch that waits at the end of a segment is not woken by what begins the next",
+        "F3",
+        edited(DelayedFetch, "_bytes_available", "start.is_on_older_segment(end)", "False"),
+    ),
+    _one(
         "id-forgotten",
         "the id that a join was sent is not known",
         "G0",

@@ -161,7 +161,9 @@ class Node:
     def _lead(self, topic: Topic, first: int) -> None:
         """Become the leader of its partitions from `first` on, then let the metadata show it."""
         for partition in topic.all()[first:]:
-            replica = self.manager.become_leader(partition, 0, topic.replicas, topic.replicas)
+            replica = self.manager.become_leader(
+                partition, 0, topic.replicas, topic.replicas, segment_bytes=topic.segment_bytes
+            )
             replica.min_isr = topic.min_in_sync
             self.topics.metadata.set_leader(partition, self.settings.node_id)
 

@@ -18,6 +18,7 @@ _NAME: Final = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,249}\Z")
 _TOPIC_RESOURCE: Final = 2
 _BROKER_RESOURCE: Final = 4
 _MAX_BROKERS: Final = 8
+_SEGMENT: Final = "segment.bytes"
 _MIN_IN_SYNC: Final = "min.insync.replicas"
 
 
@@ -74,9 +75,13 @@ def _new_topic(node: Node, entry: Fields) -> Topic | ErrorCode:
     in_sync = configs.get(_MIN_IN_SYNC, str(node.settings.min_in_sync))
     if not in_sync.isdecimal() or int(in_sync) < 1:
         return ErrorCode.invalid_config
+    segment = configs.get(_SEGMENT, "")
+    if _SEGMENT in configs and (not segment.isdecimal() or int(segment) < 1):
+        return ErrorCode.invalid_config
     others = [node_id for node_id in brokers if node_id != node.settings.node_id]
     replicas = (node.settings.node_id, *others)[:factor]
-    return Topic(name, uuid4(), partitions, replicas, int(in_sync), tuple(configs.items()))
+    made = tuple(configs.items())
+    return Topic(name, uuid4(), partitions, replicas, int(in_sync), made, int(segment) if segment else None)
 
 
 def _created(name: str, code: int, topic: Topic | None) -> Values:
