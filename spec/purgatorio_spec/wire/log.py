@@ -22,6 +22,8 @@ MAY_BE_THERE: Final = frozenset({0, 7, 20})
 
 
 UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID = 3, 100, 103
+GONE: Final = frozenset({UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID})
+"""What who names a topic by the id of one that is deleted is told, with another by its name or without."""
 
 
 def unknown_topic(one: Exchange) -> int:

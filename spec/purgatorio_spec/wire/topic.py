@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
@@ -9,9 +10,8 @@ from purgatorio_spec.wire.fetch import continued_t, stopped_spans
 from purgatorio_spec.wire.history import BUSY, END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text
 from purgatorio_spec.wire.log import (
     BY_ID,
+    GONE,
     NAMED,
-    OTHER_TOPIC_ID,
-    UNKNOWN_TOPIC_ID,
     Log,
     Part,
     Topic,
@@ -118,7 +118,7 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             yield from _seen(bounds, "A2", asked, topic.deleted_t, {UNKNOWN}, "the topic is gone")
             yield from _seen(
                 bounds, "A2", [*_fetched_by_id(scene, topic)], topic.deleted_t,
-                {UNKNOWN, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID}, "the topic of this id is gone", "served-by-its-id",
+                GONE, "the topic of this id is gone", "served-by-its-id",
             )  # fmt: skip
 
 
@@ -216,7 +216,7 @@ def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part) -> Rows
 
 
 def _seen(
-    bounds: Bounds, clause: str, asked: list[tuple[Exchange, int]], since_t: int, wanted: set[int], what: str,
+    bounds: Bounds, clause: str, asked: list[tuple[Exchange, int]], since_t: int, wanted: AbstractSet[int], what: str,
     cause: str = "never-seen",
 ) -> Rows:  # fmt: skip
     """Metadata, or a fetch, says so at the latest `late_topics_ms` after the answer; once it does, the clause is

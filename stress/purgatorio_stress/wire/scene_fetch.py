@@ -313,7 +313,7 @@ async def _fetch_session(play: Play, version: int) -> None:
 
     await ask([(topic, 0, 0), (topic, 1, 0)], wait_ms=0)
     if not one.id:
-        play.cannot("the broker gives no fetch sessions", "F6")
+        play.cannot("the broker gives no fetch sessions", "F1", "F3", "F6", "X4")
         return
     await ask([], (topic, 1))
     await ask([(topic, 1, 1)], (topic, 0))

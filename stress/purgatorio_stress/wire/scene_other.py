@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from purgatorio_spec.wire.history import integer, items
-from purgatorio_spec.wire.log import FETCHED, parts
+from purgatorio_spec.wire.log import FETCHED, GONE, parts
 from purgatorio_stress.wire.connection import API_KEYS, Connection, NoAnswer, Sent
 from purgatorio_stress.wire.message import versions_of
 from purgatorio_stress.wire.play import (
@@ -105,7 +105,7 @@ async def _until_gone_by_id(play: Play, name: str) -> None:
         got = await play.fetch(await play.admin(), [(name, 0, 0)], max_wait_ms=0, by_id=own).within(
             ANSWER_SECONDS
         )
-        if any(codes(said) for _, said in parts(got.body, FETCHED[1])):
+        if any(codes(said) in GONE for _, said in parts(got.body, FETCHED[1])):
             return
         await play.pause(100)
 
