@@ -40,7 +40,6 @@ class Run:
     load: tuple[float, float]
     builds: str
     cpu_s: float
-    picture: str | None = None
     skipped: list[str] = field(default_factory=list)
 
 
@@ -51,7 +50,6 @@ def page(run: Run) -> str:
         "# What the timers and the purgatory cost",
         _made_by(run),
         *_how(run),
-        "" if run.picture is None else f"![cancel + add by size, and Kafka's test]({run.picture})",
         *_aims(run),
         *_when_not(run.timer),
         *_jvm(run.timer, own),

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import Final, cast, get_args
+from typing import cast, get_args
 
 import click
 from rich.console import Console
@@ -19,7 +19,6 @@ from benchmarks.figures import observation_row
 from benchmarks.guard import GUARDS, check_guard
 from benchmarks.instructions import count_instructions, no_valgrind
 from benchmarks.performance_page import Run, page
-from benchmarks.plot import draw
 from benchmarks.purgatory_bench import PurgatoryScale, run_purgatory_bench
 from benchmarks.purgatory_profile import profile_purgatory
 from benchmarks.purgatory_request import PURGATORY_IDS, purgatory_entries
@@ -32,8 +31,6 @@ from benchmarks.workload import Disagreement
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.report.provenance import machine
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
-
-_PATH: Final = click.Path(path_type=Path, dir_okay=False)
 
 
 def as_json(bench: TimerBench, load: float) -> dict[str, object]:
@@ -164,15 +161,6 @@ def measure_all(scale: Scale) -> Run:
     )
 
 
-def write_page(measured: Run, path: Path, plot: Path | None) -> None:
-    """Write the page, and the picture that it shows."""
-    if plot is not None:
-        draw(measured.timer.figures, measured.purgatory.achieved, plot)
-        measured.picture = os.path.relpath(plot, path.parent)
-    path.write_text(page(measured))
-    click.echo(f"wrote {path}")
-
-
 @click.command("timer")
 @click.option("--workload", "ids", multiple=True, metavar="ID", help="Only these, such as K1 [default: all].")
 @click.option(
@@ -189,8 +177,11 @@ def write_page(measured: Run, path: Path, plot: Path | None) -> None:
 @click.option("--steps", is_flag=True, help="Parts of the wheel's cost instead of the candidates.")
 @click.option("--guard", is_flag=True, help="Judge the guards of CI alone; exit status 1 below a floor.")
 @click.option("--instructions", is_flag=True, help="Count instructions under valgrind alone.")
-@click.option("--write", type=_PATH, help="Measure everything, the purgatory too, and write the page.")
-@click.option("--plot", type=_PATH, help="Draw a picture, .svg or .png; beside the page with --write.")
+@click.option(
+    "--write",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Measure everything, the purgatory too, and write the page.",
+)
 @click.option("--json", "as_text", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(
     ids: tuple[str, ...],
@@ -201,7 +192,6 @@ def command(
     guard: bool,
     instructions: bool,
     write: Path | None,
-    plot: Path | None,
     as_text: bool,
 ) -> None:
     """Requests, heartbeats, fills, churns and edge cases on the wheels and on their peers.
@@ -230,15 +220,14 @@ def command(
         if guard or instructions:
             return
         if write is not None:
-            write_page(measure_all(scale), write, plot)
+            write.write_text(page(measure_all(scale)))
+            click.echo(f"wrote {write}")
             return
         load = cast(float, machine()["load"])
         bench = run(scale, entries(names, sizes, steps), ids or default_ids(sizes, steps))
     except Disagreement as odd:
         click.echo(f"the candidates disagree, so no figure means anything: {odd}", err=True)
         sys.exit(EXIT_STATUS[Verdict.VIOLATED])
-    if plot is not None:
-        draw(bench.figures, [], plot)
     if as_text:
         click.echo(json.dumps(as_json(bench, load)))
         return
