@@ -125,7 +125,8 @@ KNOWN: dict[str, Run | Elsewhere | NotHere] = {
     "purgatorio campaign two-events --out soak --stress-rounds 20000 --seeds 0-499 --minutes 60": ENDLESS,
     "purgatorio campaign --out nightly": HOURS,
     "purgatorio campaign --out nightly --seeds 0-99 --strategy random --strategy pct --schedules 2000": HOURS,
-    "python tests/reference/stateful_at_length.py --examples 20000 --seed 7": HOURS,
+    "pytest tests/reference/test_stateful_timers.py tests/reference/test_stateful_purgatory.py "
+    "--hypothesis-profile nightly": HOURS,
     # Run by tests of their own, which look closer.
     "pytest -x": TUTORIAL,
     "pytest": PLUGIN,
