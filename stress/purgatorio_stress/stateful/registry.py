@@ -33,28 +33,20 @@ class _Locked(LockedMachine):
 SEARCHES: Final[Mapping[str, Search]] = {
     search.name: search
     for search in (
-        of_machine("system-timer", "the hierarchical wheel", machine_for(WHEEL, blind=True)),
-        of_programs(
-            "aligned-programs",
-            "the hierarchical wheel, all on level ends",
-            aligned_programs(),
-            run_program,
-            examples=1_500,
-        ),
-        of_machine("heap-timer", "the heap", machine_for(HEAP, blind=True)),
-        of_machine("hashed-wheel", "the single wheel", machine_for(HASHED, blind=True)),
-        of_machine("intrusive-timer", "the wheel for use", machine_for(INTRUSIVE, blind=True)),
-        of_machine(
-            "intrusive-calls", "functions in the wheel for use", machine_for(INTRUSIVE_CALLS, blind=True)
-        ),
-        of_machine("reaper", "a timer that drives itself", ReaperMachine),
-        of_machine("action-queue", "actions that are put off", ActionQueueMachine),
-        of_machine("purgatory-pending-flag", "the purgatory, Kafka 1.1 to 2.6", _PendingFlag),
-        of_machine("purgatory-locked", "the purgatory, Kafka 4.1 and later", _Locked),
+        of_machine("system-timer", machine_for(WHEEL, blind=True)),
+        of_programs("aligned-programs", aligned_programs(), run_program, examples=1_500),
+        of_machine("heap-timer", machine_for(HEAP, blind=True)),
+        of_machine("hashed-wheel", machine_for(HASHED, blind=True)),
+        of_machine("intrusive-timer", machine_for(INTRUSIVE, blind=True)),
+        of_machine("intrusive-calls", machine_for(INTRUSIVE_CALLS, blind=True)),
+        of_machine("reaper", ReaperMachine),
+        of_machine("action-queue", ActionQueueMachine),
+        of_machine("purgatory-pending-flag", _PendingFlag),
+        of_machine("purgatory-locked", _Locked),
     )
 }
-"""In the order in which they are shown. The timers' see the contract only, not the structures' own checks, for another
-timer has none. The clauses do not judge the purgatories' traces here: the model finds as much in a tenth of it."""
+"""The timers' see the contract only, not the structures' own checks, for another timer has none. The clauses do not
+judge the purgatories' traces here: the model finds as much in a tenth of it."""
 
 
 def searches_for(mutant: Mutant) -> tuple[Search, ...]:

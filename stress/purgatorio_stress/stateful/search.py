@@ -37,7 +37,6 @@ class Search:
     """`begin` gives a function that searches with these settings, and one that says how many examples it has begun."""
 
     name: str
-    about: str
     begin: Callable[[int | None], tuple[Callable[[settings], None], Callable[[], int]]]
     examples: int = DEFAULT_EXAMPLES
     """Of a hunt that is not told otherwise; what the CI profile spends on it."""
@@ -62,7 +61,7 @@ class Search:
         return None
 
 
-def of_machine(name: str, about: str, machine: type[RuleBasedStateMachine]) -> Search:
+def of_machine(name: str, machine: type[RuleBasedStateMachine]) -> Search:
     """The search of a stateful test."""
 
     def begin(of_seed: int | None) -> tuple[Callable[[settings], None], Callable[[], int]]:
@@ -79,15 +78,13 @@ def of_machine(name: str, about: str, machine: type[RuleBasedStateMachine]) -> S
             seed(of_seed)(Counted)
         return lambda profile: run_state_machine_as_test(Counted, settings=profile), lambda: begun
 
-    return Search(name, about, begin)
+    return Search(name, begin)
 
 
 P = TypeVar("P")
 
 
-def of_programs(
-    name: str, about: str, programs: st.SearchStrategy[P], run: Callable[[P], None], examples: int
-) -> Search:
+def of_programs(name: str, programs: st.SearchStrategy[P], run: Callable[[P], None], examples: int) -> Search:
     """The search of a property of drawn programs."""
 
     def begin(of_seed: int | None) -> tuple[Callable[[settings], None], Callable[[], int]]:
@@ -105,4 +102,4 @@ def of_programs(
 
         return search, lambda: begun
 
-    return Search(name, about, begin, examples)
+    return Search(name, begin, examples)
