@@ -321,7 +321,7 @@ class CommandSubject:
             failure.trace = out_path if out_path.exists() else None
             again = out_path.with_name(f"{run_of_file(out_path)}-deadlock.jsonl")
             if failure.kind == "hang" and (proof := self._deadlock(plan, again, failure.stuck)):
-                why = f"P3 is broken, its trace is {again.name}: {failure.why}; {proof}"
+                why = f"P3 is broken: {failure.why}; its trace is {again.name}; {proof}"
                 raise SubjectFailed(self.name, "deadlock", why, failure.trace) from None
             if failure.kind == "hang" and (late := self.account.late):
                 lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
