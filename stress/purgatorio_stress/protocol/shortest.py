@@ -53,7 +53,8 @@ _ROUND_NS: Final = tuple(10**digits for digits in range(12, -1, -1))
 
 MAX_PLAYS: Final = 400
 MAX_SECONDS: Final = 30.0
-"""So many scripts are played at most, and for so long; what is found by then is short, if not the shortest."""
+"""So many scripts are played at most, and for so long, of all causes in a trace; what is found by then is short, if not
+the shortest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +69,23 @@ class Shortest:
 
 
 def shortest(
-    command: Sequence[str], script: Script, clause: str, operation: str, *, limits: ChildLimits | None = None
+    command: Sequence[str],
+    script: Script,
+    clause: str,
+    operation: str,
+    *,
+    limits: ChildLimits | None = None,
+    until_s: float | None = None,
 ) -> Shortest | None:
     """The shortest script found, from one that broke `clause` for `operation` (or for a call or reading).
+    No play begins later than `until_s`, as time.monotonic counts, or else than MAX_SECONDS from now.
 
     None where the violation does not come again, as with a program that does not behave the same twice, or where the
     program misbehaves on the way.
     """
     with suppress(SubjectFailed):
         with closing(ScriptPlayer(command, limits)) as player:
-            search = _Search(lambda tried: _breaks(player.play(tried), clause), player.description)
+            search = _Search(lambda tried: _breaks(player.play(tried), clause), player.description, until_s)
             found = search.reduced(script, operation)
         if found is not None:
             with closing(ScriptPlayer(command, limits)) as fresh:
@@ -97,12 +105,15 @@ def shortest_of_run(
     A smaller plan of the same seed is tried first, for a long script is slow to cut down. `folder` is for its trace.
     """
     for path, _ in _shorter(subject, trace, seed, operations, folder):
+        until_s = time.monotonic() + MAX_SECONDS
         run = check_files([path]).runs[0]
         causes = run.clauses[clause].causes.values() if clause in run.clauses else ()
         # What comes after the violation is of no use, unless it is something that never came.
         for until, first in product((True, False), [cause.examples[0] for cause in causes]):
             script = script_of(path, subject.part, max(first.events) if until else None)
-            found = shortest(subject.command, script, clause, first.subject, limits=subject.limits)
+            found = shortest(
+                subject.command, script, clause, first.subject, limits=subject.limits, until_s=until_s
+            )
             if found is not None:
                 return found
     return None
@@ -229,11 +240,13 @@ def _breaks(played: Played, clause: str) -> bool:
 
 
 class _Search:
-    def __init__(self, shows: Callable[[Script], bool], description: Description) -> None:
+    def __init__(
+        self, shows: Callable[[Script], bool], description: Description, until_s: float | None = None
+    ) -> None:
         self.plays = 0
         self._shows = shows
         self._description = description
-        self._until_s = time.monotonic() + MAX_SECONDS
+        self._until_s = time.monotonic() + MAX_SECONDS if until_s is None else until_s
 
     def reduced(self, script: Script, operation: str) -> Script | None:
         """The script without all that it does not need; None if it does not break the clause (any more)."""
