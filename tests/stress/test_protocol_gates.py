@@ -32,7 +32,7 @@ from purgatorio_stress.protocol.gates import GatedRun
 from purgatorio_stress.protocol.lines import Lines
 from purgatorio_stress.protocol.message import STEP, Add, Check, Description, Register, Start
 from purgatorio_stress.protocol.played_order import PlayedOrder, Stop, comes_of_order
-from purgatorio_stress.protocol.session import Peer, Session
+from purgatorio_stress.protocol.session import Peer, Session, noted
 from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.subject.child import ChildLimits, Quiet
@@ -173,6 +173,61 @@ def add(self, task, adds=SystemTimer.add):
 
 SystemTimer.add = add
 """
+KEEPS_A_REGISTRATION = """
+from purgatorio.delayed import locked
+
+def try_again(operation, attempt):
+    try:
+        return attempt(operation)
+    except Exception as error:
+        operation.lock.__enter__()
+        operation.faults.caught(error, "try_complete", operation)
+        return False
+
+locked.try_again = try_again
+"""
+EXCLUDES = """
+import threading
+from purgatorio import Purgatory
+
+inside, changed = [], threading.Condition()
+
+def {0}(self, *arguments, does=Purgatory.{0}):
+    with changed:
+        inside.append(1)
+    try:
+        return does(self, *arguments)
+    finally:
+        with changed:
+            inside.pop()
+            changed.notify_all()
+
+def cancel_for_key(self, key, takes=Purgatory.cancel_for_key):
+    with changed:
+        changed.wait_for(lambda: not inside)
+        return takes(self, key)
+
+Purgatory.{0}, Purgatory.cancel_for_key = {0}, cancel_for_key
+"""
+BATCHES = """
+from purgatorio import QueuedExecutor
+
+running, later = [], []
+
+def run_all(self, runs=QueuedExecutor.run_all):
+    running.append(1)
+    try:
+        return runs(self)
+    finally:
+        running.pop()
+
+def add(self, task, adds=SystemTimer.add):
+    later.append(task)
+    while later and not running:
+        adds(self, later.pop())
+
+QueuedExecutor.run_all, SystemTimer.add = run_all, add
+"""
 
 
 @pytest.mark.slow
@@ -187,6 +242,11 @@ SystemTimer.add = add
         ("list-is-given-back-and-fills-beside", DROPS_ANOTHERS, {"O4"}, None),
         ("error-in-completion-beside-event", KEEPS_THE_LOCK, set(), "deadlock"),
         ("event-after-event", TURNS, set(), "deadlock"),
+        ("error-in-registration", KEEPS_A_REGISTRATION, set(), "deadlock"),
+        ("cancel-inside-completion", EXCLUDES.format("check_and_complete"), set(), "deadlock"),
+        ("cancel-inside-registration", EXCLUDES.format("try_complete_else_watch"), set(), "deadlock"),
+        ("cancel-inside-expiry", EXCLUDES.format("pass_time"), set(), "deadlock"),
+        ("registration-inside-expiry", BATCHES, set(), "late"),
     ],
 )
 def test_a_slip_of_the_reference_is_found_by_its_program(
@@ -200,7 +260,9 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
     """A key that gives up where a registration is stopped with the lock of its list, or raises there; one that raises
     always, also where it is asked for nothing else; one that waits for an operation with that lock; a check that drops
     the list which took the place of its own; an error that leaves a lock held; one that tries again and again after it
-    met another, and is never silent; an add that moves the wheel past what is overdue, into whose bucket it goes.
+    met another, and is never silent; an add that moves the wheel past what is overdue, into whose bucket it goes. A
+    second look that leaves its lock held where it raises; a key that is given back from within what that waits for; an
+    add on the thread of the callbacks that the next add is to take along.
     Without the slip nothing is found."""
     monkeypatch.setattr(gate_play, "_SAID_MOST", 2_000)
     monkeypatch.setattr(
@@ -213,7 +275,10 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
         (("-c", SLIP.format(slip), *example), broken, failure),
         (example, set(), None),
     ):
-        subjects = command_subjects((sys.executable, *command), limits=ChildLimits(silence_s=2.0))
+        # Who listens is driven in this process, where only the one program is known.
+        subjects = command_subjects(
+            (sys.executable, *command), limits=ChildLimits(silence_s=2.0), listener=noted([])
+        )
         records = record_runs([one for one in subjects if one.held and one.virtual], tmp_path)
         assert {record.failure.kind for record in records if record.failure} == ({kind} if kind else set())
         traces = [record.path for record in records if record.path is not None]

@@ -132,7 +132,8 @@ class Plays:
         """What the program makes at its end, and a look at what is late, raised, or broken."""
         self.played.append(order)
         play.over = True
-        self.play_to_the_end(play.after)
+        other = bool(play.program.fails) and self.description.lanes > 1
+        self.play_to_the_end(play.after, lane=int(other))
         if self.session.conversation.erred:
             self.erred = self.erred or order
         if self.clock is not None and self.clock.now_ns > self._begun_ns and not play.program.fails:
@@ -164,15 +165,15 @@ class Plays:
             f"{lost[0]} is broken: {first_few(sorted(late))} did not {lost[1]} when nobody was held any more",
         )
 
-    def play_to_the_end(self, calls: Sequence[LaneCall], play: Play | None = None) -> None:
-        """Let all threads go on; then make the calls one by one, stopping nobody but an expiry that is to come in this
-        play."""
+    def play_to_the_end(self, calls: Sequence[LaneCall], play: Play | None = None, lane: int = 0) -> None:
+        """Let all threads go on; then make the calls one by one on this lane, stopping nobody but an expiry that is to
+        come in this play."""
         self.let_go()
         for call in calls:
             assert not isinstance(call, Expiry | Inside | Until), "those are the lanes'"
             self._said = min(self._said, 0)
             if self.session.conversation.makes_sense(call):
-                self.ask(call)
+                self.ask(call, lane)
             self.let_go(play)
 
     def let_go(self, play: Play | None = None) -> None:
@@ -355,6 +356,8 @@ class Play:
     """If any, only the first that comes to this gate stays there, if it comes while the play `keeps`."""
     keeps: bool = False
     kept: Hold | None = None
+    gone: int = 0
+    """So many have gone on from where some go on with an error."""
 
     def __post_init__(self) -> None:
         self.before = named_in(self.program.before, self.number)
@@ -362,7 +365,8 @@ class Play:
         self.lanes = [named_in(lane, self.number) for lane in self.program.lanes]
         calls = [*self.before, *(call for lane in self.lanes for call in lane)]
         self.held_back = {call.id for call in calls if isinstance(call, Expiry)}
-        self.delays = {call.id: call.delay_ns for call in calls if isinstance(call, Register | Add)}
+        made = [call.call if isinstance(call, Inside) else call for call in calls]
+        self.delays = {call.id: call.delay_ns for call in made if isinstance(call, Register | Add)}
 
     def stops(self, hold: Hold) -> bool:
         """Whether a thread that stands there stays: at the program's places, and before an expiry that is to come."""
@@ -395,8 +399,14 @@ class Play:
         return [*goes, *calls]
 
     def _go(self, hold: Hold) -> Act:
+        return lambda: self.plays.go([hold], fail=self._fails(hold))
+
+    def _fails(self, hold: Hold) -> bool:
         place = (hold.f, (hold.id or "").removeprefix(f"p{self.number}-"))
-        return lambda: self.plays.go([hold], fail=place in self.program.fails)
+        if place not in self.program.fails:
+            return False
+        self.gone += 1
+        return self.program.spared is None or self.gone == self.program.spared + 1
 
     def can_call(self, lane: int) -> bool:
         """Whether the lane's next call can be made."""

@@ -59,13 +59,14 @@ LaneCall = Call | Expiry | Inside | Until
 
 @dataclass(frozen=True, slots=True)
 class GateProgram:
-    """`before` and `after` the calls of the lanes nobody is stopped. A lane that calls only from `Inside` callbacks is
-    none of the subject's. `volley`: see the module; so many times. `looks_for`: the class of bugs. One without
-    `stops` is played step by step only. `fresh`: each play has a subject that was started anew. `fails`: who goes on
-    from there, place and id, does so with an error. `twice`: only the first lane's call is stopped, at two of its
-    steps; the second lane's is made while it stands at the first, the third's while it stands at the other. `ahead`:
-    the first lane's call stands at a step until the second's has come to one of its own, and ends before that does.
-    `whose`: only who begins with this is stopped."""
+    """`before` and `after` the calls of the lanes nobody is stopped; after one that `fails` another lane calls, which
+    notices a lock that was left held. A lane that calls only from `Inside` callbacks is none of the subject's.
+    `volley`: see the module; so many times. `looks_for`: the class of bugs. One without `stops` is played step by step
+    only. `fresh`: each play has a subject that was started anew. `fails`: who goes on from there, place and id, does so
+    with an error; `spared`: not the first so many, and only the one after them. `twice`: only the first lane's call is
+    stopped, at two of its steps; the second lane's is made while it stands at the first, the third's while it stands at
+    the other. `ahead`: the first lane's call stands at a step until the second's has come to one of its own, and ends
+    before that does. `whose`: only who begins with this is stopped."""
 
     name: str
     looks_for: str
@@ -76,6 +77,7 @@ class GateProgram:
     volley: int = 0
     fresh: bool = False
     fails: tuple[tuple[str, str], ...] = ()
+    spared: int | None = None
     twice: bool = False
     ahead: bool = False
     whose: str = ""
@@ -379,6 +381,14 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("completions-that-check-each-other", _CALLBACK,
                     ((Check("a"),), (Check("b"),), inside("op", Check("b")), inside("other", Check("a"))), (_DONE,),
                     (waits("a"), waits("b", "other"), Ready("op"), Ready("other"))),
+        GateProgram("cancel-inside-completion", _CALLBACK, ((Check("a"),), inside("op", CancelKey("b"))),
+                    (_TRY, _DONE), (waits("ab"), waits("b", "other"), Ready("op"))),
+        GateProgram("cancel-inside-registration", _CALLBACK, ((waits("a"),), inside("op", CancelKey("b"))), (_TRY,),
+                    (waits("b", "other"),), event),
+        GateProgram("cancel-inside-expiry", _CALLBACK, (expiry, inside("op", CancelKey("b"))), (_DONE, _EXPIRED),
+                    (soon, waits("bc", "other")), (Ready("other"), Check("c"))),
+        GateProgram("registration-inside-expiry", _CALLBACK,
+                    ((*expiry, Expiry("next")), inside("op", waits("b", "next", soon_ns))), (_DONE, _EXPIRED), (soon,)),
         GateProgram("sizes-inside-callbacks", _CALLBACK, ((Check("a"),), inside("op", Gauge(), Gauge())),
                     (_TRY, _DONE), (waits("ab"), Ready("op"))),
         GateProgram("event-beside-registration-inside-completion", _CALLBACK,
@@ -389,6 +399,9 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("error-in-try", _ERRORS, ((Check("a"),),), (_TRY,), (waits("a"),), event, fails=((_TRY, "op"),)),
         GateProgram("errors-in-tries", _ERRORS, ((Check("a"),) * 16,), (_TRY,), (waits("a"),), event,
                     fails=((_TRY, "op"),)),
+        # Its second look: what is left of it is watched.
+        GateProgram("error-in-registration", _ERRORS, ((waits("ab"),),), (_TRY,), (), event, fails=((_TRY, "op"),),
+                    spared=1),
         GateProgram("error-in-try-before-another", _ERRORS, ((Check("a"),),), (_TRY,), (*both, Ready("other")),
                     fails=((_TRY, "op"),)),
         GateProgram("error-in-try-and-expiry", _ERRORS, ((Check("a"),), expiry), (_TRY,), (soon,),

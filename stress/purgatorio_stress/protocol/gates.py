@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
@@ -66,6 +66,8 @@ class GatedRun:
         programs = tuple(program for program in programs if not leaving_out(program))
         if only is not None:
             programs = tuple(one for one in programs if one.name == only.program)
+            if not only.errors:
+                programs = tuple(replace(one, fails=()) for one in programs)
             if only.stop is None:
                 return self._all_orders(programs, only)
             Steps(self._plays).again(programs, only.stop)

@@ -60,11 +60,12 @@ class Stop:
 @dataclass(frozen=True, slots=True)
 class PlayedOrder:
     """One play: the program, and which of the things that could be done was done each time; or where one call was
-    stopped."""
+    stopped. `errors`: whether callbacks end with an error where the program says so."""
 
     program: str
     choices: tuple[int, ...]
     stop: Stop | None = None
+    errors: bool = True
 
 
 def unfinished(orders: Sequence[Orders]) -> str:
@@ -79,11 +80,14 @@ def comes_of_order(
     """Whether calls that never returned while nobody was held (by name), or an error that one ended with, break P3.
 
     `alone` plays one order to a subject made anew: what is `seen` of that there, or None where something else happens.
-    It must be the same by the same order, and nothing where the calls are made one after the other: then each returns
-    by itself, and no slow machine is to blame, but only their order. Threads that were let go run freely, so an order
+    It must be the same by the same order, and nothing where the calls are made one after the other and no callback is
+    told to fail: then each returns by itself, and no slow machine is to blame, but only their order, or what an error
+    left behind. Threads that were let go run freely, so an order
     in which nothing is seen is played again.
     """
-    one_by_one = replace(order, choices=(), stop=order.stop and Stop(0, 0, (STEPS_MOST * 1_000,)))
+    one_by_one = replace(
+        order, choices=(), stop=order.stop and Stop(0, 0, (STEPS_MOST * 1_000,)), errors=False
+    )
     again = bool(seen) and any(alone(order) == seen for _ in range(_AGAIN_MOST))
     return again and alone(one_by_one) == []
 
