@@ -85,6 +85,11 @@ def test_what_was_looked_for_is_counted_and_what_was_not_has_its_reason() -> Non
     ]
     said = [line for _, line in not_looked_for([*others, gated]) if inside.looks_for in line]
     assert [("no gates here" in line, events.looks_for in line) for line in said] == [(True, False)]
+    gated.account.orders[:] = gated.account.orders[:1]
+    for broke_off, why in ((True, "the run with gates broke off"), (False, "no gates")):
+        gated.account.broke_off = broke_off
+        (line,) = [line for _, line in not_looked_for([*others, gated]) if inside.looks_for in line]
+        assert (f"({why})" in line, events.looks_for in line) == (True, False)
 
 
 def test_what_nothing_was_done_for_is_not_blamed_on_the_way_that_could_not() -> None:

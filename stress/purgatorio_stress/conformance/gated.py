@@ -191,7 +191,8 @@ def _played(
             session = Session(peer, conversation, limits or _LIMITS, listener, recording.flush)
             plays = Plays(session, description, under.part, clock)
             ways: tuple[Way, ...] = ("alone", "beside") if program.name == "steps" else ("orders",)
-            orders = GatedRun(plays).drive(ways, only, partial(_lacking, under.promise))
+            run = GatedRun(plays)
+            run.drive(ways, only, partial(_lacking, under.promise))
     except SubjectFailed as failure:
         order = None if plays is None or failure.kind != "hang" else plays.under_way
         return _Played(
@@ -201,7 +202,7 @@ def _played(
         )
     finally:
         peer.close()
-    return _Played(plays.played, left_out=unfinished(orders))
+    return _Played(plays.played, left_out=unfinished(run.orders))
 
 
 def _narrowed(

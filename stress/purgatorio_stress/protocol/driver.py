@@ -176,9 +176,10 @@ class Account:
     """What came of the last run: the orders that were played with gates, by the number of the play and by program; what
     was `left_out` of the reaching parts; what `errors` calls ended with, or nothing, the type of the first of them, and
     with gates in virtual time the order in which it came (`erred`, `erring`); the first call that did (`refused`). Of a
-    run that failed: the order `under_way`, the `oldest` call without an answer and its number, the names of all of
-    them, what was `late` by then, and what was `waiting`, each since when. `lost`: why a JVM's threads could not be
-    stopped at lines, or nothing. `only`: the one order that the next run plays."""
+    run that failed: that it `broke_off`, if that was with gates, the order `under_way`, the `oldest` call without an
+    answer and its number, the names of all of them, what was `late` by then, and what was `waiting`, each since when.
+    `lost`: why a JVM's threads could not be stopped at lines, or nothing. `only`: the one order that the next run
+    plays."""
 
     plays: list[PlayedOrder] = field(default_factory=list)
     orders: list[Orders] = field(default_factory=list)
@@ -188,6 +189,7 @@ class Account:
     erring: PlayedOrder | None = None
     refused: Call | None = None
     waiting: Sequence[tuple[int, Add | Register]] = ()
+    broke_off: bool = False
     under_way: PlayedOrder | None = None
     oldest: tuple[int, Call] | None = None
     unanswered: list[str] = field(default_factory=list)
@@ -236,7 +238,7 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         lacks: dict[str, list[str]] = {}
         for orders in (orders for way in gated for orders in way.account.orders):
             lacks.setdefault(orders.program.looks_for, []).append(orders.skipped)
-        broke_off = any(not way.account.orders for way in gated)
+        broke_off = any(way.account.broke_off or not way.account.orders for way in gated)
         left = "left to luck" if any(way.mode == "real-free" for way in ways) else "not looked for"
         missing: dict[str, list[str]] = {}
         for looks_for in (one for one in CLASSES[part] if one not in looked):
@@ -526,10 +528,12 @@ class CommandSubject:
             raise child.failed("died", "its JVM is not heard by the debugger's protocol any more")
         plays = Plays(session, self.description, self.part, clock, lines=lines, judge=judge)
         self.account.plays = plays.played
+        run = GatedRun(plays, tell)
+        self.account.orders = run.orders
         try:
-            self.account.orders = GatedRun(plays, tell).drive(self._ways(), self.account.only)
+            run.drive(self._ways(), self.account.only)
         except SubjectFailed:
-            self.account.under_way = plays.under_way
+            self.account.under_way, self.account.broke_off = plays.under_way, True
             raise
         if self.virtual:
             self.account.erring = plays.erred

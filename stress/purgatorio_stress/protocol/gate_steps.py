@@ -59,7 +59,7 @@ class Steps:
             self._stopped_at(program, self._found_again(program, stop, gates))
         self._plays.come_to_rest()
 
-    def drive(self, programs: Sequence[GateProgram], *, beside: bool) -> list[Orders]:
+    def drive(self, programs: Sequence[GateProgram], *, beside: bool) -> Iterator[Orders]:
         """Each call of the programs without volleys stopped at each of its steps: alone, or beside another."""
         lines, stepped = self._plays.lines, self.stepped(programs)
         pairs = [(one, "") for one in stepped]
@@ -79,16 +79,14 @@ class Steps:
         until_s = time.monotonic() + STEPS_S
         # Steps that are counted are known only when all were played: then one program is like another.
         sizes = [len(stops) if isinstance(stops, list) else 1 for stops in plans]
-        found: list[Orders] = []
         for (program, _), stops, size in zip(pairs, plans, itertools.accumulate(sizes), strict=True):
-            found.append(self._steps_of(program, stops, until_s))
+            yield self._steps_of(program, stops, until_s)
             self._tell(size / max(1, sum(sizes)))
             if self._plays.clock is not None:
                 # What was cancelled while it was added is counted until its time is over, and the plays are many.
                 self._plays.come_to_rest()
         if self._plays.clock is None:
             self._plays.come_to_rest()
-        return found
 
     def _gates(self) -> tuple[str, ...]:
         if self._plays.clock is not None:

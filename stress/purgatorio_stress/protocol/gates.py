@@ -53,13 +53,15 @@ class GatedRun:
         self._plays = plays
         self._tell = tell
         self._gates: tuple[str, ...] = ()
+        self.orders: list[Orders] = []
+        """What was played so far, program by program."""
 
     def drive(
         self,
         ways: Sequence[Way],
         only: PlayedOrder | None = None,
         leaving_out: Callable[[GateProgram], bool] = lambda program: False,
-    ) -> list[Orders]:
+    ) -> None:
         """Play all programs that the subject can be put through in these ways, or one order of one only, then wait
         until all is over. Raises SubjectFailed."""
         programs = gate_programs(self._plays.part, self._plays.delays)
@@ -69,17 +71,16 @@ class GatedRun:
             if not only.errors:
                 programs = tuple(replace(one, fails=()) for one in programs)
             if only.stop is None:
-                return self._all_orders(programs, only)
-            Steps(self._plays).again(programs, only.stop)
-            return []
-        found: list[Orders] = []
+                self._all_orders(programs, only)
+            else:
+                Steps(self._plays).again(programs, only.stop)
+            return
         for place, way in enumerate(ways):
             tell = partial(self._told, place, len(ways))
             if way == "orders":
-                found += self._all_orders(programs, tell=tell)
+                self._all_orders(programs, tell=tell)
             elif not self._plays.broken:
-                found += Steps(self._plays, tell).drive(programs, beside=way == "beside")
-        return found
+                self.orders.extend(Steps(self._plays, tell).drive(programs, beside=way == "beside"))
 
     def _told(self, before: int, ways: int, share: float) -> None:
         self._tell((before + share) / ways)
@@ -89,7 +90,7 @@ class GatedRun:
         programs: Sequence[GateProgram],
         only: PlayedOrder | None = None,
         tell: Callable[[float], None] = lambda share: None,
-    ) -> list[Orders]:
+    ) -> None:
         """Of all programs, or the one order of one."""
         description, virtual = self._plays.description, self._plays.clock is not None
         if takes_steps(description, virtual=virtual):
@@ -101,29 +102,27 @@ class GatedRun:
             stops.add("timer_fire")
         self._gates = tuple(place for place in description.gates if place in stops)
         self._plays.start(self._gates)
-        found: list[Orders] = []
         # A volley is as long as it is, and all orders of another are some dozens.
         sizes = [len(one.calls()) * one.volley or 100 + len(one.calls()) for one in programs]
         for program, size in zip(programs, itertools.accumulate(sizes), strict=True):
             why = fit[program.name] or (BROKEN if self._plays.broken else None)
             if why is not None:
-                found.append(Orders(program, skipped=why))
+                self.orders.append(Orders(program, skipped=why))
             elif only is not None and not program.volley:
                 # One that has just started is slow: its threads would come too late for their places.
                 self._play(program, [])
                 self._play(program, [_Choice(taken, taken + 1) for taken in only.choices])
             else:
-                found.append(self._orders(program))
+                self.orders.append(self._orders(program))
             if why is None and "gauge" in description.capabilities:
                 self._read_sizes()
             tell(size / sum(sizes))
         self._plays.come_to_rest()
         if self._plays.broken:
-            return [*found, Orders(programs[-1], skipped=BROKEN)]
-        if virtual and only is None:
+            self.orders.append(Orders(programs[-1], skipped=BROKEN))
+        elif virtual and only is None:
             # Last: what has expired widens the bound on garbage.
             self._sleep()
-        return found
 
     def _sleep(self) -> None:
         """The machine sleeps: when time goes on, what is due at every tick of a second, and at every bucket of the
