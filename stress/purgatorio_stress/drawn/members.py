@@ -88,6 +88,10 @@ class MemberPlayer(Player):
         told = self._last(member)
         self.coordinator.commit("g", told.generation, told.member, {P0: 1})
 
+    def do_forget(self) -> None:
+        """`forget_topic`."""
+        self.coordinator.forget_topic(P0.topic)
+
     def do_leave(self, member: int) -> None:
         """`leave`."""
         self.coordinator.leave("g", self._last(member).member)
@@ -172,6 +176,7 @@ MEMBERS: Final = Vocabulary(
         Verb("sync", ("thing",), _REQUEST, weight=6),
         Verb("beat", ("thing",), _REQUEST, weight=3),
         Verb("commit", ("thing",), _REQUEST, weight=1),
+        Verb("forget", (), _REQUEST, weight=1),
         Verb("leave", ("thing",), _REQUEST, weight=4),
         Verb("pass", ("pass",), _REQUEST, weight=6),
         Verb("gauges", (), _REQUEST, weight=1),
