@@ -639,8 +639,9 @@ class Small:
             with suppress(Exception):
                 if not op.completed:
                     op.probe.timer_fire(partial(op.expire, self._slip == "last"))
-        for key in self._lists.keys() - self._busy:
-            for op in [*self._lists[key]]:
+        # In their order: the same call has the same steps each time.
+        for key in [*self._lists]:
+            for op in [] if key in self._busy else [*self._lists[key]]:
                 if op.completed or self._slip == "moved":
                     self._lists[key].remove(op)
                     self._lists[key] += [] if op.completed else [op]
