@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -143,50 +143,40 @@ def shortest_sessions(
     were found before."""
     shown: list[Shown] = []
     with suppress(OSError):
-        for one in _shortest_sessions(result, driven, seed, operations, folder, tell):
-            shown.append(one)
+        runs = {run.run: run for run in result.runs}
+        done: set[tuple[str, str, str]] = set()
+        until_s = time.monotonic() + SHORTENING_S
+        for subject in driven:
+            run = runs.get(f"{subject.name}-seed{seed}")
+            if run is None or not (subject.held or subject.virtual):
+                continue
+            hung = {"deadlock": "P3", "hang": "hang"}.get(run.failure)
+            broken = [clause for clause, judged in run.clauses.items() if judged.verdict is Verdict.VIOLATED]
+            if hung is not None and not subject.held:
+                broken.insert(0, hung)
+            for clause in broken:
+                key = (subject.label, subject.part, clause)
+                if key in done or len(done) >= SHORTENED:
+                    continue
+                if time.monotonic() > until_s:
+                    return shown
+                tell(len(done), f"looking for the fewest calls that show {clause}")
+                done.add(key)
+                path = folder / f"{run.run}-shortest-{clause}.jsonl"
+                if subject.held:
+                    session = order_of_run(subject, Path(run.file), clause, path)
+                    if session:
+                        calls = sum(line.startswith(">") for line in session)
+                        shown.append(Shown(run.run, clause, path, calls, session))
+                    continue
+                if clause == hung:
+                    found = shortest_hang(subject, Path(run.file), seed, operations, folder)
+                else:
+                    found = shortest_of_run(subject, Path(run.file), clause, seed, operations, folder)
+                if found is not None and len(found.session) <= SESSION_KEPT:
+                    # A longer one was not cut down, and shows nothing that the counterexample does not.
+                    replace(found.recording, header=replace(found.recording.header, run=path.stem)).write(
+                        path
+                    )
+                    shown.append(Shown(run.run, clause, path, len(found.script.calls), found.session))
     return shown
-
-
-def _shortest_sessions(
-    result: CheckResult,
-    driven: Sequence[CommandSubject],
-    seed: int,
-    operations: int,
-    folder: Path,
-    tell: Callable[[float, str], None],
-) -> Iterator[Shown]:
-    runs = {run.run: run for run in result.runs}
-    done: set[tuple[str, str, str]] = set()
-    until_s = time.monotonic() + SHORTENING_S
-    for subject in driven:
-        run = runs.get(f"{subject.name}-seed{seed}")
-        if run is None or not (subject.held or subject.virtual):
-            continue
-        hung = {"deadlock": "P3", "hang": "hang"}.get(run.failure)
-        broken = [clause for clause, judged in run.clauses.items() if judged.verdict is Verdict.VIOLATED]
-        if hung is not None and not subject.held:
-            broken.insert(0, hung)
-        for clause in broken:
-            key = (subject.label, subject.part, clause)
-            if key in done or len(done) >= SHORTENED:
-                continue
-            if time.monotonic() > until_s:
-                return
-            tell(len(done), f"looking for the fewest calls that show {clause}")
-            done.add(key)
-            path = folder / f"{run.run}-shortest-{clause}.jsonl"
-            if subject.held:
-                session = order_of_run(subject, Path(run.file), clause, path)
-                if session:
-                    calls = sum(line.startswith(">") for line in session)
-                    yield Shown(run.run, clause, path, calls, session)
-                continue
-            if clause == hung:
-                found = shortest_hang(subject, Path(run.file), seed, operations, folder)
-            else:
-                found = shortest_of_run(subject, Path(run.file), clause, seed, operations, folder)
-            if found is not None and len(found.session) <= SESSION_KEPT:
-                # A longer one was not cut down, and shows nothing that the counterexample does not.
-                replace(found.recording, header=replace(found.recording.header, run=path.stem)).write(path)
-                yield Shown(run.run, clause, path, len(found.script.calls), found.session)
