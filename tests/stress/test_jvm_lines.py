@@ -9,11 +9,11 @@ from typing import cast
 
 import pytest
 
-from purgatorio_pipeline.command.drive import shortest_sessions
 from purgatorio_spec.check import check_files
 from purgatorio_stress.protocol.driver import CommandSubject, Mode, command_subjects, not_looked_for
 from purgatorio_stress.protocol.jdwp import Jvm, JvmGone, Line, Listening, Location, Stopped, places_between
 from purgatorio_stress.protocol.lines import Lines, Point
+from purgatorio_stress.protocol.shortest import order_of_run
 from purgatorio_stress.subject.child import LineChild, Quiet
 from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subjects import record_runs
@@ -56,8 +56,7 @@ def test_a_race_between_two_lines_is_found_and_its_line_is_named(
     lost = subject(built, "lost")
     broken, trace = found(lost, tmp_path)
     assert "T3" in broken
-    shown = shortest_sessions(check_files([trace]), [lost], 1, 2_000, tmp_path, lambda done, what: None)
-    (session,) = [one.session for one in shown if one.clause == "T3"]
+    session = order_of_run(lost, trace, "T3", tmp_path / "again.jsonl")
     held = [json.loads(line[2:]) for line in session if line.startswith('< {"m":"held"')]
     assert {one["f"] for one in held} == {"step"}, (
         "the lines at which two stand are looked up by plays of their own"
