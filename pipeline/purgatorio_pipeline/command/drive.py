@@ -175,8 +175,7 @@ def shortest_sessions(
                     found = shortest_of_run(subject, Path(run.file), clause, seed, operations, folder)
                 if found is not None and len(found.session) <= SESSION_KEPT:
                     # A longer one was not cut down, and shows nothing that the counterexample does not.
-                    replace(found.recording, header=replace(found.recording.header, run=path.stem)).write(
-                        path
-                    )
+                    header = replace(found.recording.header, run=path.stem)
+                    replace(found.recording, header=header).write(path)
                     shown.append(Shown(run.run, clause, path, len(found.script.calls), found.session))
     return shown

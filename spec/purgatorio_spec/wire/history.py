@@ -317,8 +317,9 @@ def _complete_sessions(scene: Scene) -> None:
         elif number not in sessions or sessions[number][0] != epoch:
             one.session_error = NO_SESSION if number not in sessions else NOT_THE_NEXT
         elif not one.error:  # a broker has room for so many sessions
-            asked = sessions[number][1] | _parts_of(one.body)
-            asked = {part: said for part, said in asked.items() if part not in _forgotten(one.body)}
+            gone = _forgotten(one.body)
+            wanted = sessions[number][1] | _parts_of(one.body)
+            asked = {part: said for part, said in wanted.items() if part not in gone}
             sessions[number] = (epoch + 1, asked)
             _complete(one, asked)
 

@@ -220,7 +220,7 @@ _VOLLEYS: Final = 100
 _BEFORE_MOST: Final = 8
 """A program that is played once for each step of each call has no more calls before."""
 _GARBAGE_MOST: Final = 120
-"""So many operations are completed before each play beside a purge, for longer intervals it takes too long."""
+"""So many operations are completed before each play beside a purge; for a longer interval it takes too long."""
 _OTHERS: Final = 60
 """So many that one of them shares its lock with the one that is stopped, where operations share a few dozen locks."""
 _LOOKS_MORE: Final = 50

@@ -303,8 +303,8 @@ class Play:
         session: FetchSession | None = None,
     ) -> Sent:
         """A fetch of partitions, given as topic, number and offset. `last_epoch`: of what its reader has read.
-        `most`: its max_bytes. `by_id`: the id by which it
-        names its topic. Where there are no transactions, who reads what is committed sees as much as others."""
+        `most`: its max_bytes. `by_id`: the id by which it names its topic. Where there are no transactions, who reads
+        what is committed sees as much as others."""
         asked = (
             (topic, {"partition": number, "fetch_offset": offset, "partition_max_bytes": room,
                      "current_leader_epoch": epoch, "last_fetched_epoch": last_epoch})
