@@ -295,6 +295,52 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
         assert clauses or not found
 
 
+DIES = """
+import time
+from purgatorio import DelayedOperation
+
+def run(self, runs=DelayedOperation.run):
+    try:
+        runs(self)
+    except RuntimeError:
+        {}
+
+DelayedOperation.run = run
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dies", [True, False])
+def test_who_hangs_in_real_time_with_nobody_held_and_has_lost_what_is_due_is_late(
+    dies: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error in one expiry keeps the worker that carries them out for ever. The twin forgets the error."""
+    monkeypatch.setattr(
+        gates,
+        "gate_programs",
+        lambda part, delays: tuple(
+            one for one in gate_programs(part, delays) if one.name == "error-in-expiry"
+        ),
+    )
+    slip = SLIP.format(DIES.format("time.sleep(600)" if dies else "pass"))
+    (real,) = (
+        one
+        for one in command_subjects(
+            (sys.executable, "-c", slip, str(EXAMPLES / "reference_purgatory.py"), "locked"),
+            time="real",
+            limits=ChildLimits(silence_s=4.0),
+            late_slack_ns=MS,
+            listener=noted([]),
+        )
+        if one.held
+    )
+    (record,) = record_runs([real], tmp_path)
+    assert (record.failure is not None) is dies
+    if record.failure is not None:
+        assert record.failure.kind == "late", record.failure.why
+        assert "O5 is broken: " in record.failure.why
+
+
 _MILLISECONDS = Description(0, "", "", (), (), tick_ns=MS, wheel_size=20, unit_ns=MS)
 
 

@@ -171,6 +171,8 @@ class Conversation:
         """That call."""
         self.fails = False
         """Whether a callback was told to end with an error: a call may end with one, too."""
+        self.spoilt: set[str | None] = set()
+        """The tasks and operations of which one was told so."""
 
     def errors(self) -> str:
         """What calls ended with an error, where none was asked for, or nothing."""
@@ -335,7 +337,9 @@ class Conversation:
         return call_line(number, call, lane, hold, steps)
 
     def _let_go(self, call: Go) -> None:
-        self.fails = self.fails or bool(call.fail)
+        if call.fail:
+            self.fails = True
+            self.spoilt.update(self._holds[gone].id for gone in call.holds)
         for gone in call.holds:
             assert self._holds[gone].making is None, "it has a call under way"
             del self._holds[gone]

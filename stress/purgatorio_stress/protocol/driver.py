@@ -365,8 +365,8 @@ class CommandSubject:
                     )
                 self.account.errors, self.account.erred = talked.errors(), talked.erred
                 self.account.refused = talked.refused
-            except SubjectFailed:
-                self.account.late = self._late(talked)
+            except SubjectFailed as failure:
+                self.account.late = self._late(talked, failure.stuck)
                 self.account.oldest, self.account.unanswered = talked.oldest(), talked.stuck()
                 self.account.refused, self.account.waiting = talked.refused, talked.waiting()
                 raise
@@ -374,11 +374,14 @@ class CommandSubject:
                 if errors := child.errors():
                     out_path.with_name(f"{run}.stderr").write_bytes(errors)
 
-    def _late(self, talked: Conversation) -> Sequence[str]:
+    def _late(self, talked: Conversation, stuck: bool) -> Sequence[str]:
         """The tasks that wait in real time for longer than T2 allows, or operations for longer than O5: whenever they
-        are over, it is broken. None where we hold threads, or where an error may have taken one back."""
-        judged = self.mode in ("real", "real-free") and not talked.errors()
-        return talked.overdue(self._lost_ns) if judged and self._lost_ns is not None else ()
+        are over, it is broken. None where an error may have taken one back; with gates, none while we hold a thread, or
+        where one of the program's runs."""
+        judged = not self.virtual and not talked.errors() and (not self.held or (stuck and not talked.holds))
+        if not judged or self._lost_ns is None:
+            return ()
+        return [one for one in talked.overdue(self._lost_ns) if one not in talked.spoilt]
 
     @property
     def _lost_ns(self) -> int | None:
