@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.command import drive
-from purgatorio_pipeline.command.drive import SESSION_KEPT, Shown, shortest_sessions
+from purgatorio_pipeline.command.drive import SESSION_KEPT, Shown, shortest_sessions, to_show
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.driver import CommandSubject, Mode, command_subjects
@@ -70,7 +70,7 @@ def test_where_threads_are_held_their_order_is_shown(
     broken = {"O4": ClauseResult("O4", Verdict.VIOLATED)}
     run = RunResult(f"{one.name}-seed1", "", "one", "locked", Verdict.VIOLATED, 1, broken)
     monkeypatch.setattr(drive, "order_of_run", lambda *_: ('> {"m":"start"}',))
-    shown = shortest_sessions(CheckResult((run,)), [one], 1, 40, tmp_path, lambda *_: None)
+    shown = shortest_sessions(to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None)
     assert [(each.run, each.clause, each.calls) for each in shown] == [(run.run, "O4", 1)]
 
 

@@ -130,52 +130,67 @@ class Shown:
             click.echo(f"... {len(self.session) - SESSION_SHOWN:,} more lines")
 
 
+@dataclass(frozen=True, slots=True)
+class ToShow:
+    """A clause that a run broke, or `hang`, and how the program was driven in it."""
+
+    subject: CommandSubject
+    run: RunResult
+    clause: str
+    hung: bool = False
+
+    def shown(self, seed: int, operations: int, folder: Path) -> Shown | None:
+        """The shortest session that was found, its trace in `folder`."""
+        path, trace = folder / f"{self.run.run}-shortest-{self.clause}.jsonl", Path(self.run.file)
+        if self.subject.held:
+            session = order_of_run(self.subject, trace, self.clause, path)
+            calls = sum(line.startswith(">") for line in session)
+            return Shown(self.run.run, self.clause, path, calls, session) if session else None
+        if self.hung:
+            found = shortest_hang(self.subject, trace, seed, operations, folder)
+        else:
+            found = shortest_of_run(self.subject, trace, self.clause, seed, operations, folder)
+        if found is None or len(found.session) > SESSION_KEPT:
+            # A longer one was not cut down, and shows nothing that the counterexample does not.
+            return None
+        header = replace(found.recording.header, run=path.stem)
+        replace(found.recording, header=header).write(path)
+        return Shown(self.run.run, self.clause, path, len(found.script.calls), found.session)
+
+
+def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) -> list[ToShow]:
+    """For each driven program, part and violated clause the first run that can be played again."""
+    runs = {run.run: run for run in result.runs}
+    chosen: dict[tuple[str, str, str], ToShow] = {}
+    for subject in driven:
+        run = runs.get(f"{subject.name}-seed{seed}")
+        if run is None or not (subject.held or subject.virtual):
+            continue
+        broken = [
+            ToShow(subject, run, clause)
+            for clause, judged in run.clauses.items()
+            if judged.verdict is Verdict.VIOLATED
+        ]
+        hung = {"deadlock": "P3", "hang": "hang"}.get(run.failure)
+        if hung is not None and not subject.held:
+            broken.insert(0, ToShow(subject, run, hung, hung=True))
+        for one in broken:
+            chosen.setdefault((subject.label, subject.part, one.clause), one)
+    return [*chosen.values()][:SHORTENED]
+
+
 def shortest_sessions(
-    result: CheckResult,
-    driven: Sequence[CommandSubject],
-    seed: int,
-    operations: int,
-    folder: Path,
-    tell: Callable[[float, str], None],
+    wanted: Sequence[ToShow], seed: int, operations: int, folder: Path, tell: Callable[[float, str], None]
 ) -> list[Shown]:
-    """For each driven program, part and violated clause the shortest that was found, its trace in `folder`. `tell`
-    hears how many have been looked for, and which is next. Where no trace can be written, as on a full disk, those that
-    were found before."""
+    """The shortest of each, as far as there is time and something is found. `tell` hears how many have been looked for,
+    and which is next. Where no trace can be written, as on a full disk, those that were found before."""
     shown: list[Shown] = []
+    until_s = time.monotonic() + SHORTENING_S
     with suppress(OSError):
-        runs = {run.run: run for run in result.runs}
-        done: set[tuple[str, str, str]] = set()
-        until_s = time.monotonic() + SHORTENING_S
-        for subject in driven:
-            run = runs.get(f"{subject.name}-seed{seed}")
-            if run is None or not (subject.held or subject.virtual):
-                continue
-            hung = {"deadlock": "P3", "hang": "hang"}.get(run.failure)
-            broken = [clause for clause, judged in run.clauses.items() if judged.verdict is Verdict.VIOLATED]
-            if hung is not None and not subject.held:
-                broken.insert(0, hung)
-            for clause in broken:
-                key = (subject.label, subject.part, clause)
-                if key in done or len(done) >= SHORTENED:
-                    continue
-                if time.monotonic() > until_s:
-                    return shown
-                tell(len(done), f"looking for the fewest calls that show {clause}")
-                done.add(key)
-                path = folder / f"{run.run}-shortest-{clause}.jsonl"
-                if subject.held:
-                    session = order_of_run(subject, Path(run.file), clause, path)
-                    if session:
-                        calls = sum(line.startswith(">") for line in session)
-                        shown.append(Shown(run.run, clause, path, calls, session))
-                    continue
-                if clause == hung:
-                    found = shortest_hang(subject, Path(run.file), seed, operations, folder)
-                else:
-                    found = shortest_of_run(subject, Path(run.file), clause, seed, operations, folder)
-                if found is not None and len(found.session) <= SESSION_KEPT:
-                    # A longer one was not cut down, and shows nothing that the counterexample does not.
-                    header = replace(found.recording.header, run=path.stem)
-                    replace(found.recording, header=header).write(path)
-                    shown.append(Shown(run.run, clause, path, len(found.script.calls), found.session))
+        for number, one in enumerate(wanted):
+            if time.monotonic() > until_s:
+                break
+            tell(number, f"looking for the fewest calls that show {one.clause}")
+            found = one.shown(seed, operations, folder)
+            shown += [] if found is None else [found]
     return shown

@@ -19,6 +19,7 @@ from purgatorio_pipeline.command.drive import (
     judge_records,
     shortest_sessions,
     subjects_of_commands,
+    to_show,
 )
 from purgatorio_pipeline.command.progress import Progress, progress
 from purgatorio_pipeline.command.showing import CheckOutput, EngineAsked, engine_options, show
@@ -124,9 +125,9 @@ def command(
 
         judged = judge_records(records, judge)
         shown = []
-        if driven and judged.result.verdict is not Verdict.PASS:
+        if wanted := to_show(judged.result, driven, seed):
             with progress("looking for the fewest calls that show it", quiet=output.json) as going:
-                shown = shortest_sessions(judged.result, driven, seed, operations, folder, going.tell)
+                shown = shortest_sessions(wanted, seed, operations, folder, going.tell)
         status = _show(judged, driven, shown, output)
         kept = traces is not None or status != EXIT_STATUS[Verdict.PASS]
         if kept and not output.json:

@@ -368,7 +368,9 @@ class CommandSubject:
             except SubjectFailed as failure:
                 self.account.late = self._late(talked, failure.stuck)
                 self.account.oldest, self.account.unanswered = talked.oldest(), talked.stuck()
-                self.account.refused, self.account.waiting = talked.refused, talked.waiting()
+                self.account.refused = talked.refused
+                if isinstance(talked.refused, Advance):
+                    self.account.waiting = talked.waiting()
                 raise
             finally:
                 if errors := child.errors():
