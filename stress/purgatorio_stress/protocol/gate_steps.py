@@ -20,7 +20,7 @@ from purgatorio_stress.protocol.lines import Lines, Point
 from purgatorio_stress.protocol.message import STEP
 from purgatorio_stress.protocol.played_order import BROKEN, STEPS_MOST, TOO_MANY, Orders, PlayedOrder, Stop
 
-STEPS_S: Final = 900.0
+STEPS_S: Final = 1_800.0
 """So long that it ends none but what is endless: cut short is UNKNOWN."""
 
 _TWICE_WITHIN: Final = 60
@@ -40,6 +40,11 @@ def _told_apart(point: Point, times: int = _TIMES_MOST) -> bool:
     """Whether it is worth a stop: nobody knows yet what is being made, nor what the compiler put in."""
     made = point.line.method.endswith(("<init>", "<clinit>"))
     return bool(point.line.written) and not made and point.nth <= times
+
+
+def _plays_about(program: GateProgram) -> int:
+    """For each of its calls, where its steps are counted."""
+    return _TWICE_WITHIN**2 // 2 if program.twice else 2 * _TWICE_WITHIN
 
 
 class Steps:
@@ -77,8 +82,11 @@ class Steps:
         # What was watched runs slowly from then on; a new run has new threads.
         self._plays.start(gates)
         until_s = time.monotonic() + STEPS_S
-        # Steps that are counted are known only when all were played: then one program is like another.
-        sizes = [len(stops) if isinstance(stops, list) else 1 for stops in plans]
+        # Steps that are counted are known only when all were played.
+        sizes = [
+            len(stops) if isinstance(stops, list) else len([*program.stepped()]) * _plays_about(program)
+            for (program, _), stops in zip(pairs, plans, strict=True)
+        ]
         for (program, _), stops, size in zip(pairs, plans, itertools.accumulate(sizes), strict=True):
             yield self._steps_of(program, stops, until_s)
             self._tell(size / max(1, sum(sizes)))
