@@ -1692,6 +1692,18 @@ def g8_refused(s: Story, bad: bool) -> None:
     s.leave(2100, "b", 25 if bad else 0)
 
 
+def g8_behind_an_unsynced_one(s: Story, bad: bool) -> None:
+    """`b` does not sync, and is put out; `a` is told of the rebalance and does not join it in time."""
+    s.scene = "told#0"
+    s.pair()
+    s.leave(2100, "b")
+    s.scene = "told#1"
+    s.gathered()
+    s.sync(2020, 2021, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
+    s.beat(5500, "a", 1, 27)
+    s.leave(5600 if bad else 9000, "a", 25)
+
+
 def g8_waiting(s: Story, bad: bool) -> None:
     for number in range(2):
         s.scene = f"told#{number}"
@@ -1850,6 +1862,19 @@ def g8_away(s: Story, bad: bool) -> None:
         s.beat(at + 500, "a", 1, 27)
 
 
+def g10_joins_again(s: Story, bad: bool) -> None:
+    """A join of who is in the generation already is answered at once, and renews no session."""
+    s.pair()
+    s.beat(2100, "b", 1)
+    for at in (5000, 8000):
+        s.beat(at, "a", 1)
+    if bad:
+        s.beat(5000, "b", 1)
+    else:
+        s.join(5000, 5001, "b", 1, leader="a")
+    s.beat(9500, "b", 1, 25)
+
+
 def g10_away(s: Story, bad: bool) -> None:
     s.pair()
     for at in (3000, 4000):
@@ -1878,6 +1903,25 @@ def g12(s: Story, bad: bool) -> None:
     s.commit(2100, "b", 1, at=7)
     s.commit(2110, "b", 0, 22, at=9)
     s.offset(2200, 9 if bad else 7)
+
+
+def g12_told_of_all(s: Story, bad: bool) -> None:
+    """Who asks of all is told of what was committed."""
+    s.pair()
+    s.commit(2100, "b", 1, at=7)
+    said = {"group_id": "g", "error_code": 0, "topics": []}
+    if bad:
+        s.ask(2200, "offset_fetch", {"groups": [{"group_id": "g", "topics": None}]}, 2201, {"groups": [said]})
+    else:
+        s.offset(2200, 7)
+
+
+def g12_told_by_name(s: Story, bad: bool) -> None:
+    """Also of what was never committed."""
+    named = {"name": "t", "partition_indexes": [0]}
+    told = {"partition_index": 0, "committed_offset": -1, "metadata": "", "error_code": 0}
+    said = {"group_id": "g", "topics": [] if bad else [{"name": "t", "partitions": [told]}]}
+    s.ask(10, "offset_fetch", {"groups": [{"group_id": "g", "topics": [named]}]}, 11, {"groups": [said]})
 
 
 def g12_refused(s: Story, bad: bool) -> None:

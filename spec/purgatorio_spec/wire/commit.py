@@ -8,7 +8,17 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from purgatorio_spec.wire.bound import MS, Bounds
-from purgatorio_spec.wire.history import BUSY, END_OF_TIME, Exchange, Scene, integer, items, text, texts
+from purgatorio_spec.wire.history import (
+    BUSY,
+    END_OF_TIME,
+    Exchange,
+    Scene,
+    integer,
+    integers,
+    items,
+    text,
+    texts,
+)
 from purgatorio_spec.wire.log import OTHERS, Part, Topic, Topics, parts
 from purgatorio_spec.wire.row import Rows, answered_with, broken, kept, named
 from purgatorio_spec.wire.topic import PATIENCE_TIMES
@@ -42,7 +52,13 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             if integer(asked, "error_code"):
                 continue  # the coordinator is loading, or another broker's
             name = text(asked, "group_id") or text(one.body, "group_id")
-            for part, said in parts(asked, OTHERS[1]):
+            answers, by_name = dict(parts(asked, OTHERS[1])), _named(one, name)
+            if by_name is None:
+                # Who asks of all is told of what was committed, and of nothing else.
+                answers = {**{part: {} for part in _parts_of(scene, name)}, **answers}
+            for part in (by_name or set()) - {*answers}:
+                yield broken("G12", "not-told", one, f"an answer about {part.topic}-{part.number}", "none")
+            for part, said in answers.items():
                 seen = (integer(said, "committed_offset", -1), text(said, "metadata"))
                 error, gone = integer(said, "error_code"), _deletion(bounds, topics.topics.get(part.topic))
                 made = [_Commit(0, 0, NOTHING, surely=True), *gone, *_commits(scene, name, part)]
@@ -62,6 +78,24 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                     allowed = f"{' or '.join(f'{at} {note!r}' for at, note in sorted(may))} of {part.topic}"
                     shown = named(error) if error else f"{seen[0]} {seen[1]!r}"
                     yield broken("G12", cause, one, allowed, shown)
+
+
+def _named(one: Exchange, group: str) -> set[Part] | None:
+    """The partitions of which is asked by name; None where it is of all."""
+    asked = next((x for x in items(one.body, "groups") if text(x, "group_id") == group), one.body)
+    if asked.get("topics") is None:
+        return None
+    return {
+        Part(text(topic, "name"), number)
+        for topic in items(asked, "topics")
+        for number in integers(topic, "partition_indexes")
+    }
+
+
+def _parts_of(scene: Scene, group: str) -> list[Part]:
+    """What the group commits in this scene."""
+    commits = (one for one in scene.of("offset_commit") if text(one.body, "group_id") == group)
+    return [part for one in commits for part, _ in parts(one.body, OTHERS[0])]
 
 
 def _deletion(bounds: Bounds, topic: Topic | None) -> list[_Commit]:

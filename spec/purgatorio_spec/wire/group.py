@@ -181,11 +181,13 @@ class Group:
         out, and not leaving. When a coordinator took a request up is not known, so a quarter of the session is left to
         it."""
         heard = [one for one in self.contacts(member) if one.t <= t]
-        if not heard or self.left(member, t) is not None:
+        if self.left(member, t) is not None:
             return False
         if any(one.error == UNKNOWN_MEMBER and (one.answer_t or END_OF_TIME) <= t for one in heard):
             return False
-        heard = [one for one in heard if renews(one)]
+        heard = [one for one in heard if self.renews(one)]
+        if not heard:
+            return False
         # Who waits in a join is a member all the time, and the session begins anew with the answer, which may have
         # been sent before we read it, but not before the join.
         lives = [
@@ -197,6 +199,15 @@ class Group:
         nexts = [*(one.t for one in heard[1:]), t]
         session_ns = self.session_ms(member) * MS * 3 // 4
         return all(then - life < session_ns for life, then in zip(lives, nexts, strict=True))
+
+    def renews(self, one: Exchange) -> bool:
+        """Whether a session surely begins anew with it: what is refused has not been heard, and in Kafka 4 it does not
+        with a sync in a group that is stable already, nor with a join of who is in the generation already."""
+        if one.api == "join_group" and member_id(one):
+            return one.error == 0 and not any(one is x for each in self.generations for x in each.again)
+        return one.api != "sync_group" and (
+            one.error == 0 or (one.api == "heartbeat" and one.error == REBALANCING)
+        )
 
     def _sent_t(self, answer_t: int) -> int:
         """The moment from which on an answer may have been sent that was read at `answer_t`."""
@@ -225,7 +236,7 @@ class Group:
             return False
         session_ns, joined_t = self.session_ms(member) * MS, current.members[member].t
         heard = [
-            x for x in self.contacts(member) if x is not one and joined_t <= x.t <= one.t and renews(x)
+            x for x in self.contacts(member) if x is not one and joined_t <= x.t <= one.t and self.renews(x)
         ]  # fmt: skip
         # A coordinator may take one up when it comes and the next not before it answers it.
         for a, b in pairwise([*heard, one]):
@@ -233,10 +244,10 @@ class Group:
             taken_t = b.t + self.bounds.allowed_ns(b.t, until) if joins else b.answer_t or until
             if taken_t - max(a.t, current.from_t) >= session_ns - EARLY_NS:
                 return False
-        # Who waits too long with its sync is out as well, and nobody is a member who did not rejoin.
+        # Who waits too long with its sync is out as well, and so is who does not rejoin in time, also where a rebalance
+        # began because another was put out.
         synced = any(member_id(x) == member and answered(x) and x.t <= one.t for x in current.syncs)
-        longest_wait = until - min((x.t for x in self.triggers(current, until)), default=until)
-        return synced and longest_wait < current.rebalance_ms[0] * MS - EARLY_NS
+        return synced and not self.disturbed(current, until - current.rebalance_ms[0] * MS + EARLY_NS)
 
     def out_unsynced(self, one: Generation, t: int) -> set[str]:
         """Who of this generation may be out by `t`, as it had not synced by the rebalance time-out, the longest."""
@@ -403,14 +414,6 @@ def left_with(leave: Exchange) -> dict[str, int]:
     """What each member that a leaving names is told: before version 3 there is one."""
     told = {text(said, "member_id"): integer(said, "error_code") for said in items(leave.got, "members")}
     return {member: told.get(member, leave.error) for member in leavers(leave)}
-
-
-def renews(one: Exchange) -> bool:
-    """Whether a session surely begins anew with it: what is refused has not been heard, and with a sync in a group that
-    is stable already nothing begins in Kafka 4."""
-    return one.api != "sync_group" and (
-        one.error == 0 or (one.api == "heartbeat" and one.error == REBALANCING)
-    )
 
 
 def member_id(one: Exchange) -> str:

@@ -15,7 +15,7 @@ from purgatorio_spec.wire.record import Body, WireEvent
 LOADING: Final = frozenset({14, 15, 16})
 """The coordinator is not there yet (COORDINATOR_LOAD_IN_PROGRESS, _NOT_AVAILABLE, NOT_COORDINATOR)."""
 EXCUSED: Final[Mapping[int, str]] = {
-    **dict.fromkeys((5, 6, 9, 13, 56, 72, 78), "the leader moved"),
+    **dict.fromkeys((5, 6, 9, 13, 56, 72, 74, 78), "the leader moved"),
     **dict.fromkeys((29, 30, 31), "the client is not allowed to"),
     **dict.fromkeys((10, 18, 87), "the broker is set up to refuse such records"),
     26: "the session time-out is outside of the broker's bounds",
@@ -63,6 +63,13 @@ def texts(body: Mapping[str, object] | None, name: str) -> Iterator[str]:
     value = None if body is None else body.get(name)
     if isinstance(value, list):
         yield from (one for one in value if isinstance(one, str))
+
+
+def integers(body: Mapping[str, object] | None, name: str) -> Iterator[int]:
+    """The integers of a list in a body."""
+    value = None if body is None else body.get(name)
+    if isinstance(value, list):
+        yield from (one for one in value if isinstance(one, int))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from purgatorio_spec.wire.group import (
     number_of,
     protocols,
     refused,
-    renews,
 )
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items
 from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, named, timed
@@ -107,9 +106,8 @@ def _heartbeats(group: Group) -> Rows:
             if beat.error != REBALANCING:
                 yield refused(group.bounds, beat, ILLEGAL_GENERATION)
         elif beat.error == UNKNOWN_MEMBER:
-            if _others_hold(group, current, member, beat):
-                why = "though it was heard of in time, before the rebalance time-out"
-                yield broken("G10", "put-out", beat, "it stays a member", f"{named(UNKNOWN_MEMBER)}, {why}")
+            why = "though it was heard of in time, before the rebalance time-out"
+            yield broken("G10", "put-out", beat, "it stays a member", f"{named(UNKNOWN_MEMBER)}, {why}")
         elif beat.api == "heartbeat":
             yield from _beat(group, current, member, beat)
 
@@ -124,16 +122,6 @@ def _undisturbed(group: Group, current: Generation, one: Exchange) -> Rows:
         member_id(x) != current.leader or x.t > until for x in current.syncs
     ):
         yield refused(group.bounds, one, REBALANCING)
-
-
-def _others_hold(group: Group, current: Generation, member: str, one: Exchange) -> bool:
-    """Whether all have synced and nobody else was put out: that would begin a rebalance which nobody is told of. It
-    begins with the end of a session, or of the time that all have to sync, and lasts for its time-out."""
-    synced, (shortest, _) = current.synced(), current.rebalance_ms
-    begins_ms = min(shortest, *map(group.session_ms, current.members))
-    if (one.answer_t or one.watched_t) < current.from_t + (begins_ms + shortest) * MS - EARLY_NS:
-        return True
-    return all(x in synced and (x == member or group.alive_at(x, one.t)) for x in current.members)
 
 
 def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Rows:
@@ -198,7 +186,7 @@ def _sessions(group: Group) -> Rows:
             over = others and others[-1].t >= last.t + session_ms * MS - EARLY_NS
             if not others or not (over or told_t < END_OF_TIME) or _silent(group, one, member, others):
                 continue
-            earliest = max(last.t if renews(last) else 0, one.from_t) + session_ms * MS
+            earliest = max(last.t if group.renews(last) else 0, one.from_t) + session_ms * MS
             yield from _silence(group, last, earliest, others, session_ms)
 
 
@@ -207,7 +195,7 @@ def _silent(group: Group, one: Generation, member: str, beats: list[Exchange]) -
     if group.out_unsynced(one, beats[-1].t):
         return True
     for other in set(group.held_by(one)) - {member}:
-        heard = [x.t for x in group.contacts(other) if x.t >= one.first_t and renews(x)]
+        heard = [x.t for x in group.contacts(other) if x.t >= one.first_t and group.renews(x)]
         times = [one.first_t, *heard, beats[-1].t]
         if any(b - a >= group.session_ms(other) * MS - EARLY_NS for a, b in pairwise(times)):
             return True

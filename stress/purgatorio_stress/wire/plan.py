@@ -283,6 +283,10 @@ OF_TOPICS: Final[Mapping[str, tuple[str, str]]] = {
 """Settings of a broker for all topics, and what a scene's topic has instead: batches stay as sent, in one segment."""
 
 
+_DIGITS: Final = 20
+"""A number of Kafka's has fewer."""
+
+
 async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> None:
     """What the broker itself says of what nobody declared: constants, bounds, and what scenes must go round. Of several
     nodes it is the one that it speaks for: asked for another's settings Kafka refuses."""
@@ -310,7 +314,8 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
         if said.get(name, "") not in (wanted, "")
     }  # fmt: skip
     delay, linger, least, longest, note, fetched, *connected = (
-        int(value[:9]) if (value := said.get(name, "")).isdigit() else None for name in names
+        int(value) if (value := said.get(name, "")).isdecimal() and len(value) < _DIGITS else None
+        for name in names
     )
     declared = broker.declared
     if declared.initial_delay_ms is None:

@@ -25,6 +25,7 @@ from purgatorio_stress.wire.play import (
 )
 
 JOIN_SECONDS: Final = 40.0
+_NOTE_MOST_BYTES: Final = 1 << 16
 LOADS_SECONDS: Final = 15.0
 REBALANCE_MS: Final = 6000
 WARM_REBALANCE_MS: Final = 1000
@@ -887,8 +888,8 @@ async def refusals(play: Play) -> None:
         await play.ask_offsets(stranger, group, topics)
         await play.commit(stranger, group, "", -1, topics, numbers=(0, UNMADE)).within(8)
         most = play.broker.declared.note_most_bytes
-        for more in (0, 1) if most is not None else ():
-            note_bytes = (most or 0) + more
+        # A long one is refused for the length of its record, or of the request.
+        for note_bytes in (most, most + 1) if most is not None and most <= _NOTE_MOST_BYTES else ():
             await play.commit(stranger, group, "", -1, topics, numbers=(0, 1), note_bytes=note_bytes).within(
                 8
             )
