@@ -228,6 +228,24 @@ def add(self, task, adds=SystemTimer.add):
 
 QueuedExecutor.run_all, SystemTimer.add = run_all, add
 """
+MONITOR = """
+from contextlib import nullcontext
+
+def add(self, task, adds=SystemTimer.add):
+    with self._gate.read, getattr(task, "lock", nullcontext()):
+        pass
+    return adds(self, task)
+
+SystemTimer.add = add
+"""
+UNCOUNTED = """
+from purgatorio import Purgatory
+
+def check_and_complete(self, key, checks=Purgatory.check_and_complete):
+    return checks(self, key) if self._estimated_operations.get() else 0
+
+Purgatory.check_and_complete = check_and_complete
+"""
 
 
 @pytest.mark.slow
@@ -252,6 +270,8 @@ QueuedExecutor.run_all, SystemTimer.add = run_all, add
         ),
         ("cancel-inside-expiry", EXCLUDES.format("QueuedExecutor.run_all"), set(), "deadlock"),
         ("registration-inside-expiry", BATCHES, set(), "late"),
+        ("registration-inside-completion-beside-others", MONITOR, set(), "deadlock"),
+        ("purge-and-event-of-given-back", UNCOUNTED, {"O4"}, None),
     ],
 )
 def test_a_slip_of_the_reference_is_found_by_its_program(
@@ -267,7 +287,8 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
     the list which took the place of its own; an error that leaves a lock held; one that tries again and again after it
     met another, and is never silent; an add that moves the wheel past what is overdue, into whose bucket it goes. A
     second look that leaves its lock held where it raises; a key that is given back from within what that waits for; an
-    add on the thread of the callbacks that the next add is to take along.
+    add on the thread of the callbacks that the next add is to take along; one that asks for its task's lock with the
+    clock's in hand; a check that looks nowhere where the estimate says that nothing waits.
     Without the slip nothing is found."""
     monkeypatch.setattr(gate_play, "_SAID_MOST", 2_000)
     # A thread that is slow on a busy machine is waited for.
@@ -484,6 +505,49 @@ def test_an_add_that_hands_its_work_over_meets_one_who_has_taken_all(
     assert bool(judged.result.clauses["T5"].violations) is not looks
 
 
+class AtOnce(TwoLists):
+    """What is due when it is added runs at once, with all that others have added meanwhile. Unless these are `taken`
+    together, one that comes between the last look at them and their removal is lost."""
+
+    def __init__(self, *, taken: bool) -> None:
+        super().__init__(looks=True)
+        self._taken = taken
+        self._taking = threading.Lock()
+        self._due: list[_Entry] = []
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> _Entry:
+        """See `TimerUnderTest`."""
+        if delay_ns > 0:
+            return super().add(delay_ns, task)
+        entry = _Entry(self._now_ns, task)
+        with self._taking:
+            self._due.append(entry)
+        if self._taken:
+            with self._taking:
+                due, self._due = self._due, []
+        else:
+            due = [*self._due]
+            self._due.clear()
+        for one in due:
+            one.task()
+        return entry
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_what_is_due_at_its_add_meets_another_such_add(taken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One has read what there is to run; another comes; only then the first clears it."""
+    programs = [
+        one
+        for one in gate_programs("timer", delays_for(_MILLISECONDS, MS * 3_600_000))
+        if one.name == "adds-that-are-due"
+    ]
+    monkeypatch.setattr(gates, "gate_programs", lambda *_: tuple(programs))
+    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={"size": "it is not counted"})
+    judged = play(GatedProgram("steps"), of_timer(promise, lambda _: AtOnce(taken=taken)))
+    assert not judged.broken_off
+    assert bool(judged.result.clauses["T3"].violations) is not taken
+
+
 class _Whole(TwoLists):
     """It takes whole ticks only."""
 
@@ -596,7 +660,10 @@ class Small:
     have one lock), `busy` (a purge leaves out keys that are being checked, and a check that raises never ends),
     `counted` (a check ends where nothing waits, and what waits is counted without a lock), `worn` (checks that raise
     are deeper and deeper inside others, by a count, and from the eighth on left to those), `nested` (a registration
-    during a check does not look again), `moved` (a purge takes what waits off its list and puts it back behind)."""
+    during a check does not look again), `moved` (a purge takes what waits off its list and puts it back behind),
+    `scratch` (checks go through one and the same list, one inside another too), `deep` (a check is made no more than
+    sixteen deep), `hurried` (who makes time go on gives up at a lock that is taken), `entered` (there is no purge
+    during a registration, and one that raises never ends)."""
 
     def __init__(self, slip: str) -> None:
         self._slip = slip
@@ -609,9 +676,18 @@ class Small:
         self._shared = threading.RLock() if slip == "shared" else None
         self._waiting = 0
         self._raised = 0
+        self._entered = 0
+        self._scratch: list[_Op] = []
+        self._timekeeper = 0
 
     def register(self, probe: Probe) -> bool:
         """See `PurgatoryUnderTest`."""
+        self._entered += 1
+        done = self._registered(probe)
+        self._entered -= 1
+        return done
+
+    def _registered(self, probe: Probe) -> bool:
         op = _Op(probe, self._shared or threading.RLock(), self._slip == "undone")
         with op.lock:
             events = self._events
@@ -642,7 +718,10 @@ class Small:
             return 0
         if self._slip == "worn" and self._raised >= 8:
             return 0
-        watched = [*self._lists.get(key, [])]
+        if self._slip == "deep" and len(self._busy) >= 16:
+            return 0
+        watched = self._scratch if self._slip == "scratch" else []
+        watched[:] = self._lists.get(key, [])
         self._events += 1
         self._busy.append(key)
         try:
@@ -659,7 +738,8 @@ class Small:
     def _tried(self, op: _Op, key: str) -> bool:
         if self._slip in ("twice", "flagged", "shared"):
             return op.tried(2 if self._slip == "twice" else 100)
-        if not op.lock.acquire(timeout=0.05 if self._slip == "waits" else -1):
+        hurries = self._slip == "hurried" and threading.get_ident() == self._timekeeper
+        if not op.lock.acquire(timeout=0 if hurries else 0.05 if self._slip == "waits" else -1):
             return False
         op.lock.release()
         with op.lock:
@@ -679,6 +759,7 @@ class Small:
     def advance(self, by_ns: int) -> None:
         """See `PurgatoryUnderTest`."""
         self._now_ns += by_ns
+        self._timekeeper = threading.get_ident()
         due = [op for op in self._timed if op.deadline_ns <= self._now_ns]
         self._timed = [op for op in self._timed if op not in due]
         for op in due:
@@ -686,7 +767,7 @@ class Small:
                 if not op.completed:
                     op.probe.timer_fire(partial(op.expire, self._slip == "last"))
         # In their order: the same call has the same steps each time.
-        for key in [*self._lists]:
+        for key in [] if self._slip == "entered" and self._entered else [*self._lists]:
             for op in [] if key in self._busy else [*self._lists[key]]:
                 if op.completed or self._slip == "moved":
                     self._lists[key].remove(op)
@@ -769,6 +850,10 @@ def _small(slip: str, _: Promise) -> Small:
         ("counted", "O4", ("new-key",), ""),
         ("nested", "O4", ("event-beside-registration-inside-completion",), ""),
         ("moved", "O4", ("calls-beside-purge",), ""),
+        ("scratch", "O4", ("checks-inside-completions-before-others",), ""),
+        ("deep", "O4", ("completions-that-check-the-next",), ""),
+        ("hurried", "O4", ("check-inside-expiry-beside-check",), ""),
+        ("entered", "P1", ("error-in-registration-and-garbage",), ""),
     ],
 )
 def test_a_slip_is_found_by_its_program(

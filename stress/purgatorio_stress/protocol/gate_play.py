@@ -429,7 +429,7 @@ class Play:
     def _place(self, call: Inside) -> Hold | None:
         """Where it can be made: at the innermost gate of a thread that stands in a callback of the operation."""
         standing = self.plays.session.conversation.standing()
-        return next((hold for hold in reversed(standing) if hold.id == call.id), None)
+        return next((one for one in reversed(standing) if one.id == call.id and call.at in ("", one.f)), None)
 
     def _call(self, lane: int) -> Act:
         return lambda: self.make(lane)

@@ -39,10 +39,12 @@ class Expiry:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A call that a thread makes where it stands: at a gate inside a callback of this operation or task."""
+    """A call that a thread makes where it stands: at a gate inside a callback of this operation or task; only at this
+    place, if `at` names one."""
 
     id: str
     call: Call
+    at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +225,8 @@ _GARBAGE_MOST: Final = 120
 """So many operations are completed before each play beside a purge; for a longer interval it takes too long."""
 _OTHERS: Final = 60
 """So many that one of them shares its lock with the one that is stopped, where operations share a few dozen locks."""
+_DEEP: Final = 20
+"""So many completions are made one inside the other."""
 _LOOKS_MORE: Final = 50
 """More than what a purge may have missed: one operation a thread."""
 _LOOKS_MOST: Final = 2_000
@@ -230,12 +234,13 @@ _LOOKS_MOST: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """Of what expires in a program (`soon_ns`), of what does not (`far_ns`), and two that a wheel keeps in one bucket
-    of its second level, with the time (`before_ns`) by which it has moved them to the first. `turn_ns`: when something
-    has expired, what is added now comes into its bucket, a turn of the wheel later. `garbage`: so many
-    completed operations stay, and one more has them purged. `looks`: so many are purged in one volley; 0 where that
-    takes too many."""
+    """Of what is due at once (`least_ns`), expires in a program (`soon_ns`), or does not (`far_ns`), and of two that
+    a wheel keeps in one bucket of its second level, with the time (`before_ns`) by which it has moved them.
+    `turn_ns`: when something has expired, what is added now comes into its bucket, a turn of the wheel later.
+    `garbage`: so many completed operations stay, and one more has them purged. `looks`: so many are purged in one
+    volley; 0 where that takes too many."""
 
+    least_ns: int
     soon_ns: int
     far_ns: int
     level_ns: int
@@ -258,10 +263,12 @@ def delays_for(description: Description, far_ns: int) -> Delays:
     tick_ns = max(description.tick_ns or MS, unit_ns)
     turn_ns = tick_ns * (description.wheel_size or 20)
     interval = description.purge_interval or 0
+    least_ns = max(0, description.least_delay_ns)
     soon_ns = max(4 * tick_ns, 4 * MS, description.least_delay_ns)
     far_ns = min(far_ns, description.most_delay_ns)
     level_ns, later_ns = min(2 * turn_ns + turn_ns // 4, far_ns), min(2 * turn_ns + turn_ns // 2, far_ns)
     return Delays(
+        least_ns - least_ns % -unit_ns,
         soon_ns - soon_ns % -unit_ns,
         far_ns - far_ns % unit_ns,
         level_ns - level_ns % unit_ns,
@@ -312,6 +319,10 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (waits("b", "live"), *garbage, waits("a", "other", soon_ns)), (Ready("op"), Check("a")),
                     fresh=True),
     )  # fmt: skip
+    # It has no time-out any more, which is why it is one of those too many, and waits under its other key all the same.
+    given_back = GateProgram("purge-and-event-of-given-back", _PURGE, ((Expiry("other"), Ready("op"), Check("b")),),
+                             (_TRY, _DONE), (waits("bd"), CancelKey("d"), *left(delays.garbage - 1), purge[-1]),
+                             fresh=True)  # fmt: skip
     both = (waits("a"), waits("a", "other"))
 
     def crowd(key: str) -> tuple[Call, ...]:
@@ -324,8 +335,10 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
     # As many for each key that an operation may have.
     spoilt = GateProgram("error-in-try-and-garbage", _ERRORS, ((Check("a"),),), (_TRY,), (waits("a"),),
                          left(2 * delays.looks), fails=((_TRY, "op"),))  # fmt: skip
+    half_registered = GateProgram("error-in-registration-and-garbage", _ERRORS, ((waits("a"),),), (_TRY,), (),
+                                  left(2 * delays.looks), fails=((_TRY, "op"),), spared=1)  # fmt: skip
     return (
-        *((looks, spoilt) if looks.volley else ()),
+        *((looks, spoilt, half_registered) if looks.volley else ()),
         GateProgram("registration-event", _RECHECK, ((waits("a"),), event), (_TRY, _ARM)),
         GateProgram("registration-event-2-keys", _RECHECK, ((waits("ab"),), (Ready("op"), Check("b"))), (_TRY,)),
         GateProgram("event-inside-registration", _RECHECK, ((waits("a"),), inside("op", *event)), (_TRY,)),
@@ -347,6 +360,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("expiry-force", _EXPIRY, (expiry, forces[0]), (_FIRE, _FORCE, _DONE, _EXPIRED), (soon,)),
         GateProgram("expiry-cancel", _EXPIRY, (expiry, (CancelKey("a"),)), (_FIRE, _FORCE, _DONE, _EXPIRED), (soon,)),
         *purges,
+        given_back,
         GateProgram("expiry-force-at-once", _CLAIM, (expiry, *forces[:2]), (_FORCE,), (soon,), volley=_VOLLEYS),
         GateProgram("registration-cancel", _EXPIRY, ((waits("ab"),), (CancelKey("a"), Ready("op"), Check("b"))),
                     (_TRY, _ARM)),
@@ -376,6 +390,21 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (Ready("op"), Ready("other"), Check("a"))),
         GateProgram("check-inside-completion", _CALLBACK, ((Check("a"),), inside("op", Check("b"), Check("a"))),
                     (_DONE,), (waits("ab"), waits("b", "other"), Ready("op"), Ready("other"))),
+        # What one check goes through is not another's, nor is what it counts.
+        GateProgram("checks-inside-completions-before-others", _CALLBACK,
+                    ((Check("a"),), inside("op", Check("b")), inside("other", Check("a"))), (_DONE,),
+                    (*both, waits("a", "third"), waits("b", "next"), Ready("op"), Ready("other"), Ready("third"))),
+        GateProgram("completions-that-check-the-next", _CALLBACK,
+                    ((Check("0"),), *(inside(f"op-{deep}", Check(f"{deep + 1}")) for deep in range(_DEEP))), (_DONE,),
+                    tuple(call for deep in range(_DEEP + 1)
+                          for call in (Register(f"op-{deep}", (f"{deep}",), far_ns), Ready(f"op-{deep}"))),
+                    volley=1),
+        GateProgram("check-inside-expiry-beside-check", _CALLBACK,
+                    (expiry, (Check("b"),), inside("op", Ready("other"), Check("b"))), (_TRY, _EXPIRED),
+                    (soon, waits("b", "other"))),
+        GateProgram("registration-inside-completion-beside-others", _CALLBACK,
+                    ((waits("a"),), forces[0], (Expiry("other"),), (Inside("op", waits("b", "next"), _DONE),)),
+                    (_ARM, _DONE), (waits("c", "other", soon_ns),), whose="op"),
         GateProgram("check-inside-completion-beside-cancel", _CALLBACK,
                     ((Check("b"),), (CancelKey("a"),), inside("op", Check("a"))), (_DONE,), (waits("ab"), Ready("op"))),
         GateProgram("completions-that-check-each-other", _CALLBACK,
@@ -425,6 +454,8 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (waits("a", delay_ns=level_ns), waits("b", "other", delays.later_ns)), twice=True),
         GateProgram("registration-beside-overdue", _MOVED,
                     (expiry, (waits("b", "next", delays.turn_ns),)), (), (soon,)),
+        GateProgram("registrations-that-are-due", _ARMING,
+                    ((waits("a", delay_ns=delays.least_ns),), (waits("b", "other", delays.least_ns),)), ()),
         GateProgram("new-level", _LEVEL, ((waits("a", delay_ns=level_ns),), (waits("b", "other", delays.later_ns),)),
                     (), fresh=True),
         GateProgram("new-key", _LISTS, ((waits("a"),), (waits("b", "third"), waits("a", "other"))), (), (),
@@ -457,6 +488,7 @@ def _of_timer(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("cancels-beside", _TIMER,
                     ((Cancel("t"),), (Cancel("u"),), (Add("w", delays.level_ns), Add("v", far_ns))), (),
                     (Add("t", far_ns), Add("u", far_ns)), (Quiesce(), Cancel("v"), Cancel("w"))),
+        GateProgram("adds-that-are-due", _TIMER, ((Add("t", delays.least_ns),), (Add("u", delays.least_ns),)), ()),
         GateProgram("move-cancel", _MOVED, ((Until("t", delays.before_ns),), (Cancel("t"),)), (), (level, later)),
         GateProgram("move-add", _MOVED, ((Until("t", delays.before_ns),), (Add("v", delays.level_ns),)), (),
                     (level, later)),
@@ -479,7 +511,7 @@ def _named(call: LaneCall, mark: str) -> LaneCall:
     if isinstance(call, Inside):
         made = _named(call.call, mark)
         assert not isinstance(made, Expiry | Inside | Until), "a call stays one"
-        return Inside(mark + call.id, made)
+        return replace(call, id=mark + call.id, call=made)
     if isinstance(call, Register):
         return replace(call, id=mark + call.id, keys=tuple(mark + key for key in call.keys))
     if isinstance(call, Check | CancelKey):
