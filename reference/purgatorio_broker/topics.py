@@ -55,6 +55,11 @@ class Metadata:
         with self._lock:
             return topic in self._leaders.get()
 
+    def has_partition(self, partition: TopicPartition) -> bool:
+        """Whether the partition is there, with a leader or without."""
+        with self._lock:
+            return partition.partition in self._leaders.get().get(partition.topic, {})
+
     def partitions(self, topic: str) -> int:
         """How many partitions of the topic are there; 0 for one that is not."""
         with self._lock:
@@ -168,7 +173,7 @@ class Topics:
         """Elect these leaders. ELECTION_NOT_NEEDED; UNKNOWN_TOPIC_OR_PARTITION."""
         results: dict[TopicPartition, Error] = {}
         for partition, leader in leaders.items():
-            if not self.metadata.has(partition.topic):
+            if not self.metadata.has_partition(partition):
                 results[partition] = Error.UNKNOWN_TOPIC_OR_PARTITION
             elif self.metadata.leader(partition) == leader:
                 results[partition] = Error.ELECTION_NOT_NEEDED

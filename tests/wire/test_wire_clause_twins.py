@@ -132,6 +132,20 @@ def a1_id_again(s: Story, bad: bool) -> None:
     _named_by_id(s, 40, True, "one" if bad else "another")
 
 
+def g7_silent_leader(s: Story, bad: bool) -> None:
+    """The leader's session is over at 8,015 ms, the rebalance time-out at 22,015."""
+    s.gathered(rebalance=20_000)
+    s.sync(2100, 22_020 if bad else 8040, "b", 1, error=27)
+    if bad:
+        s.repeat()
+
+
+def g11_other_protocol(s: Story, bad: bool) -> None:
+    static_pair(s)
+    told = "own a" if bad else "range"
+    s.join(2500, 2501, "", 1, leader="a", given="b2", instance="ib", protocol=told)
+
+
 def f3_session(s: Story, bad: bool) -> None:
     """A fetch that says nothing of its session's partitions waits for all of them."""
     _session(s, 5, 0, [("t", 0)], came={("t", 0): []})
@@ -164,6 +178,17 @@ def x4_forgotten(s: Story, bad: bool) -> None:
     _session(s, 10, 1, [], came={("t", 0): []} if bad else {}, forgets=("t",))
 
 
+def f5_session_start(s: Story, bad: bool) -> None:
+    """Records are deleted, and who has a session is told of it when its fetch is answered."""
+    s.topic("u")
+    s.produce(4, 4.5, 0)
+    _session(s, 5, 0, [("t", 1), ("u", 0)], came={("t", 1): [], ("u", 0): []})
+    delete_records(s, 8, 1, 1)
+    s.produce(100, 101, 0, name="u")
+    came = {("u", 0): [0]} if bad else {("u", 0): [0], ("t", 1): []}
+    _session(s, 50, 1, [], came, answer=1051, wait=1000, least=100_000, start=1)
+
+
 def f6_session(s: Story, bad: bool) -> None:
     _session(s, 5, 0, [("t", 0)], came={("t", 0): []})
     _session(s, 10, 7, [], error=0 if bad else 71)
@@ -176,9 +201,9 @@ def f6_no_session(s: Story, bad: bool) -> None:
 def _session(
     s: Story, at: float, epoch: int, places: list[tuple[str, int]],
     came: dict[tuple[str, int], list[int]] | None = None, *, answer: float = 0, wait: int = 0,
-    forgets: tuple[str, ...] = (), error: int = 0,
+    forgets: tuple[str, ...] = (), error: int = 0, least: int = 1, start: int = 0,
 ) -> None:  # fmt: skip
-    """A fetch of session 5: topics with their offsets, and the batches that came of some."""
+    """A fetch of session 5: topics with their offsets, and the batches that came of some. `start`: of the topic t."""
     if at == 5:
         s.topic()
     topics = [
@@ -189,12 +214,13 @@ def _session(
         for name, offset in places
     ]
     told = [
-        {"topic": name, "partitions": [{"partition_index": 0, "error_code": 0, "records": [
-            {"base": base, "last": base, "count": 1, "bytes": SIZE} for base in bases]}]}
+        {"topic": name, "partitions": [
+            {"partition_index": 0, "error_code": 0, "log_start_offset": start if name == "t" else 0, "records": [
+                {"base": base, "last": base, "count": 1, "bytes": SIZE} for base in bases]}]}
         for (name, _), bases in (came or {}).items()
     ]  # fmt: skip
     body = {
-        "session_id": 5 if epoch else 0, "session_epoch": epoch, "max_wait_ms": wait, "min_bytes": 1,
+        "session_id": 5 if epoch else 0, "session_epoch": epoch, "max_wait_ms": wait, "min_bytes": least,
         "max_bytes": 1 << 20, "topics": topics,
         "forgotten_topics_data": [{"topic": name, "partitions": [0]} for name in forgets],
     }  # fmt: skip
@@ -958,10 +984,10 @@ def a3_shrunk(s: Story, bad: bool) -> None:
     grown(s, 20, 3, 37)
 
 
-def elected(s: Story, t: float, topic: str, error: int) -> None:
-    s.ask(t, "elect_leaders", {"topic_partitions": [{"topic": topic, "partitions": [0]}]}, t + 1,
+def elected(s: Story, t: float, topic: str, error: int, number: int = 0) -> None:
+    s.ask(t, "elect_leaders", {"topic_partitions": [{"topic": topic, "partitions": [number]}]}, t + 1,
           {"error_code": 0, "replica_election_results": [
-              {"topic": topic, "partition_result": [{"partition_id": 0, "error_code": error}]}]})  # fmt: skip
+              {"topic": topic, "partition_result": [{"partition_id": number, "error_code": error}]}]})  # fmt: skip
 
 
 def e1(s: Story, bad: bool) -> None:
@@ -971,6 +997,20 @@ def e1(s: Story, bad: bool) -> None:
 
 def e1_unknown(s: Story, bad: bool) -> None:
     elected(s, 10, "nobody", 84 if bad else 3)
+
+
+def e1_no_partition(s: Story, bad: bool) -> None:
+    s.topic(partitions=2)
+    elected(s, 10, "t", 84 if bad else 3, number=2)
+
+
+def d1_while_it_waits(s: Story, bad: bool) -> None:
+    """Below what is deleted a fetch waits for more than there is."""
+    s.topic()
+    for offset in range(3):
+        s.produce(10 + offset, 10.5 + offset, offset)
+    s.fetch(20, 1021, [("t", 0, 0, [] if bad else 1)], wait=1000, least=100_000)
+    delete_records(s, 100, 2, 2)
 
 
 def d1(s: Story, bad: bool) -> None:

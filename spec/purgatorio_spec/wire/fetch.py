@@ -202,6 +202,8 @@ class Fetching:
             yield wrong
         elif not any(self._doubtful(a) for a in self.asked):
             yield from self._valid()
+        else:
+            yield from self._overtaken()
 
     @property
     def known(self) -> bool:
@@ -281,6 +283,17 @@ class Fetching:
             return undecided(clause, f"{named(a.error)}: {EXCUSED[a.error]}", f"{what}-waits")
         seen = "no answer for the partition" if a.answer is None else named(a.error)
         return broken(clause, f"{what}-other-error", one, named(error), seen)
+
+    def _overtaken(self) -> Rows:
+        """D1, of a fetch that waited until max_wait while the records that it waits behind were deleted: it reads again
+        then, and they are not there."""
+        read_t, cause = self.deadline - EARLY_NS, "deleted-while-it-waits"
+        if self.one.answer_t is None or self.one.answer_t < read_t or self._ready_from() <= self.until:
+            return
+        for a in self.asked:
+            if a.offset < a.log.low_at(read_t):
+                allowed, right = f"{named(OUT_OF_RANGE)}: deleted meanwhile", a.error == OUT_OF_RANGE
+                yield (kept("D1", cause) if right else broken("D1", cause, self.one, allowed, named(a.error)))
 
     def _deleted(self) -> Rows:
         """F8, of a fetch that waited when a topic of it was deleted."""

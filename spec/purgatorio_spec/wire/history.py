@@ -307,31 +307,45 @@ def _with_names(body: Body, topics: str, name: str, names: Mapping[str, str]) ->
 
 
 _Parts = dict[tuple[str, int], Body]
-"""What is asked of partitions, by topic and number."""
+"""What is asked or told of partitions, by topic and number."""
+_MARKS: Final = ("high_watermark", "log_start_offset")
+"""Who has a session is told of a partition when one of these is another than it was told last."""
 
 
 def _complete_sessions(scene: Scene) -> None:
     """Give the fetches of a session (KIP-227) all that it has, and their answers what they leave out, as that of which
     there is no news: so they are judged as others are. What names a session that is not there, or another request of it
     than the next, stays as it is, with the error that it is to be refused with."""
-    sessions: dict[int, tuple[int, _Parts]] = {}
+    sessions: dict[int, tuple[int, _Parts, _Parts]] = {}
     for one in scene.of("fetch"):
         number, epoch = integer(one.body, "session_id"), integer(one.body, "session_epoch", -1)
         if epoch <= 0:
             sessions.pop(number, None)
             if made := integer(one.got, "session_id") if epoch == 0 and not one.error else 0:
-                sessions[made] = (1, _parts_of(one.body))
+                sessions[made] = (1, _parts_of(one.body), _told(one))
         elif number not in sessions or sessions[number][0] != epoch:
             one.session_error = NO_SESSION if number not in sessions else NOT_THE_NEXT
         elif not one.error:  # a broker has room for so many sessions
             gone = _forgotten(one.body)
             wanted = sessions[number][1] | _parts_of(one.body)
             asked = {part: said for part, said in wanted.items() if part not in gone}
-            sessions[number] = (epoch + 1, asked)
-            _complete(one, asked)
+            told = sessions[number][2] | _told(one)
+            sessions[number] = (epoch + 1, asked, told)
+            _complete(one, asked, told)
 
 
-def _complete(one: Exchange, asked: _Parts) -> None:
+def _told(one: Exchange) -> _Parts:
+    """Where each partition of an answer begins and ends; nothing of one with an error."""
+    return {
+        (text(topic, "topic"), integer(part, "partition_index")): {
+            name: part[name] for name in _MARKS if name in part and not integer(part, "error_code")
+        }
+        for topic in items(one.got, "responses")
+        for part in items(topic, "partitions")
+    }
+
+
+def _complete(one: Exchange, asked: _Parts, told_before: _Parts) -> None:
     topics = [{"topic": topic, "partitions": [part]} for (topic, _), part in asked.items()]
     one.body = {**one.body, "session_id": 0, "session_epoch": 0, "topics": topics}
     if one.answer is None or one.answer.body is None:
@@ -343,9 +357,10 @@ def _complete(one: Exchange, asked: _Parts) -> None:
         for part in items(topic, "partitions")
     }
     told += [
-        {"topic": topic, "partitions": [{"partition_index": number, "error_code": 0, "records": []}]}
+        {"topic": topic, "partitions": [
+            {**told_before.get((topic, number), {}), "partition_index": number, "error_code": 0, "records": []}]}
         for topic, number in sorted(silent)
-    ]
+    ]  # fmt: skip
     one.answer = replace(one.answer, body={**one.answer.body, "responses": told})
 
 

@@ -362,9 +362,15 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
     longest = one.rebalance_ms[1] * MS
     due = one.last_t + longest if begins is None else begins
     why = "the rebalance time-out" if begins is None else "a newcomer's join, or a leaving"
-    cause = "waits-for-no-leader" if begins is None else "waits-in-rebalance"
+    clause, cause = "G5", "waits-for-no-leader" if begins is None else "waits-in-rebalance"
+    gap = longest
+    over = group.session_over(one.leader, sync.answer_t or sync.watched_t)
+    soon = sync.t < over < one.first_t + longest // 2
+    if begins is None and soon and sync.error in (0, REBALANCING):
+        due, gap, why = over, due - over, "the end of the leader's session"
+        clause, cause = "G7", "waits-for-the-silent"
     promise = f"{named(REBALANCING)} by {why}, {after(due, sync.t)} after,"
-    row = in_time(group.bounds, "G5", cause, sync, due, longest, promise)
+    row = in_time(group.bounds, clause, cause, sync, due, gap, promise)
     if row.held is Held.KEPT and sync.error != REBALANCING:
         row = broken("G5", "other-error", sync, f"{named(REBALANCING)}: {why}", named(sync.error))
     yield row

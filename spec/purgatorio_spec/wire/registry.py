@@ -39,7 +39,7 @@ A2 | a deleted topic is gone, by its id too, and its deletion not left to its ti
 A3 | a topic grows to as many partitions as are asked for, and to no fewer than it has (37)
 D1 | DeleteRecords says the low watermark, or 7 at its time-out; OFFSET_OUT_OF_RANGE (1) below it, and beyond the end
 L1 | ListOffsets says where a partition begins, by time too, and that it ends behind what is acknowledged
-E1 | an election that is not needed says so (84), one of an unknown topic too (3) | KIP-460
+E1 | an election that is not needed says so (84), one of an unknown topic or partition too (3) | KIP-460
 G0 | a join without a member id is sent one at once (79), and may join with it | KIP-394
 G1 | the first generation of an empty group waits for the declared initial delay, and longer where others come
 G2 | one generation, one leader, who alone is told all members and what they gave; one protocol that all have

@@ -20,6 +20,7 @@ from purgatorio_spec.wire.group import (
     leavers,
     member_id,
     number_of,
+    protocols,
     rebalance_ms,
 )
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items, text
@@ -94,7 +95,11 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     yield from _replaced(bounds, one, instance, held)
     if len(mine) == 1:
         yield from _unsynced(one, number, members, held)
-    if len(mine) != 1 or not _quiet(held, members, one, until):
+        yield from _own_protocol(one, number, members[mine[0]])
+    # What it has not any more cannot be gone on with: a rebalance chooses another.
+    if len(mine) != 1 or text(members[mine[0]].got, "protocol_name") not in protocols(one):
+        return
+    if not _quiet(held, members, one, until):
         return
     before = mine[0]
     # One that begins a rebalance waits for the others, who are not told in time.
@@ -111,6 +116,18 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
         yield _leads_on(one, members, before, given)
         yield from _afterwards(held, members, number, before, one)
         yield from _assigned(held, number, before, given)
+
+
+def _own_protocol(one: Exchange, number: int, before: Exchange) -> Rows:
+    """Who comes back with other protocols is told one of them; in the generation that there is, the one it has."""
+    if not answered(one):
+        return
+    chosen, cause = text(one.got, "protocol_name"), "other-protocol"
+    stays = integer(one.got, "generation_id", -1) == number
+    had = text(before.got, "protocol_name")
+    right = chosen in protocols(one) and (not stays or chosen == had)
+    allowed = f"a protocol that it has, in a generation above {number} if that is not {had!r}"
+    yield kept("G11", cause) if right else broken("G11", cause, one, allowed, f"protocol {chosen!r}")
 
 
 def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: str) -> Row:

@@ -271,7 +271,7 @@ def _grown(bounds: Bounds, scene: Scene, name: str, count: int, since_t: int) ->
 
 
 def elections(_: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """E1: of partitions with one replica, which can only lead already, and of topics that nobody made."""
+    """E1: of partitions with one replica, which can only lead already, and of what nobody made."""
     for one in scene.of("elect_leaders"):
         if one.error:
             continue
@@ -279,12 +279,15 @@ def elections(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             topic = topics.topics.get(text(result, "topic"))
             for said in items(result, "partition_result"):
                 error = integer(said, "error_code")
-                log = topics.logs[Part(text(result, "topic"), integer(said, "partition_id"))]
+                part = Part(text(result, "topic"), integer(said, "partition_id"))
+                had = None if topic is None or topic.made_t is None else topic.partitions_at(one.t)
+                unmade = topic is None or (had is not None and part.number >= had)
                 if topic is not None and (
-                    topic.delete_t is not None or topic.replicas > 1 or log.settled_t > one.t
-                ):
+                    topic.delete_t is not None or topic.replicas > 1
+                    or not (unmade or topics.logs[part].settled_t <= one.t)
+                ):  # fmt: skip
                     continue
-                wanted = UNKNOWN if topic is None else NOT_NEEDED
+                wanted = UNKNOWN if unmade else NOT_NEEDED
                 yield answered_with("E1", "other-error", one, error, wanted)
 
 

@@ -23,10 +23,10 @@ from purgatorio_broker.group import Group, Member
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import Log
-from purgatorio_broker.partition import Partition
+from purgatorio_broker.partition import NOTHING_READ, Partition
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.request import Gatekeeper, RequestLayer
-from purgatorio_broker.topics import DelayedTopics, Metadata
+from purgatorio_broker.topics import DelayedTopics, Metadata, Topics
 from purgatorio_stress.mutant.catalogue import MUTANTS as KILL_MATRIX
 from purgatorio_stress.mutant.patch import Patch, edited
 from purgatorio_stress.socket_broker import (
@@ -39,14 +39,14 @@ from purgatorio_stress.socket_broker import (
 )
 from purgatorio_stress.socket_broker.cluster import Cluster
 from purgatorio_stress.socket_broker.data_requests import _Produced
-from purgatorio_stress.socket_broker.fetch_sessions import FetchSessions
+from purgatorio_stress.socket_broker.fetch_sessions import FetchSession, FetchSessions
 from purgatorio_stress.socket_broker.fields import Fields
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.server import Server
 from purgatorio_stress.wire.frame import Frames
 from purgatorio_stress.wire.message import read_request
 
-_FETCH, _JOIN, _HEARTBEAT, _GROW = 1, 11, 12, 37
+_FETCH, _OFFSET_FETCH, _JOIN, _HEARTBEAT, _GROW = 1, 9, 11, 12, 37
 _EMPTY: Final = 'self._reply.send(lambda: {"responses": []})'
 
 
@@ -89,6 +89,18 @@ def _answered_with_old_mark(
     )
 
 
+def _answered_without_error(
+    self: ReplicaManager, params: FetchParams, partitions: Partitions, callback: FetchCallback
+) -> None:
+    def nothing(result: FetchResult) -> FetchResult:
+        out = result.error is Error.OFFSET_OUT_OF_RANGE
+        return FetchResult(Error.NONE, NOTHING_READ) if out else result
+
+    _ANSWER_FETCH(
+        self, params, partitions, lambda found: callback({p: nothing(result) for p, result in found.items()})
+    )
+
+
 _TRIES: Final[dict[int, int]] = {}
 
 
@@ -117,6 +129,20 @@ _WAKES_NOBODY: Final = edited(
 def _one_in_fifty_wakes_nobody(*given: object) -> object:
     append = _REPLICA_APPEND if next(_APPENDS) % _LOST_OF else _WAKES_NOBODY.replacement
     return cast("Callable[..., object]", append)(*given)
+
+
+_STOP: Final = ReplicaManager.stop_replica
+_GONE: Final[set[str]] = set()
+
+
+def _stopped_for_good(self: ReplicaManager, partition: TopicPartition, *, deleted: bool = False) -> None:
+    _GONE.add(partition.topic)
+    _STOP(self, partition, deleted=deleted)
+
+
+def _wakes_nobody_again(self: ReplicaManager, partition: TopicPartition, *given: object) -> object:
+    append = _WAKES_NOBODY.replacement if partition.topic in _GONE else _REPLICA_APPEND
+    return cast("Callable[..., object]", append)(self, partition, *given)
 
 
 # What waits for several things, and connections that come and go.
@@ -211,6 +237,12 @@ def _apis(key: int, **changes: object) -> Patch:
 
 _FETCH_UNCAPPED: Final = edited(
     data_requests, "fetch", 'min(fields.number("min_bytes"), max_bytes)', 'fields.number("min_bytes")'
+)
+_FIRST_OFFSETS: Final = edited(
+    group_requests,
+    "offset_fetch",
+    "_committed(node, entry) for",
+    '{**_committed(node, asked[0]), "group_id": entry.text("group_id")} for',
 )
 _GROWN_UNASKED: Final = edited(
     topic_requests, "create_partitions", 'request.fields.number("validate_only") or ', ""
@@ -1386,6 +1418,82 @@ _MUTANTS: Final = (
         "who waits in its sync is out when its session is over",
         "G5",
         edited(Member, "has_satisfied_heartbeat", " or self.awaiting_sync is not None", ""),
+    ),
+    _one(
+        "silent-leader-awaited",
+        "the end of a session begins no rebalance before the leader has synced",
+        "G7",
+        edited(
+            GroupCoordinator,
+            "_session_expired",
+            "self._drop(group, member_id)",
+            "self._remove(group, member) if group.state() is GroupState.COMPLETING else self._drop(group, member_id)",
+        ),
+    ),
+    _one(
+        "leave-together-unseen",
+        "a rebalance goes on waiting for members that leave by one request",
+        "G4",
+        edited(
+            group_requests,
+            "_leave",
+            "    return node.groups.leave(",
+            """    if len(fields.entries("members")) > 1 and group.state() is GroupState.PREPARING:
+        with group.lock:
+            node.groups._remove(group, group.get(member))
+        return Error.NONE
+    return node.groups.leave(""",
+        ),
+    ),
+    _one(
+        "longest-time-out-overflows",
+        "a rebalance does not wait where its time-out is the longest that there is",
+        "G4 G6",
+        edited(
+            GroupCoordinator,
+            "_wait_for_joins",
+            "DelayedJoin(timeout_ms,",
+            "DelayedJoin(timeout_ms if timeout_ms + 5000 < 1 << 31 else 0,",
+        ),
+    ),
+    _one(
+        "lost-protocol-kept",
+        "a static member that comes back without the group's protocol is told it all the same",
+        "G11",
+        edited(GroupCoordinator, "_replace", "group.protocol() == before", "True"),
+    ),
+    _one(
+        "offsets-of-the-first-group",
+        "who asks for the offsets of several groups is told those of the first",
+        "G12",
+        _apis(_OFFSET_FETCH, handle=_FIRST_OFFSETS.replacement),
+    ),
+    _one(
+        "deleted-as-nothing",
+        "a fetch that waited while its records were deleted is told of no error",
+        "D1",
+        Patch(ReplicaManager, "_answer_fetch", _answered_without_error),
+    ),
+    _one(
+        "start-untold",
+        "a fetch session is not told that records were deleted",
+        "F5",
+        edited(FetchSession, "news", 'said.get("log_start_offset")', "0"),
+    ),
+    _one(
+        "recreated-wakes-nobody",
+        "an append to a topic that is made anew wakes no fetch",
+        "F3",
+        Patch(ReplicaManager, "stop_replica", _stopped_for_good),
+        Patch(ReplicaManager, "_append", _wakes_nobody_again),
+    ),
+    _one(
+        "election-of-nothing-waits",
+        "an election of a partition that the topic has not waits for its time-out",
+        "E1",
+        edited(
+            Topics, "elect", "self.metadata.has_partition(partition)", "self.metadata.has(partition.topic)"
+        ),
     ),
     _one(
         "cut-stays-open",

@@ -112,6 +112,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("session-after-wait", "groups", ("G7 not-put-out",), _GROUP.session_after_wait, 60),
         SceneSpec("session-refused", "groups", ("G7 not-put-out", "G9"), _GROUP.session_refused, 60),
         SceneSpec("old-members", "groups", ("G6 late", "G6 not-out", "G8 not-told"), _GROUP.old_members, 60),
+        SceneSpec("silent-leader", "groups", ("G7 waits-for-the-silent",), _GROUP.silent_leader, 60),
         SceneSpec("rebalance-timeout", "groups", ("G6 late", "G6 not-out"), _GROUP.rebalance_timeout),
         SceneSpec("slow-rejoin", "groups", ("G10 put-out", "G3 told-otherwise", "G0"), _GROUP.slow_rejoin, 60),
         SceneSpec("silent-rebalance", "groups", ("G7 waits-for-the-silent",), _GROUP.silent_rebalance, 60),
@@ -120,6 +121,10 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             _GROUP.leaderless_sync,
         ),
         SceneSpec("rebalance", "groups", ("G2 votes", "G3", "G4 waits-though-complete", "G5"), _GROUP.rebalance),
+        SceneSpec(
+            "longest-rebalance", "groups", ("G4 waits-though-complete", "G5 waits-though-synced"),
+            _GROUP.longest_rebalance,
+        ),
         SceneSpec(
             "first-generation", "groups", ("G0", "G1 beyond-the-time-out", "G1 put-off-again", "G2", "G3"),
             _GROUP.first_generation,
@@ -139,6 +144,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec(
             "left-waiting", "groups", ("G8 left-waiting", "G12 committed", "G3 told-otherwise"), _GROUP.left_waiting,
         ),
+        SceneSpec("static-protocols", "groups", ("G11 other-protocol",), _GROUP.static_protocols),
         SceneSpec("static-silent", "groups", ("G7 not-put-out",), _GROUP.static_silent),
         SceneSpec(
             "static-members", "groups",
@@ -170,7 +176,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             _FETCH.wrong_fetch, 60,
         ),
         SceneSpec(
-            "fetch-sessions", "fetch", ("F3 not-woken", "F6 session-taken", "F1", "X4"), _FETCH.fetch_sessions,
+            "fetch-sessions", "fetch", ("F3 not-woken", "F6 session-taken", "F1", "F5", "X4"), _FETCH.fetch_sessions,
         ),
         SceneSpec("sum-fetch", "fetch", ("F7 not-woken", "F1"), _FETCH.sum_fetch),
         SceneSpec("deleted-topic", "fetch", ("F8 waits-for-deleted",), _FETCH.deleted_topic),
@@ -180,10 +186,13 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             "topics", "topics", ("A1 made-twice", "A1 never-seen", "A2 never-seen", "A2 left-to-its-time-out", "X4"),
             _OTHER.topics,
         ),
+        SceneSpec("recreated", "topics", ("F3 not-woken",), _OTHER.recreated),
         SceneSpec("wrong-topics", "topics", ("A1 taken-though-wrong", "A1 made-though-validated"), _OTHER.wrong_topics),
         SceneSpec("partitions", "topics", ("A3 grows", "A3 never-seen", "E1", "L1"), _OTHER.partitions),
         SceneSpec(
-            "delete-records", "topics", ("D1 low-watermark", "D1 beyond-the-end", "D1 below-zero", "F1", "X4"),
+            "delete-records", "topics", (
+                "D1 low-watermark", "D1 beyond-the-end", "D1 below-zero", "D1 deleted-while-it-waits", "F1", "X4",
+            ),
             _OTHER.delete_records,
         ),
         SceneSpec("order", "connections", ("X2", "X1"), _OTHER.order),

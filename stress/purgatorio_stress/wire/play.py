@@ -585,7 +585,7 @@ class Play:
         self, conn: Connection, group: str, topics: Iterable[str] | None
     ) -> list[tuple[Part, Body]]:
         """How far a group has read partition 0 of these topics, or, by None, of all; nothing where the broker cannot be
-        asked."""
+        asked. Where one request can be about several, another group is asked about too, of which nobody has heard."""
         if not self.offers("offset_fetch", "G12"):
             return []
         if topics is None and not self.offers("offset_fetch", least=2):
@@ -593,9 +593,15 @@ class Play:
         wanted = None if topics is None else [{"name": one, "partition_indexes": [0]} for one in topics]
         asked: Mapping[str, object] = {"group_id": group, "topics": wanted}
         if self.offers("offset_fetch", least=8):
-            asked = {"groups": [{**asked, "member_id": None, "member_epoch": -1}]}
+            names = self.rng.sample((group, f"{group}-nobody"), 2)
+            asked = {
+                "groups": [
+                    {**asked, "group_id": name, "member_id": None, "member_epoch": -1} for name in names
+                ]
+            }
         got = await self.ask(conn, "offset_fetch", {**asked, "require_stable": False})
-        return [*parts(first_of(got.body, "groups") or got.body, OTHERS[1])]
+        told = [one for one in items(got.body, "groups") if text(one, "group_id") == group]
+        return [*parts(told[0] if told else got.body, OTHERS[1])]
 
     def leave(self, conn: Connection, group: str, *members: str) -> Sent:
         """Members leave, where the version knows of several; else the first one."""

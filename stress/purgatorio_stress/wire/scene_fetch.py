@@ -287,7 +287,8 @@ async def wrong_fetch(play: Play) -> None:
 
 async def fetch_sessions(play: Play) -> None:
     """Sessions, by names and by ids: what each fetch leaves out stays as it was. It waits, and is woken, for all of it,
-    for what was added and for another place; not for what was taken out. Its next request is no other one."""
+    for what was added and for another place; not for what was taken out. Its next request is no other one. When records
+    are deleted, it is told of it."""
     play.need("fetch", "produce", least=FIRST_SESSIONS)
     for version in (play.broker.version("fetch"), play.broker.version("fetch", by_id=True)):
         if version is not None:
@@ -313,7 +314,7 @@ async def _fetch_session(play: Play, version: int) -> None:
 
     await ask([(topic, 0, 0), (topic, 1, 0)], wait_ms=0)
     if not one.id:
-        play.cannot("the broker gives no fetch sessions", "F1", "F3", "F6", "X4")
+        play.cannot("the broker gives no fetch sessions", "F1", "F3", "F5", "F6", "X4")
         return
     await ask([], (topic, 1))
     await ask([(topic, 1, 1)], (topic, 0))
@@ -329,6 +330,9 @@ async def _fetch_session(play: Play, version: int) -> None:
         await ask([])
     one.id, one.epoch = number, epoch
     await ask([(topic, 1, 2)], (other, 0))
+    if play.offers("delete_records", "F5"):
+        await play.ask_all(play.delete_records(writer, [(topic, 1, 1)]))
+        await ask([(other, 0, 3)], (other, 0), wait_ms=wait // 5, least=100_000)
 
 
 async def sum_fetch(play: Play) -> None:

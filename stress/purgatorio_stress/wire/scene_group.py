@@ -29,6 +29,7 @@ _NOTE_MOST_BYTES: Final = 1 << 16
 LOADS_SECONDS: Final = 15.0
 REBALANCE_MS: Final = 6000
 WARM_REBALANCE_MS: Final = 1000
+LONGEST_MS: Final = (1 << 31) - 1
 LONGER: Final = 3
 """Sessions that are not what a scene is about: they may run from where a first join waits, and outlast the delay."""
 BEAT_MS: Final = 25
@@ -307,6 +308,26 @@ async def rebalance(play: Play) -> None:
             return
 
 
+async def longest_rebalance(play: Play) -> None:
+    """Members with the longest rebalance time-out that there is, as Kafka Streams once asked for: a join waits for the
+    others, and a sync for the leader's."""
+    group = await play.group()
+    pair = await members(play, group, 2, rebalance_ms=LONGEST_MS, sessions=LONGER)
+    await stable(pair)
+    (new,) = await members(play, group, 1, rebalance_ms=LONGEST_MS, sessions=LONGER)
+    sent = [new.ask_join()]
+    must(await _is_told(pair[0]), NOT_TOLD)
+    await play.pause(300)
+    sent += [one.ask_join() for one in pair]
+    joined = [new, *pair]
+    await answered(joined, sent)
+    order = sorted(joined, key=lambda one: one.leads)
+    waits = [one.sync() for one in order[:2]]
+    await play.pause(300)
+    await settle(order[2].sync(), *waits, seconds=10)
+    await asyncio.gather(*(one.beat() for one in joined))
+
+
 async def rebalance_timeout(play: Play) -> None:
     """Two members go on with heartbeats and do not rejoin: at the rebalance time-out, the longest that one of them
     asked for, the others go on without them."""
@@ -426,6 +447,18 @@ async def leaderless_sync(play: Play) -> None:
     waits = settle(*(one.sync() for one in joined if one is not leader), seconds=rebalance_ms / 1000 + 4)
     await _beating([leader], waits)
     await leader.beat()
+
+
+async def silent_leader(play: Play) -> None:
+    """The leader falls silent before it has synced: who waits in its sync is told when the leader's session is over."""
+    group = await play.group()
+    rebalance_ms = int(play.session_ms * 3 + 4500 * play.pace)
+    pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
+    await gathered(pair)
+    leader, follower = sorted(pair, key=lambda one: not one.leads)
+    if await settle(follower.sync(), seconds=rebalance_ms / 1000 + 4):
+        await stable([follower])
+        await leader.beat()
 
 
 async def long_sync(play: Play) -> None:
@@ -681,23 +714,24 @@ async def long_heartbeats(play: Play) -> None:
 
 
 async def leave(play: Play) -> None:
-    """A member leaves a rebalance that waits for it, the leader first; then others a stable group: who stays knows."""
+    """The leader leaves a rebalance that waits for it, then two members at once do; then others a stable group: who
+    stays knows."""
     group = await play.group()
-    joined = await members(play, group, 3)
+    joined = await members(play, group, 4)
     await stable(joined)
+    several = play.offers("leave_group", least=3)
     for leaves in (True, False):
         joined.sort(key=lambda one: one.leads is leaves)
-        gone = joined.pop()
+        gone = [joined.pop() for _ in range(1 if leaves or not several else 2)]
         joined = [*await members(play, group, 1), *joined]
         sent = [joined[0].ask_join()]
         # Who asks before the rebalance has begun is told the same generation again, and has not rejoined.
         await _is_told(joined[1])
         sent += [one.ask_join() for one in joined[1:]]
         await play.pause(300)
-        await play.leave(gone.conn, group, gone.id).within(8)
+        await play.leave(gone[0].conn, group, *(one.id for one in gone)).within(8)
         await answered(joined, sent)
         await synced(joined)
-    several = play.offers("leave_group", least=3)
     while len(joined) > 1:
         followers = [one for one in joined if not one.leads][: 2 if several else 1]
         joined = [one for one in joined if one not in followers]
@@ -791,6 +825,25 @@ async def static_silent(play: Play) -> None:
         await _without((), (later, stays))
         await back.beat()
         await synced((later, stays))
+
+
+async def static_protocols(play: Play) -> None:
+    """A static member comes back without the protocol that the group has chosen: a rebalance chooses another."""
+    if not _knows_static(play):
+        raise SceneSkipped(NO_STATIC)
+    group = await play.group()
+    pair = [Member(play, await play.open("s"), group, instance=f"i{at}", session_ms=LONGER * play.session_ms)
+            for at in range(2)]  # fmt: skip
+    await stable(pair)
+    leader, follower = sorted(pair, key=lambda one: not one.leads)
+    back = await _come_back(follower)
+    back.common = tuple(name for name in back.common if name != leader.protocol)
+    sent = back.ask_join()
+    if await _is_told(leader):
+        await answered([back, leader], [sent, leader.ask_join()])
+        await synced([back, leader])
+    else:
+        await settle(sent, seconds=REBALANCE_MS / 1000 + 2)
 
 
 async def static_waits(play: Play) -> None:

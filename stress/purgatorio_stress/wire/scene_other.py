@@ -96,6 +96,28 @@ async def topics(play: Play) -> None:
         await play.delete(names[0])
 
 
+async def recreated(play: Play) -> None:
+    """A topic has been deleted and is made anew by its name: appends to it wake who waits for it."""
+    play.need("create_topics", "delete_topics", "metadata")
+    before = Play(play.broker, play.recorder, f"{play.name}-before", play.rng)
+    try:
+        name = await before.topic(partitions=2)
+        await before.delete(name)
+        await _until_told(before, name, 3)
+    finally:
+        before.close_all()
+    # What is known of it begins here: in its scene it is a topic like others.
+    await play.create(name, partitions=2)
+    await play.until_leads(name, 2)
+    reader, writer = await play.open("reader"), await play.open("writer")
+    wait = play.wait_ms(3000)
+    for offset in range(2):
+        for number in range(2):
+            fetch = play.fetch(reader, [(name, number, offset)], max_wait_ms=wait)
+            await play.pause(50)
+            await settle(play.produce(writer, (name, number)), fetch, seconds=wait / 1000 + 6)
+
+
 async def _until_gone_by_id(play: Play, name: str) -> None:
     """Fetch from a topic that was deleted by its id, until that is refused, though another is there by its name."""
     since_t, own = play.recorder.now(), play.broker.ids.get(name)
@@ -142,7 +164,7 @@ async def partitions(play: Play) -> None:
     admin = await play.admin()
     if play.offers("elect_leaders", "E1"):
         for name in (topic, play.unique("unmade")):
-            elected = [{"topic": name, "partitions": [0]}]
+            elected = [{"topic": name, "partitions": [0, UNMADE]}]
             await play.ask(
                 admin, "elect_leaders", {"election_type": 0, "topic_partitions": elected, "timeout_ms": 5000}
             )
@@ -190,11 +212,15 @@ async def delete_records(play: Play) -> None:
         await settle(play.delete_records(await play.open("deleter"), parts), seconds=12)
 
     for low in (2, 4):
-        # Who waits for what is not there yet is not answered by it.
-        waits = play.fetch(await play.open("waiter"), [(topic, 0, 6)], max_wait_ms=play.wait_ms(1000))
+        # Who waits for what is not there yet is not answered by it, nor who waits for more behind what is deleted.
+        wait = play.wait_ms(1000)
+        waits = [
+            play.fetch(await play.open("waiter"), [(topic, 0, offset)], max_wait_ms=wait, min_bytes=least)
+            for offset, least in ((6, 1), (low - 1, 100_000))
+        ]
         await play.pause(100)
         await delete(low)
-        await settle(waits, seconds=10)
+        await settle(*waits, seconds=10)
         for offset in (0, low - 1, low):
             await settle(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=play.wait_ms(3000)), seconds=10)
     beyond = play.fetch(reader, [(topic, 0, 1000)], max_wait_ms=3000, last_epoch=await play.epoch(topic))
