@@ -95,6 +95,16 @@ def test_elections() -> None:
         assert got == [answer or "REQUEST_TIMED_OUT" for answer in decided]
 
 
+def test_an_election_of_what_is_not_there_is_refused() -> None:
+    """B721: of a topic, and of a partition that its topic has not."""
+    _, topics = scene()
+    topics.metadata.set_leader(TopicPartition("a", 0), 1)
+    answers: Answers[Mapping[TopicPartition, Error]] = Answers()
+    asked = [TopicPartition("a", 1), TopicPartition("b", 0)]
+    topics.elect(30, dict.fromkeys(asked, 1), answers)
+    assert answers.only() == dict.fromkeys(asked, Error.UNKNOWN_TOPIC_OR_PARTITION)
+
+
 def test_new_partitions_are_waited_for() -> None:
     """B702: a topic grows from one to three; it is answered when the last of the new ones has a leader."""
     _, topics = scene()
