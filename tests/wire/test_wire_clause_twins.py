@@ -85,6 +85,11 @@ def x4_members(s: Story, bad: bool) -> None:
     s.ask(10, "leave_group", {"group_id": "g", "members": members}, 11, {"members": members[bad:]})
 
 
+def x4_groups(s: Story, bad: bool) -> None:
+    said = [{"group_id": name, "error_code": 69} for name in ("g", "h")]
+    s.ask(10, "delete_groups", {"groups_names": ["g", "h"]}, 11, {"results": said[bad:]})
+
+
 def x4_twice(s: Story, bad: bool) -> None:
     s.topic()
     s.fetch(10, 11, [("t", 0, 0, [])], wait=0)
@@ -2011,10 +2016,12 @@ def g12_forgotten(s: Story, bad: bool) -> None:
     s.offset(11_000, 7 if bad else -1)
 
 
-def told_of_it(s: Story, t: float, state: str, *members: str) -> None:
-    """What DescribeGroups says."""
-    said = {"group_id": "g", "group_state": state, "members": [{"member_id": one} for one in members]}
-    s.ask(t, "describe_groups", {"groups": ["g"]}, t + 1, {"groups": [said]})
+def told_of_it(s: Story, t: float, state: str, *members: str, beside: bool = False) -> None:
+    """What DescribeGroups says. `beside`: of another group too, which is not there."""
+    said = [{"group_id": "g", "group_state": state, "members": [{"member_id": one} for one in members]}]
+    if beside:
+        said.insert(0, {"group_id": "nobody", "group_state": "Dead", "members": []})
+    s.ask(t, "describe_groups", {"groups": [one["group_id"] for one in said]}, t + 1, {"groups": said})
 
 
 def to_be_deleted(s: Story, t: float, error: int) -> None:
@@ -2028,6 +2035,11 @@ def g13(s: Story, bad: bool) -> None:
     for one in "ab":
         s.join(3200, 3210, one, 2, leader="a", told="abn" if one == "a" else "")
     told_of_it(s, 3300, "Stable" if bad else "CompletingRebalance", "a", "b", "n")
+
+
+def g13_several(s: Story, bad: bool) -> None:
+    s.pair()
+    told_of_it(s, 2100, "Dead" if bad else "Stable", *("" if bad else "ab"), beside=True)
 
 
 def g13_stable(s: Story, bad: bool) -> None:

@@ -28,7 +28,7 @@ PREPARING, COMPLETING, STABLE, EMPTY = "PreparingRebalance", "CompletingRebalanc
 
 
 def described(group: Group) -> Rows:
-    """The occasions are DescribeGroups and DeleteGroups of the group alone."""
+    """The occasions are DescribeGroups and DeleteGroups."""
     for one in group.heard:
         if one.api not in ABOUT_GROUPS or one.answer_t is None:
             continue

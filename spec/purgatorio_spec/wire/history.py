@@ -200,15 +200,26 @@ class Scene:
         return [one for one in self.exchanges if one.api in apis]
 
     def by_group(self) -> dict[str, list[Exchange]]:
-        """The exchanges of each consumer group alone. Nothing has the empty name, and asking for it is refused for
-        that."""
+        """The exchanges of each consumer group alone; of a question about several, what is about it. Nothing has the
+        empty name, and asking for it is refused for that."""
         found: dict[str, list[Exchange]] = defaultdict(list)
         for one in self.exchanges:
             if names := _NAMES_GROUP.get(one.api):
                 asked = [text(one.body, names), *texts(one.body, names)]
-                if len(said := [*filter(None, asked)]) == 1:
-                    found[said[0]].append(one)
+                said = [*filter(None, asked)]
+                for group in said:
+                    found[group].append(one if len(said) == 1 else _about(one, group))
         return found
+
+
+def _about(one: Exchange, group: str) -> Exchange:
+    """Of a question about several groups, and its answer, what is about one."""
+    body = {**one.body, _NAMES_GROUP[one.api]: [group]}
+    if one.answer is None or one.answer.body is None:
+        return replace(one, body=body)
+    told, got = ABOUT_GROUPS[one.api], one.answer.body
+    narrow = {**got, told: [said for said in items(got, told) if text(said, "group_id") == group]}
+    return replace(one, body=body, answer=replace(one.answer, body=narrow))
 
 
 def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:

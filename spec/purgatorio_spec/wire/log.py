@@ -304,9 +304,11 @@ NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
     "delete_topics": (("topic_names", "", "", ""), ("responses", "name", "", "")),
     "create_partitions": (("topics", "name", "", ""), ("results", "name", "", "")),
     "leave_group": (("members", "member_id", "", ""),) * 2,
+    "describe_groups": (("groups", "", "", ""), ("groups", "group_id", "", "")),
+    "delete_groups": (("groups_names", "", "", ""), ("results", "group_id", "", "")),
 }  # fmt: skip
-"""Of requests about several topics, partitions or members: how these are named in the request, and in the answer. A
-name of "" stands for the texts of a list themselves."""
+"""Of requests about several topics, partitions, members or groups: how these are named in the request, and in the
+answer. A name of "" stands for the texts of a list themselves."""
 
 
 def parts(body: Body | None, names: Names) -> Iterator[tuple[Part, Body]]:

@@ -8,9 +8,11 @@ import itertools
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from socket import socket
+from select import select
+from socket import MSG_PEEK, socket
 from typing import Final, cast
 
+from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.purgatory import Purgatory
 from purgatorio.delayed.watchers import Watchers
 from purgatorio_broker import delayed_delete_records, delayed_produce, group_coordinator
@@ -42,11 +44,12 @@ from purgatorio_stress.socket_broker.data_requests import _Produced
 from purgatorio_stress.socket_broker.fetch_sessions import FetchSession, FetchSessions
 from purgatorio_stress.socket_broker.fields import Fields
 from purgatorio_stress.socket_broker.node import Node
+from purgatorio_stress.socket_broker.reply import Make, Reply
 from purgatorio_stress.socket_broker.server import Server
 from purgatorio_stress.wire.frame import Frames
 from purgatorio_stress.wire.message import read_request
 
-_FETCH, _OFFSET_FETCH, _JOIN, _HEARTBEAT, _GROW = 1, 9, 11, 12, 37
+_FETCH, _OFFSET_FETCH, _JOIN, _HEARTBEAT, _DESCRIBE, _GROW = 1, 9, 11, 12, 15, 37
 _EMPTY: Final = 'self._reply.send(lambda: {"responses": []})'
 
 
@@ -147,6 +150,32 @@ def _wakes_nobody_again(self: ReplicaManager, partition: TopicPartition, *given:
 
 # What waits for several things, and connections that come and go.
 
+_SEND: Final = Reply.send
+_TRY_WATCHED: Final = Watchers._try
+_SPOILT: Final = threading.local()
+
+
+def _gone(connection: socket) -> bool:
+    """Whether its peer has closed it."""
+    try:
+        return bool(select([connection], [], [], 0)[0]) and not connection.recv(1, MSG_PEEK)
+    except OSError:
+        return True
+
+
+def _send_noted(self: Reply, make: Make) -> bool:
+    connection = getattr(self, "connection", None)
+    _SPOILT.now = connection is not None and _gone(connection)
+    return _SEND(self, make)
+
+
+def _tried_unless_cut(self: Watchers, operation: DelayedOperation) -> bool:
+    done = _TRY_WATCHED(self, operation)
+    if done and getattr(_SPOILT, "now", False):
+        raise ConnectionError("nobody is there any more")
+    return done
+
+
 _PUT: Final = Group.put
 _FENCED: Final = group_coordinator._fenced
 _ANSWER: Final = Server._answer
@@ -243,6 +272,12 @@ _FIRST_OFFSETS: Final = edited(
     "offset_fetch",
     "_committed(node, entry) for",
     '{**_committed(node, asked[0]), "group_id": entry.text("group_id")} for',
+)
+_FIRST_DESCRIBED: Final = edited(
+    group_requests,
+    "describe_groups",
+    "_described(node, name, request.version) for",
+    '{**_described(node, request.fields.texts("groups")[0], request.version), "group_id": name} for',
 )
 _GROWN_UNASKED: Final = edited(
     topic_requests, "create_partitions", 'request.fields.number("validate_only") or ', ""
@@ -1469,6 +1504,12 @@ _MUTANTS: Final = (
         _apis(_OFFSET_FETCH, handle=_FIRST_OFFSETS.replacement),
     ),
     _one(
+        "first-group-described",
+        "who asks about several groups is told of the first",
+        "G13",
+        _apis(_DESCRIBE, handle=_FIRST_DESCRIBED.replacement),
+    ),
+    _one(
         "deleted-as-nothing",
         "a fetch that waited while its records were deleted is told of no error",
         "D1",
@@ -1494,6 +1535,14 @@ _MUTANTS: Final = (
         edited(
             Topics, "elect", "self.metadata.has_partition(partition)", "self.metadata.has(partition.topic)"
         ),
+    ),
+    _one(
+        "cut-ends-the-check",
+        "an answer to a connection that was cut keeps the wake-up from who waits behind it",
+        "F3",
+        edited(Server, "_answer", "Reply()", 'type("Noted", (Reply,), {"connection": connection})()'),
+        Patch(Reply, "send", _send_noted),
+        Patch(Watchers, "_try", _tried_unless_cut),
     ),
     _one(
         "cut-stays-open",

@@ -197,7 +197,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         ),
         SceneSpec("order", "connections", ("X2", "X1"), _OTHER.order),
         SceneSpec("versions", "connections", ("X3",), _OTHER.offered_versions),
-        SceneSpec("cut", "connections", ("C1 does-not-go-on",), _OTHER.cut),
+        SceneSpec("cut", "connections", ("C1 does-not-go-on", "F3 not-woken"), _OTHER.cut),
         SceneSpec("slow-reader", "connections", ("C1 held-up",), _OTHER.slow_reader),
         SceneSpec(
             "replica-stopped", "replicas", ("P5", "P6", "F9", "D1", "F3", "F8", "P1"), _OTHER.replica_stopped, 120,

@@ -592,9 +592,11 @@ async def described(play: Play) -> None:
     group, asker = await play.group(), await play.open("asker")
 
     async def ask() -> None:
-        await play.ask(asker, "describe_groups", {"groups": [group], "include_authorized_operations": False})
+        # Another is asked about too, that nobody has heard of.
+        names = play.rng.sample((group, f"{group}-nobody"), 2)
+        await play.ask(asker, "describe_groups", {"groups": names, "include_authorized_operations": False})
         if play.offers("delete_groups", "G13"):
-            await play.ask(asker, "delete_groups", {"groups_names": [group]})
+            await play.ask(asker, "delete_groups", {"groups_names": names})
 
     joined = await members(play, group, 2, sessions=LONGER)
     await stable(joined)

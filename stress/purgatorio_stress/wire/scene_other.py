@@ -254,20 +254,25 @@ async def order(play: Play) -> None:
 
 
 async def cut(play: Play) -> None:
-    """Connections are cut with fetches waiting, and in the middle of a request; then plain questions, and a fetch, are
-    answered as before."""
-    topic = await play.topic()
+    """Connections are cut with fetches waiting, and in the middle of a request; who waits behind them is woken, and
+    plain questions, and a fetch, are answered as before."""
+    topic = await play.topic(partitions=2)
     await open_files(play)
     wait = play.wait_ms(2500)
     conns = await play.open_many(min(CUTS, play.broker.most_connections // 2))
     for at, conn in enumerate(conns):
         if at % HALF_OF:
-            play.fetch(conn, [(topic, 0, 0)], max_wait_ms=wait)
+            play.fetch(conn, [(topic, at % 2, 0)], max_wait_ms=wait)
         else:
             conn.send_half()
     await play.pause(300)
+    writer, reader = await play.open("writer"), await play.open("reader")
     for conn in conns:
         conn.close()
+    # One partition's are woken with it, the other's are let go later.
+    behind = play.fetch(reader, [(topic, 1, 0)], max_wait_ms=wait)
+    await play.pause(50)
+    await settle(play.produce(writer, (topic, 1)), behind, seconds=wait / 1000 + 6)
     asker = await play.open("asker")
     for _ in range(8):
         await settle(play.question(asker), seconds=10)
@@ -276,7 +281,6 @@ async def cut(play: Play) -> None:
     if play.broker.pid is not None:
         await play.pause(wait + play.broker.declared.late_topics_ms)
         await open_files(play)
-    writer, reader = await play.open("writer"), await play.open("reader")
     fetch = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait)
     await play.pause(50)
     await settle(play.produce(writer, topic), fetch, seconds=wait / 1000 + 6)
