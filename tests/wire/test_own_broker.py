@@ -342,7 +342,11 @@ def slow_at_first(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("as_kafka", "scenes", "clauses"),
     [
-        (answers_before, ("topics", "partitions", "deleted-topic"), ("A1", "A2", "A3", "E1", "F8")),
+        (
+            answers_before,
+            ("topics", "recreated", "partitions", "deleted-topic"),
+            ("A1", "A2", "A3", "E1", "F8"),
+        ),
         (loads_first, ("refusals", "sync-waits"), ("G0", "G5", "G9")),
         (
             slow_at_first,

@@ -41,6 +41,7 @@ TAKES_TWO: Final = (
 )
 SHRINKS_SECONDS: Final = 45.0
 TIMED_OUT: Final = 7
+EXISTS: Final = 36
 GROWN_MS: Final = 10_000
 """A topic has grown by then."""
 HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
@@ -104,6 +105,7 @@ async def recreated(play: Play) -> None:
         name = await before.topic(partitions=2)
         await before.delete(name)
         await _until_told(before, name, 3)
+        await _until_free(before, name)
     finally:
         before.close_all()
     # What is known of it begins here: in its scene it is a topic like others.
@@ -116,6 +118,18 @@ async def recreated(play: Play) -> None:
             fetch = play.fetch(reader, [(name, number, offset)], max_wait_ms=wait)
             await play.pause(50)
             await settle(play.produce(writer, (name, number)), fetch, seconds=wait / 1000 + 6)
+
+
+async def _until_free(play: Play, name: str) -> None:
+    """Metadata may say that a topic is gone while the controller still deletes it: until it could be made."""
+    made = [{"name": name, "num_partitions": 1, "replication_factor": 1}]
+    for _ in range(100):
+        asked = {"topics": made, "timeout_ms": 5000, "validate_only": True}
+        got = await play.ask(await play.admin(), "create_topics", asked)
+        if codes(first_of(got.body, "topics")) != EXISTS:
+            return
+        await play.pause(100)
+    raise SceneLost("a topic that was deleted is still in the way of another by its name")
 
 
 async def _until_gone_by_id(play: Play, name: str) -> None:
