@@ -52,7 +52,7 @@ G8 | a member that leaves starts a rebalance at once | as Kafka
 G9 | a wrong generation (22), an unknown member (25) or protocol (23), and an early commit (27) are refused at once
 G10 | a member that is heard of stays
 G11 | a static member that is back keeps place and share, its former id is fenced (82); an absent one stays | KIP-345
-G12 | what a member commits is taken, and told to who asks, of all that is asked, until it is committed anew, or the topic deleted
+G12 | what a member commits is taken, and told to who asks, all of it, until it is committed anew, or the topic deleted
 G13 | who asks about a group is told its state, its members and what they gave; with members it is not deleted (68)
 C1 | connections cut with requests waiting are let go by max_wait; beside them, or one not read, others go on | as Kafka
 O1 | of requests that wait, each is answered once | as in a purgatory

@@ -1504,6 +1504,12 @@ _MUTANTS: Final = (
         _apis(_OFFSET_FETCH, handle=_FIRST_OFFSETS.replacement),
     ),
     _one(
+        "offsets-of-one-partition",
+        "who asks for all offsets of a group is told those of one partition",
+        "G12",
+        edited(group_requests, "_committed", "for topic, at in wanted\n", "for topic, at in wanted[:1]\n"),
+    ),
+    _one(
         "first-group-described",
         "who asks about several groups is told of the first",
         "G13",
