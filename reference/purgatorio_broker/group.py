@@ -52,7 +52,7 @@ class SyncResult:
 
 JoinCallback = Callable[[JoinResult], None]
 SyncCallback = Callable[[SyncResult], None]
-_Fields = bool | str | bytes | tuple[str, ...] | tuple[bytes, ...] | None
+_Fields = bool | int | str | bytes | tuple[str, ...] | tuple[bytes, ...] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,11 @@ class GroupCoordinator:
             elif known is None:
                 callback(JoinResult(Error.UNKNOWN_MEMBER_ID, member_id))
             else:
-                self._rejoin(group, known, protocols, metadata, callback)
+                asked = replace(
+                    known, session_timeout_ms=session_timeout_ms, rebalance_timeout_ms=rebalance_timeout_ms,
+                    protocols=protocols, metadata=metadata,
+                )  # fmt: skip
+                self._rejoin(group, known, asked, callback)
             if group.state() is GroupState.PREPARING:
                 self._rebalances.check_and_complete(GroupJoinKey(group.id))
 
@@ -321,15 +325,9 @@ class GroupCoordinator:
         self._heard_of(group, member, NEW_MEMBER_TIMEOUT_MS)
         self._maybe_rebalance(group)
 
-    def _rejoin(
-        self,
-        group: Group,
-        member: Member,
-        protocols: tuple[str, ...],
-        metadata: tuple[bytes, ...],
-        callback: JoinCallback,
-    ) -> None:
-        changed = protocols != member.protocols or metadata != member.metadata
+    def _rejoin(self, group: Group, member: Member, asked: Member, callback: JoinCallback) -> None:
+        """`asked`: what it would be by this join."""
+        changed = asked.protocols != member.protocols or asked.metadata != member.metadata
         settled = group.state() is GroupState.COMPLETING or (
             group.state() is GroupState.STABLE and member.id != group.leader()
         )
@@ -339,7 +337,10 @@ class GroupCoordinator:
         if member.awaiting_join is not None:
             member.awaiting_join(JoinResult(Error.REBALANCE_IN_PROGRESS, member.id))
         self._answer_sync_with(group, member, Error.REBALANCE_IN_PROGRESS)
-        group.update(member.id, protocols=protocols, metadata=metadata, awaiting_join=callback)
+        group.update(
+            member.id, session_timeout_ms=asked.session_timeout_ms, rebalance_timeout_ms=asked.rebalance_timeout_ms,
+            protocols=asked.protocols, metadata=asked.metadata, awaiting_join=callback,
+        )  # fmt: skip
         self._maybe_rebalance(group)
 
     def _replace(

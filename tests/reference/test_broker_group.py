@@ -74,6 +74,20 @@ def test_who_does_not_rejoin_is_removed_at_the_time_out() -> None:
     assert scene.beat(second) is Error.UNKNOWN_MEMBER_ID
 
 
+def test_who_rejoins_has_the_time_outs_that_it_asks_for_now() -> None:
+    """Those of its first join are over."""
+    scene = GroupScene()
+    leader, second = scene.stable(2)
+    scene.join(leader.member)
+    scene.coordinator.join(
+        "g", second.member, ("range",), Answers[JoinResult](), session_timeout_ms=2 * SESSION_MS,
+        rebalance_timeout_ms=3 * REBALANCE_MS,
+    )  # fmt: skip
+    member = scene.group.get(second.member)
+    assert member is not None
+    assert (member.session_timeout_ms, member.rebalance_timeout_ms) == (2 * SESSION_MS, 3 * REBALANCE_MS)
+
+
 def test_a_leader_that_does_not_rejoin_is_replaced() -> None:
     """The leader of the next generation is one that was answered: somebody has to assign."""
     scene = GroupScene()
@@ -157,7 +171,7 @@ def test_a_new_member_is_given_up_after_its_own_time_out() -> None:
     scene = GroupScene()
     leader, *_ = scene.stable(1)
     with scene.group.lock:
-        scene.group.update(leader.member, rebalance_timeout_ms=10 * NEW_MEMBER_TIMEOUT_MS)  # type: ignore[arg-type]  # the name of a field
+        scene.group.update(leader.member, rebalance_timeout_ms=10 * NEW_MEMBER_TIMEOUT_MS)
     newcomer = scene.join()
     for _ in range(NEW_MEMBER_TIMEOUT_MS // (SESSION_MS - 1)):
         scene.advance(SESSION_MS - 1)

@@ -1296,6 +1296,19 @@ def g6_not_out(s: Story, bad: bool) -> None:
     without_b(s, 6010, 0 if bad else 25)
 
 
+def g6_nobody(s: Story, bad: bool) -> None:
+    """Who came has left again, and nobody rejoins: all are out at the time-out."""
+    s.pair()
+    s.join(2900, 2901, "", error=79, given="n")
+    s.join(3000, 3201, "n", -1, leader="", error=25)
+    s.leave(3200, "n")
+    for at in range(3100, 9000, 300):
+        for one in "ab":
+            s.beat(at, one, 1, 27 if bad or at < 6000 else 25)
+    if bad:
+        s.repeat()
+
+
 def g6_late(s: Story, bad: bool) -> None:
     without_b(s, 7500 if bad else 6010, 25)
 

@@ -43,6 +43,7 @@ def rebalances(group: Group) -> Rows:
                 yield broken("G3", "generation-stays", join, "a generation above", seen, *_numbers(one.joins))
         yield from _syncs(group, one)
         yield from _never_synced(group, one)
+        yield from _nobody_rejoined(group, one)
         yield from _joins_again(group, one)
         if before is not None:
             yield from _numbered(group, before, one)
@@ -266,6 +267,31 @@ def _is_out(group: Group, member: str, one: Generation) -> Rows:
         else:
             seen = f"{named(x.error)} {after(x.t, one.last_t)} after the others were answered"
             yield broken("G6", "not-out", x, f"{named(UNKNOWN_MEMBER)}: it did not rejoin in time", seen)
+
+
+def _nobody_rejoined(group: Group, one: Generation) -> Rows:
+    """G6: a rebalance was told, nobody who stayed has joined, and its time-out is over, by half of it: all are out."""
+    beats = group.beats(one, one.members, one.last_t)
+    told = next((x for x in beats if x.error == REBALANCING), None)
+    if told is None or told.answer_t is None:
+        return
+    joins = [x for x in group.joins if x not in one.joins and of_a_member(x) and x.t >= one.first_t]
+    longest_ns = max(rebalance_ms(join) for join in (*one.joins, *joins)) * MS
+    over_t = told.answer_t + longest_ns + max(longest_ns // 2, group.bounds.declared.late_ms * MS)
+    for member in one.members:
+        x = next((x for x in beats if member_id(x) == member and x.t >= over_t), None)
+        if x is None or x.answer_t is None or group.left(member, x.answer_t) is not None:
+            continue
+        # A newcomer that has left, with its join that was told so, awaits nothing.
+        if any(join.t <= x.answer_t and not _gone_by(group, member_id(join), told.answer_t + longest_ns // 4)
+               for join in joins):  # fmt: skip
+            continue
+        if group.bounds.allowed_ns(told.t, x.answer_t) > longest_ns // 2:
+            continue
+        cause, wanted = "nobody-rejoined", f"{named(UNKNOWN_MEMBER)}: nobody has rejoined in time"
+        out, late = x.error == UNKNOWN_MEMBER, (told.answer_t + longest_ns, x.answer_t)
+        row = broken("G6", cause, x, wanted, named(x.error), *told.events, held=Held.LATE, late=late)
+        yield kept("G6", cause) if out else row
 
 
 def _all_there(group: Group, before: Generation, one: Generation, longest_ms: int) -> Rows:

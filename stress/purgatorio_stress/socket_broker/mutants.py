@@ -6,6 +6,7 @@ function of the reference, or of the front; where the kill matrix has the bug al
 
 import itertools
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from select import select
@@ -236,6 +237,24 @@ def _sent_at_the_time_out(self: _Produced, results: Mapping[TopicPartition, Prod
         threading.Timer(_PRODUCED_LATE_S, _SEND_PRODUCED, (self, results)).start()
     else:
         _SEND_PRODUCED(self, results)
+
+
+_JOIN_GROUP: Final = GroupCoordinator.join
+_END_REBALANCE: Final = GroupCoordinator._end_rebalance
+_JOINED_S: Final[dict[str, float]] = {}
+
+
+def _join_puts_off(self: GroupCoordinator, group_id: str, *given: object, **more: object) -> None:
+    _JOINED_S[group_id] = time.monotonic()
+    cast("Callable[..., object]", _JOIN_GROUP)(self, group_id, *given, **more)
+
+
+def _ends_later(self: GroupCoordinator, group: Group) -> None:
+    left_ms = round(group.rebalance_timeout_ms() - 1000 * (time.monotonic() - _JOINED_S[group.id]))
+    if left_ms > 0 and group.generation() and not group.all_have_joined():
+        self._wait_for_joins(group, left_ms)
+    else:
+        _END_REBALANCE(self, group)
 
 
 def _one(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) -> FeltMutant:
@@ -1214,7 +1233,10 @@ _MUTANTS: Final = (
         "what a member says of itself when it joins again is not told to the leader",
         "G2",
         edited(
-            GroupCoordinator, "_rejoin", "protocols=protocols, metadata=metadata,", "protocols=protocols,"
+            GroupCoordinator,
+            "_rejoin",
+            "protocols=asked.protocols, metadata=asked.metadata,",
+            "protocols=asked.protocols,",
         ),
     ),
     _one(
@@ -1555,6 +1577,56 @@ _MUTANTS: Final = (
         "a cut connection is never closed",
         "C1",
         edited(Server, "_end", "self._open.pop(connection, None)", "pass", "connection.close()", "pass"),
+    ),
+    _one(
+        "first-session-kept",
+        "a member that joins again with another session time-out keeps the one that it had",
+        "G7",
+        edited(
+            GroupCoordinator,
+            "_rejoin",
+            "session_timeout_ms=asked.session_timeout_ms",
+            "session_timeout_ms=member.session_timeout_ms",
+        ),
+    ),
+    _one(
+        "join-puts-off",
+        "each join of a rebalance begins its time-out anew",
+        "G6",
+        Patch(GroupCoordinator, "join", _join_puts_off),
+        Patch(GroupCoordinator, "_end_rebalance", _ends_later),
+    ),
+    _one(
+        "nobody-rejoined-goes-on",
+        "a rebalance that nobody has joined by its time-out never ends",
+        "G6",
+        edited(
+            GroupCoordinator,
+            "_end_rebalance",
+            "if group.state() is GroupState.DEAD:",
+            "if group.state() is GroupState.DEAD or nobody:",
+            "for member in group.members():\n        if member.awaiting_join is None and",
+            "members = group.members()\n"
+            "    nobody = bool(members) and all(one.awaiting_join is None for one in members)\n"
+            "    for member in () if nobody else members:\n        if member.awaiting_join is None and",
+        ),
+    ),
+    _one(
+        "session-error-untold",
+        "a fetch session is told once what is wrong with a partition, and not again",
+        "X4 F6",
+        edited(FetchSession, "news", 'or said.get("error_code") ', ""),
+    ),
+    _one(
+        "closed-session-stays",
+        "a fetch session that was closed is there still",
+        "F6",
+        edited(
+            FetchSessions,
+            "begin",
+            "self._sessions.pop(session_id, None)",
+            "self._sessions.pop(0 if epoch == CLOSES else session_id, None)",
+        ),
     ),
 )
 

@@ -114,6 +114,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("old-members", "groups", ("G6 late", "G6 not-out", "G8 not-told"), _GROUP.old_members, 60),
         SceneSpec("silent-leader", "groups", ("G7 waits-for-the-silent",), _GROUP.silent_leader, 60),
         SceneSpec("rebalance-timeout", "groups", ("G6 late", "G6 not-out"), _GROUP.rebalance_timeout),
+        SceneSpec("nobody-rejoins", "groups", ("G6 nobody-rejoined",), _GROUP.nobody_rejoins),
         SceneSpec("slow-rejoin", "groups", ("G10 put-out", "G3 told-otherwise", "G0"), _GROUP.slow_rejoin, 60),
         SceneSpec("silent-rebalance", "groups", ("G7 waits-for-the-silent",), _GROUP.silent_rebalance, 60),
         SceneSpec(

@@ -287,8 +287,8 @@ async def wrong_fetch(play: Play) -> None:
 
 async def fetch_sessions(play: Play) -> None:
     """Sessions, by names and by ids: what each fetch leaves out stays as it was. It waits, and is woken, for all of it,
-    for what was added and for another place; not for what was taken out. Its next request is no other one. When records
-    are deleted, it is told of it."""
+    for what was added and for another place; not for what was taken out. Its next request is no other one. It is told
+    of a place that is not there, and when records are deleted. Once it is closed, it is not there any more."""
     play.need("fetch", "produce", least=FIRST_SESSIONS)
     for version in (play.broker.version("fetch"), play.broker.version("fetch", by_id=True)):
         if version is not None:
@@ -329,10 +329,17 @@ async def _fetch_session(play: Play, version: int) -> None:
     for one.id, one.epoch in ((number, epoch + 100), (number, epoch - 1), (number ^ 1 << 30, epoch)):
         await ask([])
     one.id, one.epoch = number, epoch
+    # Told each time, not only when it is news.
+    await ask([(topic, 1, 1000)])
+    await ask([])
     await ask([(topic, 1, 2)], (other, 0))
     if play.offers("delete_records", "F5"):
         await play.ask_all(play.delete_records(writer, [(topic, 1, 1)]))
         await ask([(other, 0, 3)], (other, 0), wait_ms=wait // 5, least=100_000)
+    epoch, one.epoch = one.epoch, -1
+    await ask([], wait_ms=0)
+    one.epoch = epoch
+    await ask([(other, 0, 0)])
 
 
 async def sum_fetch(play: Play) -> None:

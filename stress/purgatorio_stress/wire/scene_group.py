@@ -337,11 +337,27 @@ async def rebalance_timeout(play: Play) -> None:
     stays.rebalance_ms = rebalance_ms // 2
     await stable(three)
     (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms // 2)
-    await _without(lag, [new, stays])
+    # Who joins while it goes on does not put its end off.
+    await _without(lag, [new, stays], rebalance_ms * 2 // 5)
     await play.pause(250)
     for one in (*lag, *lag):
         await one.beat()
     await synced((new, stays))
+
+
+async def nobody_rejoins(play: Play) -> None:
+    """Who came and began a rebalance leaves again, and the others do not rejoin: at the rebalance time-out they are
+    out, though they go on with heartbeats."""
+    group = await play.group()
+    rebalance_ms = play.wait_ms(2500)
+    pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
+    await stable(pair)
+    (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms)
+    waits = new.ask_join()
+    must(await _is_told(pair[0]), NOT_TOLD)
+    await play.leave(pair[0].conn, group, new.id).within(8)
+    await settle(waits, seconds=8)
+    await _beating(pair, play.pause(rebalance_ms * 8 / 5))
 
 
 async def old_members(play: Play) -> None:
@@ -351,12 +367,12 @@ async def old_members(play: Play) -> None:
     await asyncio.gather(rebalance_timeout(play), leave(play))
 
 
-async def _without(lag: Sequence[Member], joined: Sequence[Member]) -> None:
+async def _without(lag: Sequence[Member], joined: Sequence[Member], pause_ms: int = 200) -> None:
     """These join, one after the other; those that lag go on with heartbeats until they are answered."""
     sent = []
-    for one in joined:
+    for at, one in enumerate(joined, 1):
         sent.append(one.ask_join())
-        await one.play.pause(200)
+        await _beating((*lag, *joined[at:]), one.play.pause(pause_ms))
     await _beating(lag, answered(joined, sent))
 
 
@@ -653,9 +669,9 @@ async def order_of_joins(play: Play) -> None:
 
 
 async def session(play: Play) -> None:
-    """One member falls silent, another from its sync on, others from their joins on, and is out after its session; who
-    goes on with heartbeats stays."""
-    kinds = (_Silent.JOIN, _Silent.JOIN, _Silent.JOIN, _Silent.SYNC, _Silent.HEARTBEAT)
+    """One member falls silent, another from its sync on, others from their joins on, one having joined again with a
+    shorter session, and is out after its session; who goes on with heartbeats stays."""
+    kinds = (_Silent.JOIN, _Silent.JOIN, _Silent.JOIN, _Silent.SYNC, _Silent.HEARTBEAT, _Silent.SHORTER)
     await asyncio.gather(*(_silent(play, since) for since in kinds))
 
 
@@ -669,7 +685,7 @@ async def session_refused(play: Play) -> None:
     await _silent(play, _Silent.REFUSED)
 
 
-_Silent = Enum("_Silent", "JOIN SYNC HEARTBEAT LATE_SYNC REFUSED")
+_Silent = Enum("_Silent", "JOIN SYNC HEARTBEAT LATE_SYNC REFUSED SHORTER")
 """What is heard of a member last."""
 
 
@@ -679,8 +695,16 @@ async def _silent(play: Play, since: _Silent) -> None:
     pair = await members(play, group, 2, rebalance_ms=int(play.session_ms * 3 + 4500 * play.pace))
     if since is not _Silent.LATE_SYNC:
         pair[0].session_ms = play.session_ms * 3 // 2
+    if since is _Silent.SHORTER:
+        pair[0].session_ms = pair[1].session_ms = LONGER * play.session_ms
     await gathered(pair)
     stays, silent = sorted(pair, key=lambda one: not one.leads)
+    if since is _Silent.SHORTER:
+        await synced(pair)
+        silent.session_ms = play.session_ms
+        sent = [stays.ask_join()]
+        must(await _is_told(silent), NOT_TOLD)
+        await answered([stays, silent], [*sent, silent.ask_join()])
     if since is _Silent.LATE_SYNC:
         await _synced_late(stays, silent)
     else:
