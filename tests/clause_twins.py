@@ -67,6 +67,20 @@ def loser_ran_callback(made: Trace, broken: bool) -> None:
     made.complete("a", out=0 if broken else 1)
 
 
+@twin("O1", "lost-to-nobody", "locked", "pending-flag")
+def lost_to_nobody(made: Trace, broken: bool) -> None:
+    made.register("a")
+    evaluation = made.start("try_complete", "a", th="c")
+    made.both("force_complete", "a", out=0)
+    if not broken:
+        made.ready("a")
+        made.complete("a", th="c")
+    made.end(evaluation, 0 if broken else 1)
+    made.wait(100 * MS)
+    if broken:
+        made.expire("a")
+
+
 @twin("O2", "callback-without-force")
 def callback_without_force(made: Trace, broken: bool) -> None:
     made.register("a")

@@ -31,7 +31,7 @@ LATE_NS: Final = 30_000 * MS
 Steps = Generator[None, None, Any]
 
 
-RACES: Final = frozenset({"gives-up", "no-retry", "no-second-look", "force-without-lock"})
+RACES: Final = frozenset({"force-gives-up", "gives-up", "no-retry", "no-second-look", "force-without-lock"})
 MANY: Final = RACES | {
     "no-purge",
     "lost-key-stays",
@@ -222,6 +222,9 @@ class Player:
         c = self.note(th, "call", "force_complete", op.id)
         locks = self.profile == "locked" and not self.broken("force-without-lock")
         yield
+        if op.owner not in (None, th) and not op.completed and self.broken("force-gives-up"):
+            self.note(th, "ret", "force_complete", op.id, c=c, out=0)
+            return False
         if locks and not op.completed:
             yield from self.lock(th, op)
         else:
@@ -578,8 +581,8 @@ def draw(seed: int, fault: str = "", profile: str | None = None) -> Drawn:
 FAULTS: Final[Mapping[str, tuple[str, str]]] = {
     "true-twice": ("O1", "locked"), "two-winners": ("O1", "pending-flag"), "no-callback": ("O1", "locked"),
     "loser-runs-callback": ("O1", "locked"), "winner-says-no": ("O1", "pending-flag"),
-    "callback-outside": ("O1", "locked"), "true-unready": ("O2", "locked"), "lost-key-stays": ("O2", "pending-flag"),
-    "key-gives-up": ("O2", "locked"),
+    "callback-outside": ("O1", "locked"), "force-gives-up": ("O1", "locked"),
+    "true-unready": ("O2", "locked"), "lost-key-stays": ("O2", "pending-flag"), "key-gives-up": ("O2", "locked"),
     "expired-twice": ("O3", "locked"), "expired-for-nothing": ("O3", "locked"), "no-on-expiration": ("O3", "locked"),
     "expires-before": ("O3", "pending-flag"), "no-second-look": ("O4", "locked"), "gives-up": ("O4", "locked"),
     "skips-one": ("O4", "locked"), "no-retry": ("O4", "pending-flag"),

@@ -1,5 +1,6 @@
 """Histories that look wrong and are legal: each was, or would be, a false alarm on a real subject."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,68 @@ def test_a_force_within_a_force_ran_the_callback() -> None:
     outer = made.start("force_complete", "a", th="c")
     made.check("k", "a")
     made.end(outer, 0)
+    kept(made, "O1")
+
+
+def _given_back(made: Trace) -> None:
+    """A key gave it back, and nobody can complete it any more."""
+    made.give_back("k", "a")
+    made.both("force_complete", "a", out=0)
+
+
+def _raised(made: Trace) -> None:
+    """A force that raised may have claimed."""
+    made.end(made.start("force_complete", "a"), err="no heap")
+    made.both("force_complete", "a", out=0)
+
+
+def _told_late(made: Trace) -> None:
+    """Of the claim only the callback was told, which came long after it, on a thread of its own."""
+    made.both("force_complete", "a", out=0)
+    made.complete("a", th="own")
+
+
+def _left_to_the_check(made: Trace) -> None:
+    """The force is left to the check that is looking at the operation."""
+    with made.call("check_and_complete", keys=["k"], th="c", out=1):
+        evaluation = made.start("try_complete", "a", th="c")
+        made.both("force_complete", "a", out=0)
+        made.ready("a")
+        made.complete("a", th="c")
+        made.end(evaluation, 1)
+
+
+def _beside_its_expiry(made: Trace) -> None:
+    """The expiry had begun, and claims before the force looks: it is told after the force's return."""
+    made.wait(100 * MS)
+    fire = made.start("timer_fire", "a", th="exec")
+    made.both("force_complete", "a", out=0)
+    made.complete("a", th="exec")
+    made.point("on_expiration", "a", th="exec")
+    made.end(fire)
+
+
+def _not_watched_yet(made: Trace) -> None:
+    """Who forces it before its registration has returned may find nothing."""
+    made.events.clear()
+    with made.call("try_complete_else_watch", "a", keys=["k"], delay_ns=100 * MS, out=0):
+        made.attempt("a", out=0)
+        made.both("force_complete", "a", th="c", out=0)
+        made.attempt("a", out=0)
+        made.add("a")
+    made.wait(100 * MS)
+    made.expire("a")
+
+
+@pytest.mark.parametrize("profile", ["locked", "pending-flag"])
+@pytest.mark.parametrize(
+    "story", [_given_back, _raised, _told_late, _left_to_the_check, _beside_its_expiry, _not_watched_yet]
+)
+def test_a_force_that_lost_to_what_is_not_seen(story: Callable[[Trace], None], profile: str) -> None:
+    """It answers 0 though no claim was recorded before its return, and there may have been one."""
+    made = Trace(profile)
+    made.register("a")
+    story(made)
     kept(made, "O1")
 
 

@@ -77,6 +77,7 @@ ABSENCE = {
     "size-wrong",
     "winner-without-callback",
     "loser-ran-callback",
+    "lost-to-nobody",
     "callback-without-force",
     "true-and-never-ready",
     "expiration-without-its-completion",

@@ -655,14 +655,15 @@ class Small:
     """A correct purgatory with a lock for each operation; or with one slip: `late` (it looks again only where an event
     was counted meanwhile, and counts one behind its look-up), `undone` (who fails to complete may try again), `dropped`
     (who fails to try is watched no more), `last` (an expiry tries first), `made` (the list of a key is made without a
-    lock), `waits` (a check gives a lock up after a while), `twice` (one that cannot have the lock asks who has it to
-    try again, which that does once at most; `flagged`: as often as it is asked; `shared`: so too, and all operations
-    have one lock), `busy` (a purge leaves out keys that are being checked, and a check that raises never ends),
-    `counted` (a check ends where nothing waits, and what waits is counted without a lock), `worn` (checks that raise
-    are deeper and deeper inside others, by a count, and from the eighth on left to those), `nested` (a registration
-    during a check does not look again), `moved` (a purge takes what waits off its list and puts it back behind),
-    `scratch` (checks go through one and the same list, one inside another too), `deep` (a check is made no more than
-    sixteen deep), `hurried` (who makes time go on gives up at a lock that is taken), `entered` (there is no purge
+    lock), `waits` (a check gives a lock up after a while), `polite` (a force leaves a lock to who has it), `twice`
+    (one that cannot have the lock asks who has it to try again, which that does once at most; `flagged`: as often
+    as it is asked; `shared`: so too, and all operations have one lock), `busy` (a purge leaves out keys that are
+    being checked, and a check that raises never ends), `counted` (a check ends where nothing waits, and what waits
+    is counted without a lock), `worn` (checks that raise are deeper and deeper inside others, by a count, and from
+    the eighth on left to those), `nested` (a registration during a check does not look again), `moved` (a purge
+    takes what waits off its list and puts it back behind), `scratch` (checks go through one and the same list, one
+    inside another too), `deep` (a check is made no more than sixteen deep), `hurried` (who makes time go on gives
+    up at a lock that is taken), `entered` (there is no purge
     during a registration, and one that raises never ends)."""
 
     def __init__(self, slip: str) -> None:
@@ -754,6 +755,10 @@ class Small:
     def force(self, probe: Probe) -> bool:
         """See `PurgatoryUnderTest`."""
         (op,) = (one for one in self._timed if one.probe is probe)
+        if self._slip == "polite":
+            if not op.lock.acquire(blocking=False):
+                return False
+            op.lock.release()
         return op.force()
 
     def advance(self, by_ns: int) -> None:
@@ -844,6 +849,7 @@ def _small(slip: str, _: Promise) -> Small:
         ("last", "O5", ("error-in-try-and-expiry",), ""),
         ("made", "O4", ("new-key",), ""),
         ("waits", "O4", ("two-events",), ""),
+        ("polite", "O1", ("event-force",), ""),
         ("twice", "O4", ("event-after-event",), "flagged"),
         ("busy", "P1", ("error-in-try-and-garbage",), ""),
         ("shared", "O4", ("event-beside-others",), "flagged"),

@@ -2,7 +2,8 @@
 
 With *force* for `force_complete`, *done* for `on_complete`, *try* for `try_complete`, of one operation:
 
-    O1  |done| <= 1,  |force with out = 1| <= 1,  and a force returns 1 iff it contains the done
+    O1  |done| <= 1,  |force with out = 1| <= 1,  a force returns 1 iff it contains the done,  and 0 only if a claim
+        had begun
     O2  every done lies in a force;  a try returns 1 only at t >= ready, and under a check(k) only if no
         cancel_for_key(k) had given the operation back before that check;  only a key that it was registered under
         gives it back, and no key twice;  a key gives back all that waits under it
@@ -19,7 +20,7 @@ from operator import attrgetter
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.clause.lost import may_have_been_given_back
-from purgatorio_spec.history.operation import Call, GivenBack, OperationHistory
+from purgatorio_spec.history.operation import NEVER, Call, GivenBack, OperationHistory
 from purgatorio_spec.history.run import KeyCancel, Run
 from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
@@ -27,15 +28,20 @@ O1 = Clause(
     "O1",
     "on_complete starts at most once; force_complete returns true to exactly one caller, "
     "and that caller's call contains it",
-    formula="|done| <= 1;  |force.out = 1| <= 1;  force.out = 1 iff the force contains the done",
+    formula="|done| <= 1;  |force.out = 1| <= 1;  force.out = 1 iff the force contains the done;  "
+    "registration.ret < force.call, force.out = 0 => some claim.call < force.ret",
     records=("force_complete", "on_complete"),
 )
 
 
 @O1.of_operation
-def once(_run: Run, history: OperationHistory) -> Finding:
+def once(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with a `force_complete` or an `on_complete`. What happened twice did so whatever else
-    was dropped."""
+    was dropped. A `force_complete` returns false only if another call has begun to complete the operation. That is
+    asked of one that began after the registration had returned false, where no key gave the operation back and no
+    other `force_complete` raised or is open. It is broken if the operation is never completed, or by an evaluation or
+    an expiry that began after this return; a completion outside of both may have been recorded later than it came.
+    """
     if not history.forces and not history.completes:
         return NO_OCCASION
     completes, winners = history.completes, history.winners
@@ -74,7 +80,33 @@ def once(_run: Run, history: OperationHistory) -> Finding:
                     "the force_complete that runs on_complete returns true",
                     f"the call on {force.th} ran on_complete and returned false",
                 )
-    return KEPT
+    return _lost_to_nobody(run, history) or KEPT
+
+
+def _lost_to_nobody(run: Run, history: OperationHistory) -> Broken | None:
+    registration, claim = history.registration, history.claim
+    if registration is None or registration.out != 0 or len(history.registrations) > 1 or history.cancelled:
+        return None
+    if not run.records("try_complete") or history.may_have_claimed:
+        return None
+    attempts = [*history.tries, *history.fires]
+    if claim is None:
+        if not run.whole or any(attempt.ret_i is None or attempt.err is not None for attempt in attempts):
+            return None
+        begun_i = NEVER
+    else:
+        # A claim that no call contains may be known by its callback alone, which may have come long after it.
+        begun_i = min((attempt.call_i for attempt in attempts if attempt.contains(claim)), default=-1)
+    for force in history.forces:
+        if force.out == 0 and registration.end_i < force.call_i and force.end_i < begun_i:
+            return Broken(
+                "lost-to-nobody",
+                [registration.end_i, force.call_i, force.end_i, *([] if claim is None else [begun_i])],
+                "a force_complete returns false only if the operation is, or is being, completed",
+                f"the call on {force.th} returned false, and "
+                + ("it was never completed" if claim is None else "what completed it began after that"),
+            )
+    return None
 
 
 O2 = Clause(

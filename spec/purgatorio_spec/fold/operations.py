@@ -30,7 +30,9 @@ _ROWS: Final = (
     "ready", "check_ret", "last",
 )  # fmt: skip
 """Rows of which there is none: -1."""
-_LEAST_ROWS: Final = ("stopped_call", "win_first", "lost_call", "stop_first", "fire_first", "won_first")
+_LEAST_ROWS: Final = (
+    "stopped_call", "win_first", "lost_call", "lost_first", "stop_first", "fire_first", "won_first",
+)  # fmt: skip
 """Rows of which there is none: the highest number."""
 _TIMES: Final = (
     "reg_t", "reg_delay", "reg_ret_t", "reg_out", "win_t", "fire_t", "add_ret_t", "add_delay", "deadline_t",
@@ -182,6 +184,7 @@ class Operations(Pages):
         w = r[out == 0]
         self.least("lost_call", of[w], call_row[w])
         self.last("lost_ret", of[w], row[w])
+        self.least("lost_first", of[w], row[w])
 
     def _add_tries(self, some: Numbered, of: Ints, row: Ints, call_row: Ints) -> None:
         t = some.batch.t

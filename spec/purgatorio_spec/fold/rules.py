@@ -193,6 +193,7 @@ RULES: Final[Mapping[str, Rule]] = {
             ~b.win_n.equals(b.done_n)
             | _not_contained(b)
             | ((b.lost_call < b.done_call) & (b.done_ret < b.lost_ret)).surely()
+            | (b.reg_out.equals(0) & (b.lost_first < b.claimed)).surely()
         ),
     ),
     "O2": Rule(

@@ -350,7 +350,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     whose="op"),
         GateProgram("event-event", _CLAIM, ((Check("a"),), (Check("b"),)), done, (waits("ab"), Ready("op"))),
         GateProgram("force-force", _CLAIM, forces[:2], (_FORCE, _DISARM, _DONE), (waits("a"),)),
-        GateProgram("event-force", _CLAIM, (event, forces[0]), done, (waits("a"),)),
+        GateProgram("event-force", _CLAIM, ((Check("a"),), (Ready("op"), *forces[0])), done, (waits("a"),)),
         GateProgram("forces-at-once", _CLAIM, forces, (_FORCE,), (waits("a"),), volley=_VOLLEYS),
         GateProgram("events-and-force-at-once", _CLAIM, ((Check("a"),), (Check("b"),), *forces[:2]), (_TRY, _FORCE),
                     (waits("ab"), Ready("op")), volley=_VOLLEYS),
