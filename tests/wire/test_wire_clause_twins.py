@@ -300,6 +300,15 @@ def g0_not_known(s: Story, bad: bool) -> None:
     s.join(12, 14 if bad else 1015, "a", -1 if bad else 1, error=25 if bad else 0, leader="a", told="a")
 
 
+def g0_not_known_beside(s: Story, bad: bool) -> None:
+    """The group has members who are heard of: nobody can have forgotten it."""
+    s.pair()
+    s.join(2100, 2101, "", error=79, given="n")
+    s.join(2102, 2104 if bad else 2210, "n", -1 if bad else 2, error=25 if bad else 0, leader="a")
+    for one in () if bad else "ab":
+        s.join(2200, 2210, one, 2, leader="a", told="abn" if one == "a" else "")
+
+
 def g0_beside_a_refusal(s: Story, bad: bool) -> None:
     s.pair()
     s.join(2100, 2101, "", error=23, kind="another")
@@ -2531,6 +2540,30 @@ def test_who_joins_when_the_session_of_its_id_may_be_over_may_be_unknown() -> No
     assert story.judged("G0").verdict is Verdict.PASS
 
 
+@pytest.mark.parametrize(("times", "verdict"), [(1, Verdict.UNKNOWN), (2, Verdict.VIOLATED)])
+@pytest.mark.parametrize("clause", ["G0", "G3"])
+def test_a_group_that_nobody_is_in_may_be_forgotten_once(clause: str, times: int, verdict: Verdict) -> None:
+    """Kafka up to 3.9 does so whenever a topic is deleted, also with an id that it has given."""
+    story = Story()
+    if clause == "G0":
+        g0_not_known(story, True)
+    else:
+        story.join(10, 11, "", error=79, given="a")
+        story.join(12, 1015, "a", 1, leader="a", told="a")
+        story.leave(1020, "a")
+        story.join(1030, 1031, "", error=79, given="b")
+        story.join(1032, 2035, "b", 1, leader="b", told="b")
+    for _ in range(times - 1):
+        story.repeat()
+    assert story.judged(clause, times * END_MS).verdict is verdict
+
+
+def test_a_member_is_known_by_its_id_while_others_are_there() -> None:
+    story = Story()
+    g0_not_known_beside(story, True)
+    assert story.judged("G0").verdict is Verdict.VIOLATED
+
+
 def test_the_session_of_an_id_may_end_late() -> None:
     story = Story()
     story.pair()
@@ -2577,6 +2610,15 @@ def test_above_the_high_watermark_a_fetch_need_not_wait() -> None:
     story.produce(200, 202, 2)
     story.fetch(210, 212, [("t", 0, 2, [])], wait=1000)
     assert story.judged("F1").verdict is not Verdict.VIOLATED
+
+
+def test_what_is_deleted_in_the_end_is_no_question() -> None:
+    """A Kafka with Zookeeper comes to its time-out over a hundred topics."""
+    story = Story()
+    story.scene = ""
+    said = {"responses": [{"name": "t", "error_code": 7}]}
+    story.ask(10, "delete_topics", {"topic_names": ["t"], "timeout_ms": 5000}, 5012, said)
+    assert story.judged("A2").verdict is Verdict.SKIPPED
 
 
 def test_where_a_controller_may_be_stopped_nothing_is_done_in_time() -> None:

@@ -69,12 +69,20 @@ def _member_ids(group: Group) -> Rows:
             lives = taken_t < id_over(issued[member]) - EARLY_NS
             allowed = "the id that it was given is known"
             if lives and group.left(member, one.answer_t) is None:
-                known = one.error != UNKNOWN_MEMBER
-                yield kept("G0") if known else broken("G0", "id-not-known", one, allowed, named(one.error))
+                yield kept("G0") if one.error != UNKNOWN_MEMBER else _forgotten(group, one, allowed)
             # Its session may end late, as a broker has pauses of its own.
             late_ns = group.session_ms(member) * MS // 4 + group.bounds.allowed_ns(one.t, one.answer_t)
             if issued[member].error and one.t >= id_over(issued[member], latest=True) + late_ns:
                 yield refused(group.bounds, one, UNKNOWN_MEMBER)
+
+
+def _forgotten(group: Group, one: Exchange, allowed: str) -> Row:
+    """Who was given an id and is not known. A Kafka up to 3.9 forgets groups without members and offsets whenever any
+    topic is deleted, a later one every ten minutes, and who was given an id is no member: once is no proof."""
+    until = one.answer_t or one.watched_t
+    current = group.current(one)
+    held = Held.BROKEN if current is not None and group.staying(current, until) else Held.LATE
+    return broken("G0", "id-not-known", one, allowed, named(one.error), held=held, late=(one.t, until))
 
 
 def _strangers(group: Group) -> Rows:

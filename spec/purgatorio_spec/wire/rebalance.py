@@ -37,10 +37,7 @@ def rebalances(group: Group) -> Rows:
         yield from _one_leader(group, before, one)
         if group.static:
             continue
-        for join in one.again:
-            if given_id(join) not in {*one.members, *group.unheard(one)}:
-                seen = f"generation {one.number}, which had begun before it was asked"
-                yield broken("G3", "generation-stays", join, "a generation above", seen, *_numbers(one.joins))
+        yield from _stays(group, one)
         yield from _syncs(group, one)
         yield from _never_synced(group, one)
         yield from _nobody_rejoined(group, one)
@@ -123,6 +120,20 @@ def _numbered(group: Group, before: Generation, one: Generation) -> Rows:
         join = one.members[stayed[0]]
         seen = f"generation {one.number} after {before.number}"
         yield broken("G3", "generation-jumps", join, f"generation {before.number + 1}", seen)
+
+
+def _stays(group: Group, one: Generation) -> Rows:
+    """G3: who is new is not in a generation that had begun before. A group that nobody is in may be forgotten, and then
+    begins anew: once is no proof."""
+    for join in one.again:
+        if given_id(join) in {*one.members, *group.unheard(one)}:
+            continue
+        empty = all(_gone_by(group, member, join.t) for member in one.members)
+        seen = f"generation {one.number}, which had begun before it was asked"
+        yield broken(
+            "G3", "generation-stays", join, "a generation above", seen, *_numbers(one.joins),
+            held=Held.LATE if empty else Held.BROKEN, late=(join.t, join.answer_t or join.t),
+        )  # fmt: skip
 
 
 def _joins_answered(group: Group, member: str, before: Generation, one: Generation) -> bool:
