@@ -45,7 +45,8 @@ _PROFILES: Final = (
             claimed_on_return=True, counts_raced=True),
     Profile("pending-flag", _OPERATION | _TIMER | _PURGATORY,
             "a check may leave that to an evaluation under way, and no two evaluations overlap: Kafka 1.1 to 2.6, with "
-            "try_lock and the flag try_complete_pending (KAFKA-6653)", completes_beside=True, counts_raced=True),
+            "try_lock and the flag try_complete_pending (KAFKA-6653); 2.7 to 4.0 keeps this, and not `locked`, as an "
+            "expiry runs on_complete without the lock", completes_beside=True, counts_raced=True),
     Profile("wire-waits", frozenset({"O1", "O4", "O5", "T1", "T2"}),
             "requests that wait in a Kafka-compatible broker, as a client sees them (`purgatorio wire`)"),
     Profile("netty-hashed-wheel", _TIMER,
