@@ -663,14 +663,14 @@ class Small:
     the eighth on left to those), `nested` (a registration during a check does not look again), `moved` (a purge
     takes what waits off its list and puts it back behind), `scratch` (checks go through one and the same list, one
     inside another too), `deep` (a check is made no more than sixteen deep), `hurried` (who makes time go on gives
-    up at a lock that is taken), `entered` (there is no purge
-    during a registration, and one that raises never ends)."""
+    up at a lock that is taken), `entered` (there is no purge during a registration, and one that raises never ends)."""
 
     def __init__(self, slip: str) -> None:
         self._slip = slip
         self._now_ns = 0
         self._lists: dict[str, list[_Op]] = {}
         self._timed: list[_Op] = []
+        self._ops: dict[str, _Op] = {}
         self._events = 0
         self._making = nullcontext() if slip == "made" else threading.Lock()
         self._busy: list[str] = []
@@ -690,6 +690,7 @@ class Small:
 
     def _registered(self, probe: Probe) -> bool:
         op = _Op(probe, self._shared or threading.RLock(), self._slip == "undone")
+        self._ops[probe.id] = op
         with op.lock:
             events = self._events
             if probe.try_complete(op.force):
@@ -754,7 +755,7 @@ class Small:
 
     def force(self, probe: Probe) -> bool:
         """See `PurgatoryUnderTest`."""
-        (op,) = (one for one in self._timed if one.probe is probe)
+        op = self._ops[probe.id]
         if self._slip == "polite":
             if not op.lock.acquire(blocking=False):
                 return False
