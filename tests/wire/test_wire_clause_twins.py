@@ -90,6 +90,47 @@ def x4_groups(s: Story, bad: bool) -> None:
     s.ask(10, "delete_groups", {"groups_names": ["g", "h"]}, 11, {"results": said[bad:]})
 
 
+def _offsets_asked(group: str, told: bool) -> tuple[dict[str, object], dict[str, object]]:
+    """Of one group: the question for a partition by its name, of which nothing was committed, and the answer."""
+    part = {"partition_index": 0, "committed_offset": -1, "metadata": "", "error_code": 0}
+    asked = {"group_id": group, "topics": [{"name": "t", "partition_indexes": [0]}]}
+    return asked, {"group_id": group, "topics": [{"name": "t", "partitions": [part]}] if told else []}
+
+
+def x4_offsets(s: Story, bad: bool) -> None:
+    asked, said = _offsets_asked("g", not bad)
+    s.ask(10, "offset_fetch", asked, 11, said, version=7)
+
+
+def x4_offsets_of_several(s: Story, bad: bool) -> None:
+    """What is told of another group does not count, and of all offsets nothing is named."""
+    asked, said = zip(_offsets_asked("g", not bad), _offsets_asked("h", True), strict=True)
+    s.ask(10, "offset_fetch", {"groups": [*asked]}, 11, {"groups": [*said]})
+    s.ask(20, "offset_fetch", {"groups": [{"group_id": "g", "topics": None}]}, 21, {"groups": said[1:]})
+
+
+def x4_offsets_of_a_group(s: Story, bad: bool) -> None:
+    asked, said = zip(_offsets_asked("g", True), _offsets_asked("h", True), strict=True)
+    s.ask(10, "offset_fetch", {"groups": [*asked]}, 11, {"groups": [*said[bad:]]})
+
+
+def x4_coordinators(s: Story, bad: bool) -> None:
+    said = [{"key": name, "error_code": 0} for name in ("g", "h")]
+    s.ask(10, "find_coordinator", {"coordinator_keys": ["g", "h"]}, 11, {"coordinators": said[bad:]})
+    s.ask(20, "find_coordinator", {"key": "g"}, 21, {"error_code": 0}, version=3)
+
+
+def x4_elections(s: Story, bad: bool) -> None:
+    said = [
+        {"topic": name, "partition_result": [{"partition_id": at, "error_code": 3} for at in (0, 1)]}
+        for name in ("t", "u")
+    ]
+    asked = [{"topic": name, "partitions": [0, 1]} for name in ("t", "u")]
+    got = {"error_code": 0, "replica_election_results": said[bad:]}
+    s.ask(10, "elect_leaders", {"topic_partitions": asked, "timeout_ms": 5000}, 11, got)
+    s.ask(20, "elect_leaders", {"topic_partitions": None, "timeout_ms": 5000}, 21, got)
+
+
 def x4_twice(s: Story, bad: bool) -> None:
     s.topic()
     s.fetch(10, 11, [("t", 0, 0, [])], wait=0)
@@ -197,6 +238,12 @@ def f5_session_start(s: Story, bad: bool) -> None:
 def f6_session(s: Story, bad: bool) -> None:
     _session(s, 5, 0, [("t", 0)], came={("t", 0): []})
     _session(s, 10, 7, [], error=0 if bad else 71)
+
+
+def f6_next_of_a_session(s: Story, bad: bool) -> None:
+    _session(s, 5, 0, [("t", 0)], came={("t", 0): []})
+    _session(s, 10, 7, [], error=71)
+    _session(s, 12, 1, [], error=71 if bad else 0)
 
 
 def f6_no_session(s: Story, bad: bool) -> None:
@@ -735,6 +782,21 @@ def f7_behind_empty(s: Story, bad: bool) -> None:
     s.fetch(10, 11, [("t", 0, 0, []), ("t", 1, 0, [] if bad else [0])], room=SIZE // 2)
 
 
+def f7_starved(s: Story, bad: bool) -> None:
+    """Of three partitions `t` comes first, and has its second turn when the others have had one, or before."""
+    for name in "uv":
+        s.topic(name)
+    _session(s, 5, 0, [(name, 0) for name in "tuv"])
+    for at in (6, 7, 8):
+        for name in "tuv":
+            s.produce(at, at + 0.5, at - 6, name=name)
+    turns = ("t", "t", "u", "u") if bad else ("t", "u", "v", "t")
+    ends = dict.fromkeys("tuv", 0)
+    for epoch, name in enumerate(turns, 1):
+        _session(s, 10 + epoch, epoch, [*ends.items()], came={(name, 0): [ends[name]]}, least=SIZE)
+        ends[name] += 1
+
+
 def f7_part(s: Story, bad: bool) -> None:
     two_and_two(s)
     s.fetch(20, 21, [("t", 0, 0, [0]), ("t", 1, 0, [-1] if bad else [])], wait=0, room=SIZE // 2)
@@ -1140,6 +1202,17 @@ def l1_largest_time(s: Story, bad: bool) -> None:
     listed(s, 50, -1, 3)
 
 
+def l1_by_time(s: Story, bad: bool) -> None:
+    """Of the time that the first record was told to have, and of the largest: that record, or one before."""
+    s.topic()
+    for offset in range(3):
+        s.produce(10 + offset, 10.5 + offset, offset)
+    listed(s, 40, 0, 0, time_ms=1000)
+    listed(s, 41, 1000, 1 if bad else 0, time_ms=1000)
+    listed(s, 42, -3, 2, time_ms=1001)
+    listed(s, 43, 1001, -1 if bad else 1, time_ms=1001)
+
+
 def l1_refused(s: Story, bad: bool) -> None:
     s.topic()
     listed(s, 20, -1, 0, 3 if bad else 0)
@@ -1159,6 +1232,23 @@ def g1_late(s: Story, bad: bool) -> None:
         s.scene = f"told#{at}"
         s.join(at, at + 1, "", error=79, given="a")
         s.join(at + 10, at + (2900 if bad else 1011), "a", 1, leader="a", told="a", rebalance=6000)
+
+
+def g1_left(s: Story, bad: bool) -> None:
+    """Who came first leaves again: the delay that it began goes on, and once more as another came in it."""
+    s.join(10, 60, "a", error=25, rebalance=6000)
+    s.join(30, 40 if bad else 2020, "b", 1, leader="b", told="b", rebalance=6000)
+    s.leave(50 if not bad else 39, "a")
+
+
+def g1_put_out(s: Story, bad: bool) -> None:
+    """The only member is put out, which leaves an empty group."""
+    s.join(10, 11, "", error=79, given="a")
+    s.join(15, 1020, "a", 1, leader="a", told="a")
+    s.sync(1030, 1031, "a", 1, "sa", gives={"a": "sa"})
+    s.beat(12_000, "a", 1, 25)
+    s.join(12_010, 12_011, "", error=79, given="b")
+    s.join(12_020, 12_030 if bad else 13_022, "b", 3, leader="b", told="b")
 
 
 def g2(s: Story, bad: bool) -> None:
@@ -1542,6 +1632,15 @@ def g7_refused(s: Story, bad: bool) -> None:
         s.beat(at + 100, "b", 101, 25 if not bad and at > 8101 else 22)
 
 
+def g7_alone(s: Story, bad: bool) -> None:
+    """The only member was silent for longer than its session, and asks then."""
+    s.join(10, 11, "", error=79, given="a")
+    s.join(15, 1020, "a", 1, leader="a", told="a")
+    s.sync(1030, 1031, "a", 1, "sa", gives={"a": "sa"})
+    s.beat(2000, "a", 1)
+    s.beat(12_000, "a", 1, 0 if bad else 25)
+
+
 def g7_static(s: Story, bad: bool) -> None:
     """`b` comes back as `b2` and falls silent."""
     static_pair(s)
@@ -1575,6 +1674,28 @@ def g11_absent(s: Story, bad: bool) -> None:
     for at in range(3200, 6000, 900):
         s.beat(at, "b", 1, 27, instance="ib")
     s.beat(6100, "b", 1, 25 if bad else 22, instance="ib")
+
+
+def nobody_rejoins(s: Story) -> None:
+    """A newcomer begins a rebalance and leaves; the static members are heard of and do not rejoin for 5 s."""
+    static_pair(s)
+    s.join(2990, 2991, "", error=79, given="c")
+    s.join(3000, 3050, "c", error=25)
+    s.leave(3040, "c")
+    for at in range(3100, 8000, 900):
+        for one in "ab":
+            s.beat(at, one, 1, 27, instance=f"i{one}")
+
+
+def g11_nobody_rejoins(s: Story, bad: bool) -> None:
+    nobody_rejoins(s)
+    s.beat(8000, "b", 1, 25 if bad else 27, instance="ib")
+
+
+def g4_static_rejoin(s: Story, bad: bool) -> None:
+    nobody_rejoins(s)
+    s.join(8000, 11_020 if bad else 8110, "a", 2, leader="a", told="ab", instance="ia")
+    s.join(8100, 11_020 if bad else 8110, "b", 2, leader="a", instance="ib")
 
 
 def g4_static(s: Story, bad: bool) -> None:
@@ -1981,14 +2102,6 @@ def g12_told_of_all(s: Story, bad: bool) -> None:
         s.ask(2200, "offset_fetch", {"groups": [{"group_id": "g", "topics": None}]}, 2201, {"groups": [said]})
     else:
         s.offset(2200, 7)
-
-
-def g12_told_by_name(s: Story, bad: bool) -> None:
-    """Also of what was never committed."""
-    named = {"name": "t", "partition_indexes": [0]}
-    told = {"partition_index": 0, "committed_offset": -1, "metadata": "", "error_code": 0}
-    said = {"group_id": "g", "topics": [] if bad else [{"name": "t", "partitions": [told]}]}
-    s.ask(10, "offset_fetch", {"groups": [{"group_id": "g", "topics": [named]}]}, 11, {"groups": [said]})
 
 
 def g12_refused(s: Story, bad: bool) -> None:
@@ -2692,6 +2805,26 @@ def test_a_broker_that_refuses_such_records_is_not_judged() -> None:
 def test_the_page_has_the_clauses() -> None:
     text = (Path(__file__).parents[2] / "docs" / "wire.md").read_text(encoding="utf-8")
     assert clauses() in text, "run `python -m docs.makers.packaged_brokers docs/wire.md --clauses`"
+
+
+@pytest.mark.parametrize(("answer", "verdict"), [(2020, Verdict.PASS), (4000, Verdict.VIOLATED)])
+def test_who_leaves_in_the_initial_delay_has_begun_it_and_is_somebody(answer: int, verdict: Verdict) -> None:
+    """Another comes behind it: the delay begins anew when it is over, for one that is alone by then."""
+    story = Story()
+    story.join(10, 60, "a", error=25, rebalance=6000)
+    story.leave(50, "a")
+    story.join(500, answer, "b", 1, leader="b", told="b", rebalance=6000)
+    story.repeat()
+    assert story.judged("G1", 2 * END_MS).verdict is verdict
+
+
+def test_who_is_back_with_a_shorter_session_may_go_on_with_its_former_one() -> None:
+    story = Story()
+    static_pair(story)
+    story.join(3000, 3001, "", 1, leader="a", given="b2", instance="ib", session=2000)
+    story.beat(6500, "b2", 1, instance="ib")
+    story.repeat()
+    assert story.judged("G7").verdict is not Verdict.VIOLATED
 
 
 @pytest.mark.parametrize("late_ms", [100, 300])

@@ -14,12 +14,11 @@ from purgatorio_spec.wire.history import (
     Exchange,
     Scene,
     integer,
-    integers,
     items,
     text,
     texts,
 )
-from purgatorio_spec.wire.log import OTHERS, Part, Topic, Topics, parts
+from purgatorio_spec.wire.log import OTHERS, Part, Topic, Topics, asked_and_told, parts
 from purgatorio_spec.wire.row import Rows, answered_with, broken, kept, named
 from purgatorio_spec.wire.topic import PATIENCE_TIMES
 
@@ -48,16 +47,13 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         until = one.answer_t
         if until is None or one.unread or one.throttled_ms:
             continue
-        for asked in items(one.got, "groups") if "groups" in one.body else (one.got or {},):
-            if integer(asked, "error_code"):
+        for asked, answer in asked_and_told(one):
+            if integer(answer, "error_code"):
                 continue  # the coordinator is loading, or another broker's
-            name = text(asked, "group_id") or text(one.body, "group_id")
-            answers, by_name = dict(parts(asked, OTHERS[1])), _named(one, name)
-            if by_name is None:
+            name, answers = text(asked, "group_id"), dict(parts(answer, OTHERS[1]))
+            if asked.get("topics") is None:
                 # Who asks of all is told of what was committed, and of nothing else.
                 answers = {**{part: {} for part in _parts_of(scene, name)}, **answers}
-            for part in (by_name or set()) - {*answers}:
-                yield broken("G12", "not-told", one, f"an answer about {part.topic}-{part.number}", "none")
             for part, said in answers.items():
                 seen = (integer(said, "committed_offset", -1), text(said, "metadata"))
                 error, gone = integer(said, "error_code"), _deletion(bounds, topics.topics.get(part.topic))
@@ -78,18 +74,6 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                     allowed = f"{' or '.join(f'{at} {note!r}' for at, note in sorted(may))} of {part.topic}"
                     shown = named(error) if error else f"{seen[0]} {seen[1]!r}"
                     yield broken("G12", cause, one, allowed, shown)
-
-
-def _named(one: Exchange, group: str) -> set[Part] | None:
-    """The partitions of which is asked by name; None where it is of all."""
-    asked = next((x for x in items(one.body, "groups") if text(x, "group_id") == group), one.body)
-    if asked.get("topics") is None:
-        return None
-    return {
-        Part(text(topic, "name"), number)
-        for topic in items(asked, "topics")
-        for number in integers(topic, "partition_indexes")
-    }
 
 
 def _parts_of(scene: Scene, group: str) -> list[Part]:

@@ -4,7 +4,7 @@ from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
 from purgatorio_spec.wire.history import Exchange, Lane, Scene, integer, text
-from purgatorio_spec.wire.log import NAMED, UNKNOWN_TOPIC, Part, Topics, parts, unknown_topic
+from purgatorio_spec.wire.log import NAMED, UNKNOWN_TOPIC, Part, Topics, asked_and_told, parts, unknown_topic
 from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, kept, undecided
 
@@ -142,24 +142,22 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
 
 
 def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """X4. The occasions are the answers to requests that name topics, partitions or members."""
+    """X4. The occasions are the answers to requests that name topics, partitions, members or groups."""
     for one in scene.exchanges:
-        if one.api not in NAMED or one.got is None or integer(one.got, "error_code") or one.throttled_ms:
+        if one.api not in NAMED or one.got is None or one.throttled_ms:
             continue  # what a quota holds up may be answered with nothing, as Kafka's fetches are
-        if one.api == "leave_group" and one.version < 3:
-            continue  # of one member, which the answer does not name
-        asked, told = (
-            list(parts(body, names)) for body, names in zip((one.body, one.got), NAMED[one.api], strict=True)
-        )
-        if sorted(part for part, _ in asked) == sorted(part for part, _ in told):
-            yield kept("X4")
-        else:
-            allowed, seen = (", ".join(_words(one, part) for part, _ in held) for held in (asked, told))
-            yield broken(
-                "X4", "not-all-named", one, f"an answer about {allowed}", f"one about {seen or 'nothing'}"
-            )
-        if scene.name:  # what is done beside the scenes is about their topics
-            yield from _not_there(one, told, topics)
+        for bodies in asked_and_told(one):
+            asked, told = (list(parts(*each)) for each in zip(bodies, NAMED[one.api], strict=True))
+            if not asked or integer(bodies[1], "error_code"):
+                continue  # who asks about all names nothing, as old versions do that are about one
+            if sorted(part for part, _ in asked) == sorted(part for part, _ in told):
+                yield kept("X4")
+            else:
+                allowed, seen = (", ".join(_words(one, part) for part, _ in held) for held in (asked, told))
+                seen = f"one about {seen or 'nothing'}"
+                yield broken("X4", "not-all-named", one, f"an answer about {allowed}", seen)
+            if scene.name:  # what is done beside the scenes is about their topics
+                yield from _not_there(one, told, topics)
 
 
 def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> Rows:

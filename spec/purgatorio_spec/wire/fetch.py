@@ -7,6 +7,7 @@ append's sending and its acknowledgement; whether it is ready for so many bytes 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,7 +16,16 @@ from typing import Final
 from purgatorio_spec.table.fetch import FETCH, Distance, Divergence, Epoch, Fetched, request_is_complete
 from purgatorio_spec.table.replica import Replica
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
-from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, NO_SESSION, Exchange, Scene, integer, items
+from purgatorio_spec.wire.history import (
+    END_OF_TIME,
+    EXCUSED,
+    NO_SESSION,
+    NOT_THE_NEXT,
+    Exchange,
+    Scene,
+    integer,
+    items,
+)
 from purgatorio_spec.wire.log import Log, Part, Topic, Topics, corrupt, fetched, unknown_topic
 from purgatorio_spec.wire.record import Body, WireEvent
 from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, in_time, kept, named, undecided
@@ -124,8 +134,11 @@ def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def sessions(bounds: Bounds, scene: Scene) -> Rows:
-    """F6, of fetch sessions: one that is not there, and a request of one that is not its next, are refused at once."""
+    """F6, of fetch sessions: one that is not there, and a request of one that is not its next, are refused at once; the
+    next one is not."""
     for one in scene.of("fetch"):
+        if one.session and one.answer_t is not None and one.error in (0, NOT_THE_NEXT):
+            yield answered_with("F6", "next-refused", one, one.error, 0, ": the next request of its session")
         if not one.session_error or one.behind or one.unread or one.throttled_ms:
             continue
         promise, gap = f"{named(one.session_error)} at once:", one.wait_ms * MS or NO_WAIT_GAP_NS
@@ -133,6 +146,30 @@ def sessions(bounds: Bounds, scene: Scene) -> Rows:
         yield row
         if row.held is Held.KEPT and one.error != NO_SESSION:  # there may be no room for the session any more
             yield answered_with("F6", "session-taken", one, one.error, one.session_error)
+
+
+def turns(scene: Scene, topics: Topics) -> Rows:
+    """F7, of fetch sessions without room for all that is there: what brought records stands behind the others then, so
+    each partition has its turn before another has its second (KIP-227)."""
+    passed: dict[int, dict[Part, int]] = defaultdict(dict)
+    for one in scene.of("fetch") if scene.name else ():
+        if one.answer_t is None or one.unread or one.throttled_ms or one.error:
+            passed.pop(one.session, None)
+            continue
+        asked = [_Asked(part, what, topics.logs[part], answer) for part, what, answer in fetched(one)]
+        brought = any(a.batches for a in asked)
+        for a in asked if one.session else ():
+            topic = topics.topics.get(a.part.topic)
+            if topic is None or topic.replicas > 1:
+                continue
+            turn = passed[one.session].pop(a.part, 0)
+            if a.batches and turn:
+                yield kept("F7", "starved")
+            elif brought and not a.batches and not a.error and a.log.least(one.t, a.offset):
+                passed[one.session][a.part] = turn + 1
+                if turn + 1 >= len(asked):
+                    allowed = f"records of {a.part.topic}-{a.part.number}, before another has its second turn"
+                    yield broken("F7", "starved", one, allowed, f"none in {turn + 1} answers with others'")
 
 
 def waits(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetching]:

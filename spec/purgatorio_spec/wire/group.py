@@ -17,6 +17,7 @@ from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, broken, in_time, named
 
 ILLEGAL_GENERATION, OTHER_PROTOCOL, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 23, 25, 27, 79
+FENCED: Final = 82
 NO_SUCH_GROUP: Final = 69
 JOIN_GAP_NS: Final = 3000 * MS
 """By how much a join that should be answered at once would be late where it waited: the usual initial delay."""

@@ -105,6 +105,8 @@ class Exchange:
     with it afterwards."""
     session_error: int = 0
     """Of a fetch of a session that is not there, or out of its turn."""
+    session: int = 0
+    """Of a fetch that is the next one of a session, and says what has changed in it: its number."""
     done_t: int | None = None
     """When it surely was dealt with: by its answer, or, where none is owed, by that to the next of its connection."""
 
@@ -334,9 +336,12 @@ def _complete_sessions(scene: Scene) -> None:
             sessions.pop(number, None)
             if made := integer(one.got, "session_id") if epoch == 0 and not one.error else 0:
                 sessions[made] = (1, _parts_of(one.body), _told(one))
-        elif number not in sessions or sessions[number][0] != epoch:
+            continue
+        if number not in sessions or sessions[number][0] != epoch:
             one.session_error = NO_SESSION if number not in sessions else NOT_THE_NEXT
-        elif not one.error:  # a broker has room for so many sessions
+            continue
+        one.session = number
+        if not one.error:  # a broker has room for so many sessions
             gone = _forgotten(one.body)
             wanted = sessions[number][1] | _parts_of(one.body)
             asked = {part: said for part, said in wanted.items() if part not in gone}

@@ -28,7 +28,7 @@ from purgatorio_spec.wire.commit import committed
 from purgatorio_spec.wire.cut import cut_connections, unread_answers
 from purgatorio_spec.wire.described import described
 from purgatorio_spec.wire.exchange import about_all, answered_once, decodes, in_order
-from purgatorio_spec.wire.fetch import fetches, sessions
+from purgatorio_spec.wire.fetch import fetches, sessions, turns
 from purgatorio_spec.wire.file import WireTrace, read_trace
 from purgatorio_spec.wire.group import groups
 from purgatorio_spec.wire.history import Scene, scenes
@@ -114,6 +114,7 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
         *about_all(bounds, scene, topics),
         *fetches(bounds, scene, topics),
         *sessions(bounds, scene),
+        *turns(scene, topics),
         *produces(bounds, scene, topics),
         *topics_come_and_go(bounds, scene, topics),
         *done_in_time(bounds, scene, topics),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items, text, texts
+from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, integers, items, text, texts
 from purgatorio_spec.wire.record import Body
 
 BY_ID: Final[Mapping[str, int]] = {"fetch": 13, "produce": 13}
@@ -300,15 +300,21 @@ OTHERS: Final = (("topics", "name", "partitions", "partition_index"),) * 2
 NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
     "produce": PRODUCED, "fetch": FETCHED, "list_offsets": OTHERS, "delete_records": OTHERS,
     "offset_commit": OTHERS,
+    "offset_fetch": (("topics", "name", "partition_indexes", ""), OTHERS[1]),
     "create_topics": (("topics", "name", "", ""),) * 2,
     "delete_topics": (("topic_names", "", "", ""), ("responses", "name", "", "")),
     "create_partitions": (("topics", "name", "", ""), ("results", "name", "", "")),
     "leave_group": (("members", "member_id", "", ""),) * 2,
     "describe_groups": (("groups", "", "", ""), ("groups", "group_id", "", "")),
     "delete_groups": (("groups_names", "", "", ""), ("results", "group_id", "", "")),
+    "elect_leaders": (
+        ("topic_partitions", "topic", "partitions", ""),
+        ("replica_election_results", "topic", "partition_result", "partition_id"),
+    ),
+    "find_coordinator": (("coordinator_keys", "", "", ""), ("coordinators", "key", "", "")),
 }  # fmt: skip
 """Of requests about several topics, partitions, members or groups: how these are named in the request, and in the
-answer. A name of "" stands for the texts of a list themselves."""
+answer. A name of "" stands for the texts of a list themselves, a number of "" beside partitions for their numbers."""
 
 
 def parts(body: Body | None, names: Names) -> Iterator[tuple[Part, Body]]:
@@ -317,8 +323,21 @@ def parts(body: Body | None, names: Names) -> Iterator[tuple[Part, Body]]:
     if not name:
         yield from ((Part(one, 0), {}) for one in texts(body, topics))
     for topic in items(body, topics):
-        for one in items(topic, partitions) if partitions else (topic,):
-            yield Part(text(topic, name), integer(one, number)), one
+        if partitions and not number:
+            yield from ((Part(text(topic, name), one), {}) for one in integers(topic, partitions))
+        else:
+            for each in items(topic, partitions) if partitions else (topic,):
+                yield Part(text(topic, name), integer(each, number)), each
+
+
+def asked_and_told(one: Exchange) -> Iterator[tuple[Body, Body]]:
+    """A request with its answer; of how far groups have read, from where there may be several, each by itself."""
+    got = one.got or {}
+    if one.api != "offset_fetch" or "groups" not in one.body:
+        yield one.body, got
+        return
+    told = {text(said, "group_id"): said for said in items(got, "groups")}
+    yield from ((asked, told.get(text(asked, "group_id"), {})) for asked in items(one.body, "groups"))
 
 
 def _asked(one: Exchange, names: tuple[Names, Names]) -> Iterator[tuple[Part, Body, Body | None]]:

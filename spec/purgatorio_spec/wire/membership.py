@@ -4,6 +4,7 @@ from itertools import pairwise
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Held
 from purgatorio_spec.wire.group import (
+    FENCED,
     ILLEGAL_GENERATION,
     JOIN_GAP_NS,
     MEMBER_ID_REQUIRED,
@@ -12,15 +13,18 @@ from purgatorio_spec.wire.group import (
     UNKNOWN_MEMBER,
     Generation,
     Group,
+    answered,
     apart,
     given_id,
     id_over,
+    instance_of,
     leavers,
     member_id,
     names_no_protocol,
     number_of,
     protocols,
     refused,
+    session_asked,
 )
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items
 from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, named, timed
@@ -30,6 +34,7 @@ def memberships(group: Group) -> Rows:
     """All rows of the members of a group; where some are static, of who leaves or falls silent alone."""
     yield from _leaving(group)
     yield from _sessions(group)
+    yield from _still_there(group)
     if group.static:
         return
     yield from _member_ids(group)
@@ -196,6 +201,37 @@ def _sessions(group: Group) -> Rows:
                 continue
             earliest = max(last.t if group.renews(last) else 0, one.from_t) + session_ms * MS
             yield from _silence(group, last, earliest, others, session_ms)
+
+
+def _still_there(group: Group) -> Rows:
+    """G7: of a member that was not heard of for half as long again as its session, and asks then: it is told that it is
+    none."""
+    for beat in group.heartbeats:
+        member = member_id(beat)
+        heard = [x for x in group.contacts(member) if x is not beat and x.t < beat.t]
+        joins = [x for x in heard if x.api == "join_group"]
+        if (
+            beat.answer_t is None
+            or not any(map(answered, joins))
+            or group.left(member, beat.answer_t) is not None
+        ):
+            continue
+        # Who comes back with another session may go on with the one that its name had before.
+        name = instance_of(joins[-1])
+        session_ms = max(
+            session_asked(x) or 0 for x in group.joins if x in joins or (name and instance_of(x) == name)
+        )
+        last_t = max(x.answer_t or END_OF_TIME for x in heard)
+        half_ns = session_ms * MS // 2
+        if beat.t - last_t < 3 * half_ns or group.bounds.allowed_ns(beat.t, beat.answer_t) > half_ns:
+            continue
+        cause, late = "stays-though-silent", (last_t + 2 * half_ns, beat.answer_t)
+        seen = f"{named(beat.error)} {after(beat.t, last_t)} after it was last heard of"
+        allowed = f"{named(UNKNOWN_MEMBER)}, after its session time-out of {session_ms} ms"
+        late_row = broken("G7", cause, beat, allowed, seen, held=Held.LATE, late=late)
+        # Its name may have gone to somebody else.
+        right = beat.error == UNKNOWN_MEMBER or (name and beat.error == FENCED)
+        yield kept("G7", cause) if right else late_row
 
 
 def _silent(group: Group, one: Generation, member: str, beats: list[Exchange]) -> bool:

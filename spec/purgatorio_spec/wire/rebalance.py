@@ -51,7 +51,7 @@ def rebalances(group: Group) -> Rows:
         if before is not None and next_to and any(group.alive_at(x, one.asked_t) for x in before.members):
             yield from _rebalance(group, before, one)
         elif before is None or _surely_empty(group, before, one):
-            yield from _initial_delay(group, one)
+            yield from _initial_delay(group, before, one)
 
 
 def _one_leader(group: Group, before: Generation | None, one: Generation) -> Rows:
@@ -144,8 +144,9 @@ def _joins_answered(group: Group, member: str, before: Generation, one: Generati
     )
 
 
-def _initial_delay(group: Group, one: Generation) -> Rows:
-    """G1. It begins anew when it is over and somebody has joined in it, up to the rebalance time-out (KIP-134)."""
+def _initial_delay(group: Group, before: Generation | None, one: Generation) -> Rows:
+    """G1. It begins anew when it is over and somebody has joined in it, up to the rebalance time-out (KIP-134). Who has
+    joined and left again may have begun it, and is somebody too."""
     delay_ms = group.bounds.declared.initial_delay_ms
     if delay_ms is None:
         return
@@ -156,6 +157,9 @@ def _initial_delay(group: Group, one: Generation) -> Rows:
     soon = sum(join.t + slack <= begins_t + delay_ms * MS for join in one.joins)
     delays = 2 if soon > 1 and one.number == 1 and begins_t == first.t else 1
     earliest = first.t + min(delays * delay_ms, one.rebalance_ms[0]) * MS
+    since_t = 0 if before is None else before.first_t
+    gone = [x for x in group.joins if of_a_member(x) and x.error and since_t < x.t <= one.first_t]
+    earliest = min([earliest, *(x.t + rebalance_ms(x) * MS for x in gone)])
     if one.first_t < earliest - EARLY_NS:
         if group.pending(one, one.first_t):
             return  # Kafka 4 ends the delay when the session of somebody ends who never joined
@@ -165,8 +169,8 @@ def _initial_delay(group: Group, one: Generation) -> Rows:
         return
     if group.unheard(one):
         return
-    due = last.t + (delay_ms if len(one.joins) == 1 else 2 * delay_ms) * MS
-    cap_ms = max(delay_ms, one.rebalance_ms[1])
+    due = last.t + (delay_ms if len(one.joins) + len(gone) == 1 else 2 * delay_ms) * MS
+    cap_ms = max(delay_ms, one.rebalance_ms[1], *map(rebalance_ms, gone))
     capped_t, cause = first.t + cap_ms * MS, "late"
     if capped_t < due:
         due, cause = capped_t, "put-off-again" if cap_ms > 2 * delay_ms else "beyond-the-time-out"
@@ -196,13 +200,15 @@ def _leaves_waiting(group: Group) -> Rows:
 
 def _surely_empty(group: Group, before: Generation, one: Generation) -> bool:
     """Whether the group was empty when the first join of this generation was sent, and nobody had an id by then and was
-    waited for: with one the rebalance that the last leaving began goes on."""
-    left_t = max(
-        (leave.answer_t or END_OF_TIME for leave in group.leaves if leave.t <= one.asked_t), default=0
-    )
+    waited for: with one the rebalance goes on that began when the last left, or was put out."""
+    told = [x for x in group.beats(before, before.members, before.last_t) if x.error == UNKNOWN_MEMBER]
+    told = [x for x in told if (x.answer_t or END_OF_TIME) <= one.asked_t]
+    leaves = (x for x in group.leaves if x.t <= one.asked_t)
+    left_t = max((x.answer_t or END_OF_TIME for x in (*leaves, *told)), default=0)
     if any(join.t <= left_t for member, join in group.issued().items() if member not in before.members):
         return False
-    return all(_gone_by(group, member, one.asked_t) for member in before.members)
+    out = {*map(member_id, told)}
+    return all(member in out or _gone_by(group, member, one.asked_t) for member in before.members)
 
 
 def _gone_by(group: Group, member: str, t: int) -> bool:

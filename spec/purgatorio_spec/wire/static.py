@@ -5,14 +5,15 @@ is heard of within its session, and does nothing else: then nothing but the retu
 """
 
 from itertools import pairwise
-from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.group import (
+    FENCED,
     ILLEGAL_GENERATION,
     JOIN_GAP_NS,
     REBALANCING,
     UNKNOWN_MEMBER,
+    Generation,
     Group,
     answered,
     given_id,
@@ -25,8 +26,6 @@ from purgatorio_spec.wire.group import (
 )
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items, text
 from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, in_time, kept, named
-
-FENCED: Final = 82
 
 
 def static_members(group: Group) -> Rows:
@@ -48,7 +47,8 @@ def static_members(group: Group) -> Rows:
 
 
 def _awaited(group: Group) -> Rows:
-    """G4: a static member that is heard of and has not rejoined is waited for until the rebalance time-out."""
+    """G4: a static member that is heard of and has not rejoined is waited for until the rebalance time-out; all are
+    answered when the last has rejoined."""
     for before, one in pairwise(group.generations):
         held, until = group.held_by(before), one.first_t
         beats = group.beats(before, held, before.from_t)
@@ -60,6 +60,7 @@ def _awaited(group: Group) -> Rows:
         asked |= {instance_of(x) for x in one.joins}
         if group.out_unsynced(before, until):
             continue
+        yield from _all_there(group, before, one)
         for member, join in held.items():
             if not instance_of(join) or instance_of(join) in asked or not group.alive_at(member, until):
                 continue
@@ -68,6 +69,22 @@ def _awaited(group: Group) -> Rows:
             seen = f"a generation without it at most {after(until, calm_t)} after the rebalance began"
             right = until >= calm_t + waits_ms * MS - EARLY_NS
             yield kept("G4", cause) if right else broken("G4", cause, one.joins[0], allowed, seen)
+
+
+def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
+    joined = {instance_of(join) or given_id(join) for join in one.joins}
+    others = [
+        x for x in (*group.joins, *group.leaves)
+        if before.first_t < x.t <= one.first_t and x not in (*one.joins, *before.again)
+    ]  # fmt: skip
+    asked = {instance_of(join) or member for member, join in group.held_by(before).items()}
+    if not asked <= joined or group.pending(one, one.first_t) or any(x.answer_t is None for x in others):
+        return
+    last_t = max([x.t for x in one.joins] + [x.answer_t or x.t for x in others])
+    longest_ms = max(rebalance_ms(join) for join in (*before.joins, *one.joins))
+    gap, promise = one.asked_t + longest_ms * MS - last_t, "an answer when the last member has rejoined,"
+    for join in one.joins if gap > 0 else ():
+        yield in_time(group.bounds, "G4", "waits-though-complete", join, last_t, gap, promise)
 
 
 def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
@@ -159,23 +176,27 @@ def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Row
 
 
 def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
-    """A member that is heard of and has not rejoined, just after a generation has begun without it."""
+    """A member that is heard of and has not rejoined, while none has begun without it or just after."""
     member, number = member_id(beat), number_of(beat)
     joins = [
         x for x in held if x.api == "join_group" and x.t <= beat.t and x.error == 0 and x.answer_t is not None
     ]
     mine = [x for x in joins if text(x.body, "group_instance_id") == instance]
     above = [x for x in joins if integer(x.got, "generation_id", -1) > number and (x.answer_t or 0) <= beat.t]
-    if not above or not mine or given_id(mine[-1]) != member or mine[-1] in above:
+    if not mine or given_id(mine[-1]) != member or mine[-1] in above:
         return
-    begun_t = min(x.answer_t or END_OF_TIME for x in above)
-    heard = [x for x in held if x.t <= beat.t and member_id(x) == member and x.api != "join_group"]
-    synced = any(x.api == "sync_group" and x.error == 0 for x in heard)
-    left = any(x.api == "leave_group" and x.t <= beat.t for x in held)
     # Who does not sync in time is out as well, static or not.
+    begun_t = min(
+        (x.answer_t or END_OF_TIME if x in above else x.t for x in held if x.api == "join_group"
+         and (x in above or x.t <= (beat.answer_t or 0) < (x.answer_t or END_OF_TIME))),
+        default=END_OF_TIME,
+    )  # fmt: skip
+    heard = [x for x in held if x.t <= beat.t and member_id(x) == member and x.api != "join_group"]
+    synced = any(x.api == "sync_group" and x.error == 0 and number_of(x) == number for x in heard)
+    left = any(member in leavers(x) and x.t <= (beat.answer_t or 0) for x in held)
     soon = (beat.answer_t or END_OF_TIME) < begun_t + rebalance_ms(mine[-1]) * MS // 2
     times = [mine[-1].answer_t or 0, *(x.t for x in heard)]
-    session_ns = integer(mine[-1].body, "session_timeout_ms") * MS
+    session_ns = min(integer(x.body, "session_timeout_ms") for x in mine) * MS
     if synced and not left and soon and all(b - a < session_ns // 2 for a, b in pairwise(times)):
         allowed, right = f"{named(ILLEGAL_GENERATION)}: it stays a member", beat.error != UNKNOWN_MEMBER
         yield (

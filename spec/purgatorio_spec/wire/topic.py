@@ -1,6 +1,7 @@
 """A1 to A3, D1, E1, L1: topics that come, grow and go, deleted records, elections that nobody needs, offsets."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final
@@ -78,19 +79,12 @@ def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 def _named_in(one: Exchange) -> Iterator[str]:
     """The topics that it names."""
-    if one.api == "elect_leaders":
-        return (text(asked, "topic") for asked in items(one.body, "topic_partitions"))
     return (part.topic for part, _ in parts(one.body, NAMED[one.api][0]))
 
 
 def _errors_in(one: Exchange) -> Iterator[int]:
     """The errors that it was answered with, one for each topic or partition."""
-    if one.api == "elect_leaders":
-        results = items(one.got, "replica_election_results")
-        told = (said for result in results for said in items(result, "partition_result"))
-    else:
-        told = (said for _, said in parts(one.got, NAMED[one.api][1]))
-    return (integer(said, "error_code") for said in told)
+    return (integer(said, "error_code") for _, said in parts(one.got, NAMED[one.api][1]))
 
 
 def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -278,20 +272,16 @@ def elections(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     for one in scene.of("elect_leaders"):
         if one.error:
             continue
-        for result in items(one.got, "replica_election_results"):
-            topic = topics.topics.get(text(result, "topic"))
-            for said in items(result, "partition_result"):
-                error = integer(said, "error_code")
-                part = Part(text(result, "topic"), integer(said, "partition_id"))
-                had = None if topic is None or topic.made_t is None else topic.partitions_at(one.t)
-                unmade = topic is None or (had is not None and part.number >= had)
-                if topic is not None and (
-                    topic.delete_t is not None or topic.replicas > 1
-                    or not (unmade or topics.logs[part].settled_t <= one.t)
-                ):  # fmt: skip
-                    continue
-                wanted = UNKNOWN if unmade else NOT_NEEDED
-                yield answered_with("E1", "other-error", one, error, wanted)
+        for part, said in parts(one.got, NAMED[one.api][1]):
+            topic, error = topics.topics.get(part.topic), integer(said, "error_code")
+            had = None if topic is None or topic.made_t is None else topic.partitions_at(one.t)
+            unmade = topic is None or (had is not None and part.number >= had)
+            if topic is not None and (
+                topic.delete_t is not None or topic.replicas > 1
+                or not (unmade or topics.logs[part].settled_t <= one.t)
+            ):  # fmt: skip
+                continue
+            yield answered_with("E1", "other-error", one, error, UNKNOWN if unmade else NOT_NEEDED)
 
 
 def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -362,13 +352,24 @@ def _with_replicas(
 
 
 def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """The occasions are questions for the ends of partitions with one replica, of which everything is known."""
+    """The occasions are questions for the ends of partitions with one replica, of which everything is known, and for
+    times that records were told to have."""
+    told: dict[Part, dict[int, int]] = defaultdict(dict)
     for one in scene.of("list_offsets"):
         if one.answer_t is None or one.unread:
             continue
         for part, asked, said in settled_parts(one, topics):
-            if integer(asked, "timestamp") in ENDS:
-                yield _listed(one, integer(asked, "timestamp"), topics.logs[part], said)
+            which, log = integer(asked, "timestamp"), topics.logs[part]
+            offset, error = integer(said, "offset", -1), integer(said, "error_code")
+            if which in ENDS:
+                yield _listed(one, which, log, said)
+            elif which in told[part] and not log.deletes_t and not error:
+                last = told[part][which]  # or one before it has that time too
+                allowed = f"a record at {last} at most, which was told to have the time {which}"
+                row = broken("L1", "by-time", one, allowed, f"offset {offset}")
+                yield kept("L1", "by-time") if 0 <= offset <= last else row
+            if which in (SINCE_EVER, LARGEST_TIME) and not error and offset >= 0:
+                told[part].setdefault(integer(said, "timestamp", -1), offset)
 
 
 def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:

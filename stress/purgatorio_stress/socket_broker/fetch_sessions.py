@@ -38,18 +38,22 @@ Wanted = dict[Place, Fields]
 
 @dataclass(slots=True)
 class FetchSession:
-    """One client's partitions. `epoch`: that of the next request; `told`: the marks that each was told last."""
+    """One client's partitions. `epoch`: that of the next request; `told`: the marks that each was told last; `brought`:
+    what has had its turn, as records of it came, and stands behind the others for the next request."""
 
     id: int
     wanted: Wanted
     epoch: int = 1
     told: dict[Place, tuple[object, object]] = field(default_factory=dict)
+    brought: list[Place] = field(default_factory=list)
 
     def news(self, place: Place, said: Values, *, whole: bool) -> bool:
         """Whether this is told: records, an error, another end or another start, or all in a `whole` answer."""
         marks = said.get("high_watermark"), said.get("log_start_offset")
         moved = self.told.get(place) != marks
         self.told[place] = marks
+        if said.get("records") and not whole:
+            self.brought.append(place)
         return (
             whole
             or moved
@@ -89,6 +93,10 @@ class FetchSessions:
             if epoch != session.epoch:
                 return ErrorCode.invalid_fetch_session_epoch
             session.epoch += 1
+            for place in session.brought:
+                if place in session.wanted:
+                    session.wanted[place] = session.wanted.pop(place)
+            session.brought.clear()
             session.wanted.update(wanted)
             for place in forgotten:
                 session.wanted.pop(place, None)

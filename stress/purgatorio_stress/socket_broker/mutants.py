@@ -7,11 +7,13 @@ function of the reference, or of the front; where the kill matrix has the bug al
 import itertools
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from select import select
 from socket import MSG_PEEK, socket
 from typing import Final, cast
+
+from kio.schema.errors import ErrorCode
 
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.purgatory import Purgatory
@@ -42,7 +44,7 @@ from purgatorio_stress.socket_broker import (
 )
 from purgatorio_stress.socket_broker.cluster import Cluster
 from purgatorio_stress.socket_broker.data_requests import _Produced
-from purgatorio_stress.socket_broker.fetch_sessions import FetchSession, FetchSessions
+from purgatorio_stress.socket_broker.fetch_sessions import FetchSession, FetchSessions, Place
 from purgatorio_stress.socket_broker.fields import Fields
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.reply import Make, Reply
@@ -50,7 +52,16 @@ from purgatorio_stress.socket_broker.server import Server
 from purgatorio_stress.wire.frame import Frames
 from purgatorio_stress.wire.message import read_request
 
-_FETCH, _OFFSET_FETCH, _JOIN, _HEARTBEAT, _DESCRIBE, _GROW = 1, 9, 11, 12, 15, 37
+_FETCH, _OFFSET_FETCH, _COORDINATOR, _JOIN, _HEARTBEAT, _DESCRIBE, _GROW, _ELECT = (
+    1,
+    9,
+    10,
+    11,
+    12,
+    15,
+    37,
+    43,
+)
 _EMPTY: Final = 'self._reply.send(lambda: {"responses": []})'
 
 
@@ -144,8 +155,21 @@ def _stopped_for_good(self: ReplicaManager, partition: TopicPartition, *, delete
     _STOP(self, partition, deleted=deleted)
 
 
+_GROW_TOPICS: Final = Node._grow
+_GROWN: Final[set[TopicPartition]] = set()
+
+
+def _grown_noted(self: Node, totals: Mapping[str, int]) -> None:
+    for name, total in totals.items():
+        topic = self.cluster.topic(name)
+        had = 0 if topic is None else topic.partitions
+        _GROWN.update(TopicPartition(name, number) for number in range(had, total))
+    _GROW_TOPICS(self, totals)
+
+
 def _wakes_nobody_again(self: ReplicaManager, partition: TopicPartition, *given: object) -> object:
-    append = _WAKES_NOBODY.replacement if partition.topic in _GONE else _REPLICA_APPEND
+    silent = partition.topic in _GONE or partition in _GROWN
+    append = _WAKES_NOBODY.replacement if silent else _REPLICA_APPEND
     return cast("Callable[..., object]", append)(self, partition, *given)
 
 
@@ -257,6 +281,64 @@ def _ends_later(self: GroupCoordinator, group: Group) -> None:
         _END_REBALANCE(self, group)
 
 
+_GO_ON: Final = FetchSessions.go_on
+
+
+class _Roomed(Fields):
+    """What is asked of a partition, with the room of an earlier request."""
+
+    def __init__(self, entity: object, room: int) -> None:
+        super().__init__(entity)
+        self._room = room
+
+    def number(self, name: str, default: int = 0) -> int:
+        return self._room if name == "partition_max_bytes" else super().number(name, default)
+
+
+def _with_first_rooms(
+    self: FetchSessions,
+    session_id: int,
+    epoch: int,
+    wanted: Mapping[Place, Fields],
+    forgotten: Iterable[Place],
+) -> FetchSession | ErrorCode:
+    session = self._sessions.get(session_id)
+    had = {} if session is None else session.wanted
+    kept = {
+        place: _Roomed(asked._entity, had[place].number("partition_max_bytes")) if place in had else asked
+        for place, asked in wanted.items()
+    }
+    return _GO_ON(self, session_id, epoch, kept, forgotten)
+
+
+_COMMIT: Final = Group.commit
+_KEEP_NOTES: Final = Node.keep_notes
+_COMMITTED_ANEW: Final[set[TopicPartition]] = set()
+
+
+def _committed_anew(self: Group, offsets: Mapping[TopicPartition, int]) -> None:
+    _COMMITTED_ANEW.clear()
+    _COMMITTED_ANEW.update(partition for partition, at in offsets.items() if self.committed(partition) != at)
+    _COMMIT(self, offsets)
+
+
+def _kept_beside_its_offset(self: Node, group_id: str, notes: Mapping[TopicPartition, str]) -> None:
+    _KEEP_NOTES(self, group_id, {one: note for one, note in notes.items() if one in _COMMITTED_ANEW})
+
+
+_LEAVE_GROUP: Final = GroupCoordinator.leave
+_LEFT_GROUPS: Final[set[str]] = set()
+
+
+def _left_with_note(self: GroupCoordinator, group_id: str, member_id: str) -> Error:
+    _LEFT_GROUPS.add(group_id)
+    return _LEAVE_GROUP(self, group_id, member_id)
+
+
+def _over_if_left(self: InitialDelayedJoin) -> bool:
+    return self._group.id in _LEFT_GROUPS and bool(self._group.members()) and self.force_complete()
+
+
 def _one(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) -> FeltMutant:
     return FeltMutant(name, what, tuple(clauses.split()), patches, brokers)
 
@@ -297,6 +379,10 @@ _FIRST_DESCRIBED: Final = edited(
     "describe_groups",
     "_described(node, name, request.version) for",
     '{**_described(node, request.fields.texts("groups")[0], request.version), "group_id": name} for',
+)
+_ONE_ELECTED: Final = edited(topic_requests, "elect_leaders", "in topics\n", "in [*topics][-1:]\n")
+_FIRST_COORDINATOR: Final = edited(
+    group_requests, "find_coordinator", 'texts("coordinator_keys")', 'texts("coordinator_keys")[:1]'
 )
 _GROWN_UNASKED: Final = edited(
     topic_requests, "create_partitions", 'request.fields.number("validate_only") or ', ""
@@ -1557,6 +1643,13 @@ _MUTANTS: Final = (
         Patch(ReplicaManager, "_append", _wakes_nobody_again),
     ),
     _one(
+        "grown-wakes-nobody",
+        "an append to a partition that was added to its topic wakes no fetch",
+        "F3",
+        Patch(Node, "_grow", _grown_noted),
+        Patch(ReplicaManager, "_append", _wakes_nobody_again),
+    ),
+    _one(
         "election-of-nothing-waits",
         "an election of a partition that the topic has not waits for its time-out",
         "E1",
@@ -1627,6 +1720,148 @@ _MUTANTS: Final = (
             "self._sessions.pop(session_id, None)",
             "self._sessions.pop(0 if epoch == CLOSES else session_id, None)",
         ),
+    ),
+    _one(
+        "former-session-stays",
+        "a fetch session in whose place another was begun is there still",
+        "F6",
+        edited(
+            FetchSessions,
+            "begin",
+            "self._sessions.pop(session_id, None)",
+            "self._sessions.pop(session_id if epoch == CLOSES else 0, None)",
+        ),
+    ),
+    _one(
+        "refused-counts",
+        "a request that is not the next one of its fetch session counts as one",
+        "F6",
+        edited(
+            FetchSessions,
+            "go_on",
+            "return ErrorCode.invalid_fetch_session_epoch",
+            "session.epoch += 1; return ErrorCode.invalid_fetch_session_epoch",
+        ),
+    ),
+    _one(
+        "first-partition-first",
+        "a fetch session without room for all brings the same partition each time",
+        "F7",
+        edited(FetchSessions, "go_on", "if place in session.wanted:", "if False:"),
+    ),
+    _one(
+        "deleted-untold-in-a-session",
+        "a fetch session is not told that a topic is deleted for which it waits",
+        "F8",
+        edited(
+            FetchSession,
+            "news",
+            'said.get("error_code") or',
+            'said.get("error_code", 0) not in (0, 3, 100) or',
+            "moved = self",
+            'moved = not said.get("error_code") and self',
+        ),
+    ),
+    _one(
+        "first-room-kept",
+        "a partition that is named again in a fetch session keeps the room that it had",
+        "F7",
+        Patch(FetchSessions, "go_on", _with_first_rooms),
+    ),
+    _one(
+        "one-topic-elected",
+        "an election about several topics is answered for one of them",
+        "X4",
+        _apis(_ELECT, handle=_ONE_ELECTED.replacement),
+    ),
+    _one(
+        "first-coordinator-told",
+        "who asks for the coordinators of several groups is told of the first",
+        "X4",
+        _apis(_COORDINATOR, handle=_FIRST_COORDINATOR.replacement),
+    ),
+    _one(
+        "note-kept",
+        "a commit of the offset that stands keeps the note that stands beside it",
+        "G12",
+        Patch(Node, "keep_notes", _kept_beside_its_offset),
+        Patch(Group, "commit", _committed_anew),
+    ),
+    _one(
+        "later-than-the-time",
+        "the first record of a time is looked for behind it",
+        "L1",
+        edited(data_requests, "_look_up", "found[0] >= wanted_ms", "found[0] > wanted_ms"),
+    ),
+    _one(
+        "election-timed-out-at-once",
+        "an election that is not needed is told that it timed out, at once",
+        "E1",
+        edited(Topics, "elect", "Error.ELECTION_NOT_NEEDED", "Error.REQUEST_TIMED_OUT"),
+    ),
+    _one(
+        "last-one-stays",
+        "the only member of a group stays when its session is over",
+        "G7",
+        edited(
+            GroupCoordinator,
+            "_session_expired",
+            "not member.has_satisfied_heartbeat()",
+            "not member.has_satisfied_heartbeat() and len(group.members()) > 1",
+        ),
+    ),
+    _one(
+        "put-out-not-empty",
+        "a group whose only member was put out is not empty: the next one has no initial delay",
+        "G1",
+        edited(
+            GroupCoordinator,
+            "_session_expired",
+            "self._drop(group, member_id)",
+            "self._drop(group, member_id) if len(group.members()) > 1 else self._remove(group, member)",
+        ),
+    ),
+    _one(
+        "static-rejoin-in-vain",
+        "a rebalance that no static member has joined by its time-out lasts until the next, whoever joins",
+        "G4",
+        edited(
+            GroupCoordinator,
+            "_end_rebalance",
+            "self._wait_for_joins(group, group.rebalance_timeout_ms())",
+            "self._wait_initially(group, group.rebalance_timeout_ms(), 0)",
+        ),
+    ),
+    _one(
+        "static-out-with-the-others",
+        "static members are out as well where nobody has rejoined in time",
+        "G11",
+        edited(
+            GroupCoordinator,
+            "_end_rebalance",
+            "for member in group.members():\n        if member.awaiting_join is None and not member.instance",
+            "nobody = all(one.awaiting_join is None for one in group.members())\n"
+            "    for member in group.members():\n"
+            "        if member.awaiting_join is None and (nobody or not member.instance)",
+        ),
+    ),
+    _one(
+        "static-session-kept",
+        "a static member that comes back with another session time-out keeps the one that it had",
+        "G7",
+        edited(
+            GroupCoordinator,
+            "join",
+            "id=self._new_id(), session_timeout_ms=session_timeout_ms,",
+            "id=self._new_id(),",
+        ),
+    ),
+    _one(
+        "leaving-ends-the-delay",
+        "a member that leaves in the initial delay ends it",
+        "G1",
+        Patch(GroupCoordinator, "leave", _left_with_note),
+        Patch(InitialDelayedJoin, "try_complete", _over_if_left),
     ),
 )
 

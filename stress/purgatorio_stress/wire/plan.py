@@ -108,13 +108,16 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
     for one in (
         # The long ones first: the plan takes as long as its longest lane.
         SceneSpec("long-heartbeats", "groups", ("G10 put-out", "G5"), _GROUP.long_heartbeats, 60),
-        SceneSpec("session", "groups", ("G7 not-put-out", "G3"), _GROUP.session, 60),
+        SceneSpec("session", "groups", ("G7 not-put-out", "G7 stays-though-silent", "G3"), _GROUP.session, 60),
         SceneSpec("session-after-wait", "groups", ("G7 not-put-out",), _GROUP.session_after_wait, 60),
         SceneSpec("session-refused", "groups", ("G7 not-put-out", "G9"), _GROUP.session_refused, 60),
         SceneSpec("old-members", "groups", ("G6 late", "G6 not-out", "G8 not-told"), _GROUP.old_members, 60),
         SceneSpec("silent-leader", "groups", ("G7 waits-for-the-silent",), _GROUP.silent_leader, 60),
         SceneSpec("rebalance-timeout", "groups", ("G6 late", "G6 not-out"), _GROUP.rebalance_timeout),
-        SceneSpec("nobody-rejoins", "groups", ("G6 nobody-rejoined",), _GROUP.nobody_rejoins),
+        SceneSpec(
+            "nobody-rejoins", "groups", ("G6 nobody-rejoined", "G11 put-out", "G4 waits-though-complete"),
+            _GROUP.nobody_rejoins,
+        ),
         SceneSpec("slow-rejoin", "groups", ("G10 put-out", "G3 told-otherwise", "G0"), _GROUP.slow_rejoin, 60),
         SceneSpec("silent-rebalance", "groups", ("G7 waits-for-the-silent",), _GROUP.silent_rebalance, 60),
         SceneSpec(
@@ -158,7 +161,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             "described", "groups", ("G13 PreparingRebalance", "G13 Stable", "G13 Empty", "G13 deleted"),
             _GROUP.described,
         ),
-        SceneSpec("forgotten-offsets", "groups", ("G12 forgotten",), _GROUP.forgotten_offsets),
+        SceneSpec("forgotten-offsets", "groups", ("G12 committed", "G12 forgotten"), _GROUP.forgotten_offsets),
         SceneSpec("cut-members", "groups", ("G10", "G5", "X1"), _GROUP.cut_members),
         SceneSpec("resubscribed", "groups", ("G3", "G2"), _GROUP.resubscribed),
         SceneSpec("order-of-joins", "groups", ("X2",), _GROUP.order_of_joins),
@@ -177,7 +180,9 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             _FETCH.wrong_fetch, 60,
         ),
         SceneSpec(
-            "fetch-sessions", "fetch", ("F3 not-woken", "F6 session-taken", "F1", "F5", "X4"), _FETCH.fetch_sessions,
+            "fetch-sessions", "fetch",
+            ("F3 not-woken", "F6 session-taken", "F1", "F5", "F7 starved", "F7 too-much", "X4"),
+            _FETCH.fetch_sessions,
         ),
         SceneSpec("sum-fetch", "fetch", ("F7 not-woken", "F1"), _FETCH.sum_fetch),
         SceneSpec("deleted-topic", "fetch", ("F8 waits-for-deleted",), _FETCH.deleted_topic),
@@ -189,7 +194,9 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         ),
         SceneSpec("recreated", "topics", ("F3 not-woken",), _OTHER.recreated),
         SceneSpec("wrong-topics", "topics", ("A1 taken-though-wrong", "A1 made-though-validated"), _OTHER.wrong_topics),
-        SceneSpec("partitions", "topics", ("A3 grows", "A3 never-seen", "E1", "L1"), _OTHER.partitions),
+        SceneSpec(
+            "partitions", "topics", ("A3 grows", "A3 never-seen", "E1", "F3 not-woken", "L1"), _OTHER.partitions,
+        ),
         SceneSpec(
             "delete-records", "topics", (
                 "D1 low-watermark", "D1 beyond-the-end", "D1 below-zero", "D1 deleted-while-it-waits", "F1", "X4",
@@ -305,8 +312,8 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
         return
     names = (
         "group.initial.rebalance.delay.ms", "group.coordinator.append.linger.ms", "group.min.session.timeout.ms",
-        "group.max.session.timeout.ms", "offset.metadata.max.bytes", "fetch.max.bytes", "max.connections",
-        "max.connections.per.ip",
+        "group.max.session.timeout.ms", "offset.metadata.max.bytes", "fetch.max.bytes",
+        "offsets.topic.replication.factor", "max.connections", "max.connections.per.ip",
     )  # fmt: skip
     asked = [
         {"resource_type": 4, "resource_name": str(node), "configuration_keys": [*names, *OF_TOPICS]}
@@ -323,7 +330,7 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
         config: wanted for name, (config, wanted) in OF_TOPICS.items()
         if said.get(name, "") not in (wanted, "")
     }  # fmt: skip
-    delay, linger, least, longest, note, fetched, *connected = (
+    delay, linger, least, longest, note, fetched, copies, *connected = (
         int(value) if (value := said.get(name, "")).isdecimal() and len(value) < _DIGITS else None
         for name in names
     )
@@ -336,6 +343,7 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
     broker.declared = replace(declared, session_least_ms=least, session_most_ms=longest, note_most_bytes=note)
     if least is not None:
         broker.session_ms = least
+    broker.offsets_replicas = copies or 1
     if fetched is not None:
         broker.fetch_bytes = min(fetched, broker.fetch_bytes)
     most = min((number for number in connected if number is not None), default=MOST_CONNECTIONS)

@@ -112,7 +112,7 @@ class FetchSession:
 
     def took(self, got: Got) -> int:
         """What its answer says; the error of it."""
-        self.id, self.forgets = self.id or integer(got.body, "session_id"), ()
+        self.id, self.forgets = integer(got.body, "session_id") or self.id, ()
         self.epoch += not codes(got.body)
         return codes(got.body)
 
@@ -147,6 +147,8 @@ class Broker:
     """The most that a fetch asks for, which the broker's own bound may lower."""
     coordinates: bool = True
     """False once a whole wait for a coordinator was for nothing: groups are not waited for again."""
+    offsets_replicas: int = 1
+    """How many the topic of the groups' offsets is made with: of fewer brokers none is a coordinator."""
     connections: int = 0
     """Open in scenes."""
     most_connections: int = MOST_CONNECTIONS
@@ -477,9 +479,10 @@ class Play:
         name = self.unique("g")
         blind = 0
         if not self.broker.coordinates:
-            raise SceneLost("no coordinator was there before")
+            raise self._uncoordinated("no coordinator was there before")
         for _ in range(int(COORDINATES_SECONDS / POLL_SECONDS)):
-            await self.ask(conn, "find_coordinator", {"key": name, "key_type": 0, "coordinator_keys": [name]})
+            keys = [name, f"{name}-nobody"]
+            await self.ask(conn, "find_coordinator", {"key": name, "key_type": 0, "coordinator_keys": keys})
             beat = {"group_id": name, "generation_id": 1, "member_id": "nobody"}
             try:
                 error = codes((await self.ask(conn, "heartbeat", beat, 2.0)).body)
@@ -497,9 +500,16 @@ class Play:
             await asyncio.sleep(POLL_SECONDS)
         else:
             self.broker.coordinates = False
-            raise SceneLost(f"no coordinator within {COORDINATES_SECONDS:g} s")
+            raise self._uncoordinated(f"no coordinator within {COORDINATES_SECONDS:g} s")
         self.broker.made.groups[name] = set()
         return name
+
+    def _uncoordinated(self, why: str) -> SceneLost | SceneSkipped:
+        wanted, there = self.broker.offsets_replicas, self.broker.nodes
+        if wanted <= there:
+            return SceneLost(why)
+        said = f"offsets.topic.replication.factor is {wanted}, of {there} broker{'s' * (there > 1)}"
+        return SceneSkipped(f"no coordinator: {said}")
 
     def join(
         self,
@@ -563,15 +573,15 @@ class Play:
 
     def commit(
         self, conn: Connection, group: str, member: str, generation: int, topics: Iterable[str],
-        instance: str | None = None, numbers: Sequence[int] = (0,), note_bytes: int = 0,
+        instance: str | None = None, numbers: Sequence[int] = (0,), note_bytes: int = 0, at: int | None = None,
     ) -> Sent:  # fmt: skip
-        """A commit of these partitions of each topic, at places that are drawn; the note of the last is so long at
-        least."""
+        """A commit of these partitions of each topic, at a place that is given or drawn, with a drawn note; that of the
+        last is so long at least."""
         made = [
             {"name": topic, "partitions": [
-                {"partition_index": number, "committed_offset": (at := self.rng.randrange(1 << 40)),
-                 "committed_metadata": f"note {at}".ljust(note_bytes * (number == numbers[-1]), ".")}
-                for number in numbers
+                {"partition_index": number, "committed_offset": at if at is not None else drawn,
+                 "committed_metadata": f"note {drawn}".ljust(note_bytes * (number == numbers[-1]), ".")}
+                for number in numbers for drawn in (self.rng.randrange(1 << 40),)
             ]}
             for topic in topics
         ]  # fmt: skip

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+from purgatorio_spec.wire.history import integer, items, text
 from purgatorio_spec.wire.log import BY_ID
 from purgatorio_stress.wire.connection import NoAnswer
 from purgatorio_stress.wire.play import ANSWER_SECONDS, UNMADE, FetchSession, Play, codes, must, settle
@@ -29,6 +30,7 @@ FIRST_SESSIONS: Final = 7
 ROLLS: Final = 5
 SEGMENT_BYTES: Final = 1 << 20
 """The smallest segment that Kafka 4 allows (KIP-1030): two appends of three fifths do not fit into one."""
+TURNS: Final = 4
 MOST_LOST: Final = 3
 """A racer that was not woken so often has shown it."""
 UNANSWERED: Final = "an append or a fetch was not answered"
@@ -288,7 +290,9 @@ async def wrong_fetch(play: Play) -> None:
 async def fetch_sessions(play: Play) -> None:
     """Sessions, by names and by ids: what each fetch leaves out stays as it was. It waits, and is woken, for all of it,
     for what was added and for another place; not for what was taken out. Its next request is no other one. It is told
-    of a place that is not there, and when records are deleted. Once it is closed, it is not there any more."""
+    of a place that is not there, and when records are deleted. Once it is closed, or another has begun in its place, it
+    is not there any more. Where there is room for one batch, each partition has its turn; the room of a partition is
+    that with which it was named last."""
     play.need("fetch", "produce", least=FIRST_SESSIONS)
     for version in (play.broker.version("fetch"), play.broker.version("fetch", by_id=True)):
         if version is not None:
@@ -314,7 +318,7 @@ async def _fetch_session(play: Play, version: int) -> None:
 
     await ask([(topic, 0, 0), (topic, 1, 0)], wait_ms=0)
     if not one.id:
-        play.cannot("the broker gives no fetch sessions", "F1", "F3", "F5", "F6", "X4")
+        play.cannot("the broker gives no fetch sessions", "F1", "F3", "F5", "F6", "F7", "X4")
         return
     await ask([], (topic, 1))
     await ask([(topic, 1, 1)], (topic, 0))
@@ -340,6 +344,28 @@ async def _fetch_session(play: Play, version: int) -> None:
     await ask([], wait_ms=0)
     one.epoch = epoch
     await ask([(other, 0, 0)])
+    one.id = one.epoch = 0
+    ends = {(topic, 0): 0, (other, 0): 0}
+    await ask([(*part, end) for part, end in ends.items()], wait_ms=0)
+    former, one.epoch = one.id, 0
+    await ask([(*part, end) for part, end in ends.items()], wait_ms=0)
+    newest, one.id = one.id, former
+    await ask([])
+    one.id = newest
+    names = {number: name for name, number in play.broker.ids.items()}
+    one_batch = batch_bytes(100)
+    for turn in range(TURNS + 1):
+        most, room = (one_batch, 1 << 20) if turn < TURNS else (None, one_batch)
+        asked = [(*part, end if turn < TURNS else 0) for part, end in ends.items()]
+        fetch = play.fetch(reader, asked, max_wait_ms=wait, session=one, most=most, room=room)
+        got = await fetch.within(wait / 1000 + 6)
+        one.took(got)
+        for said in items(got.body, "responses"):
+            name = text(said, "topic") or names.get(text(said, "topic_id"), "")
+            came = [batch for part in items(said, "partitions") for batch in items(part, "records")]
+            ends[name, 0] = max(
+                (integer(batch, "last") + 1 for batch in came), default=ends.get((name, 0), 0)
+            )
 
 
 async def sum_fetch(play: Play) -> None:
@@ -362,7 +388,7 @@ async def sum_fetch(play: Play) -> None:
 
 
 async def deleted_topic(play: Play) -> None:
-    """A topic is deleted while fetches wait for it, alone and beside another."""
+    """A topic is deleted while fetches wait for it, alone, beside another and in a session."""
     play.need("delete_topics", "create_topics")
     wait = play.wait_ms(DELETED_MS)
     readers = await play.open_many(4, "reader")
@@ -376,6 +402,12 @@ async def deleted_topic(play: Play) -> None:
         )
         for at, conn in enumerate(readers)
     ]
+    version = play.broker.version("fetch", by_id=topic in play.broker.ids) or play.broker.version("fetch")
+    if version is not None and version >= FIRST_SESSIONS:
+        one, reader = FetchSession(version), await play.open("reader")
+        parts = [(stays, 0, 0), (topic, 1, 0)]
+        one.took(await play.fetch(reader, parts, max_wait_ms=0, session=one).within(ANSWER_SECONDS))
+        sent += [play.fetch(reader, [], max_wait_ms=wait, session=one)] if one.id else []
     await play.pause(150)
     await play.delete(topic)
     await settle(*sent, seconds=wait / 1000 + 6)

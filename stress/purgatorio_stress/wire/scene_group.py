@@ -36,6 +36,8 @@ BEAT_MS: Final = 25
 MOST_BEATS: Final = 8
 """What is forgotten every so many times is seen of who is heard of so often and never again."""
 REBALANCING: Final = 27
+SILENT_TIMES: Final = 1.7
+"""Of a session: then it is over, whatever the machine did."""
 OTHER_PROTOCOL: Final = "roundrobin"
 NO_STATIC: Final = "static members: JoinGroup v5 and Heartbeat v3 are not offered"
 NOT_TOLD: Final = "no heartbeat told of a rebalance"
@@ -223,7 +225,7 @@ async def warm_up(play: Play) -> None:
 
 async def first_generation(play: Play) -> None:
     """An empty group: one member alone, who leaves, and the next one; and several that come one after the other, the
-    second within the initial delay. One of them joins again."""
+    second within the initial delay. One of them joins again. Elsewhere the first leaves again in the delay."""
 
     async def alone() -> None:
         group = await play.group()
@@ -237,12 +239,16 @@ async def first_generation(play: Play) -> None:
     if not delay_ms:
         play.cannot("no initial delay is known: --declare initial-delay=MS says it", "G1")
 
-    async def together(rebalance_ms: int, *pauses_ms: int) -> None:
+    async def together(rebalance_ms: int, *pauses_ms: int, leaves: bool = False) -> None:
         group, joined, sent = await play.group(), list[Member](), list[Sent]()
         for pause_ms in (0, *pauses_ms):
             await play.pause(pause_ms)
             joined += await members(play, group, 1, rebalance_ms=rebalance_ms)
             sent.append(joined[-1].ask_join())
+        if leaves:
+            await play.pause(pauses_ms[-1])
+            await play.leave(joined[-1].conn, group, joined.pop(0).id).within(8)
+            await settle(sent.pop(0), seconds=JOIN_SECONDS)
         await answered(joined, sent)
         await synced(joined)
         await min(joined, key=lambda one: one.leads).join()
@@ -251,10 +257,14 @@ async def first_generation(play: Play) -> None:
 
     # Three delays and more fit into the first time-out, where the second joiner puts it off once; into the others less.
     soon_ms = delay_ms // 10 or 300
-    times: list[tuple[int, ...]] = [(max(REBALANCE_MS, 4 * delay_ms), soon_ms)]
+    longest_ms = max(REBALANCE_MS, 4 * delay_ms)
+    plays = [together(longest_ms, soon_ms)]
     if delay_ms:
-        times += [(delay_ms * 11 // 10, soon_ms), (delay_ms * 22 // 10, soon_ms, delay_ms * 12 // 10)]
-    await asyncio.gather(alone(), *(together(*one) for one in times))
+        plays += [
+            together(delay_ms * 11 // 10, soon_ms), together(delay_ms * 22 // 10, soon_ms, delay_ms * 12 // 10),
+            together(longest_ms, soon_ms, soon_ms, leaves=True),
+        ]  # fmt: skip
+    await asyncio.gather(alone(), *plays)
 
 
 async def sync_waits(play: Play) -> None:
@@ -347,17 +357,31 @@ async def rebalance_timeout(play: Play) -> None:
 
 async def nobody_rejoins(play: Play) -> None:
     """Who came and began a rebalance leaves again, and the others do not rejoin: at the rebalance time-out they are
-    out, though they go on with heartbeats."""
-    group = await play.group()
+    out, though they go on with heartbeats. Static members stay, and when they all rejoin later, that is it."""
     rebalance_ms = play.wait_ms(2500)
-    pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
-    await stable(pair)
-    (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms)
-    waits = new.ask_join()
-    must(await _is_told(pair[0]), NOT_TOLD)
-    await play.leave(pair[0].conn, group, new.id).within(8)
-    await settle(waits, seconds=8)
-    await _beating(pair, play.pause(rebalance_ms * 8 / 5))
+
+    async def none_of(pair: Sequence[Member]) -> None:
+        await stable(pair)
+        (new,) = await members(play, pair[0].group, 1, rebalance_ms=rebalance_ms)
+        waits = new.ask_join()
+        must(await _is_told(pair[0]), NOT_TOLD)
+        await play.leave(pair[0].conn, new.group, new.id).within(8)
+        await settle(waits, seconds=8)
+        await _beating(pair, play.pause(rebalance_ms * 8 / 5))
+
+    async def static() -> None:
+        if not _knows_static(play):
+            play.cannot(NO_STATIC, "G11", "G4")
+            return
+        group = await play.group()
+        pair = [Member(play, await play.open("s"), group, rebalance_ms, instance=f"i{at}") for at in range(2)]
+        await none_of(pair)
+        await answered(pair, [one.ask_join() for one in pair])
+        await synced(pair)
+
+    await asyncio.gather(
+        none_of(await members(play, await play.group(), 2, rebalance_ms=rebalance_ms)), static()
+    )
 
 
 async def old_members(play: Play) -> None:
@@ -556,13 +580,14 @@ async def left_waiting(play: Play) -> None:
 
 
 async def forgotten_offsets(play: Play) -> None:
-    """A topic is deleted of which a group has committed offsets: they go with it, those of another stay. Then a topic
-    of its name is made anew."""
+    """A group commits an offset, and the same with another note. Of one of its topics, which is deleted, it goes with
+    that; of another it stays. Then a topic of that name is made anew."""
     play.need("offset_commit", "offset_fetch", "create_topics", "delete_topics")
     group, conn = await play.group(), await play.open("committer")
     topics = [await play.topic(), await play.topic()]
-    await play.commit(conn, group, "", -1, topics).within(8)
-    await play.ask_offsets(conn, group, topics)
+    for _ in range(2):
+        await play.commit(conn, group, "", -1, topics, at=1000).within(8)
+        await play.ask_offsets(conn, group, topics)
     await play.delete(topics[0])
     ends_t = play.recorder.now() + 1e6 * TOPIC_TIMES * play.broker.declared.late_topics_ms
     while play.recorder.now() < ends_t:
@@ -670,11 +695,20 @@ async def order_of_joins(play: Play) -> None:
 
 async def session(play: Play) -> None:
     """One member falls silent, another from its sync on, others from their joins on, one having joined again with a
-    shorter session, and is out after its session; who goes on with heartbeats stays."""
-    kinds = [_Silent.JOIN, _Silent.JOIN, _Silent.JOIN, _Silent.SYNC, _Silent.HEARTBEAT]
-    # A Kafka that keeps the session time-out of a member's first join (3.2; KAFKA-14009) does not offer this.
-    kinds += [_Silent.SHORTER] if play.offers("offset_commit", least=9) else []
-    await asyncio.gather(*(_silent(play, since) for since in kinds))
+    shorter session, and is out after its session; who goes on with heartbeats stays. So is who was the only one, and
+    the next one finds an empty group."""
+    kinds = (_Silent.JOIN, _Silent.JOIN, _Silent.JOIN, _Silent.SYNC, _Silent.HEARTBEAT, _Silent.SHORTER)
+    await asyncio.gather(_silent_alone(play), _silent_alone(play), *(_silent(play, since) for since in kinds))
+
+
+async def _silent_alone(play: Play) -> None:
+    group = await play.group()
+    (one,) = await members(play, group, 1)
+    await stable([one])
+    await one.beat()
+    await play.pause(play.session_ms * SILENT_TIMES)
+    await one.beat()
+    await stable(await members(play, group, 1))
 
 
 async def session_after_wait(play: Play) -> None:
@@ -838,16 +872,25 @@ async def static_members(play: Play) -> None:
 
 async def static_silent(play: Play) -> None:
     """A static member comes back and falls silent: it is out after its session, as others are, and its name is free for
-    who comes back later."""
+    who comes back later. Another comes back with a shorter session, and falls silent after a heartbeat."""
     if not _knows_static(play):
         raise SceneSkipped(NO_STATIC)
+    await asyncio.gather(_static_silent(play, 1), _static_silent(play, LONGER))
+
+
+async def _static_silent(play: Play, former_sessions: int) -> None:
     group = await play.group()
     rebalance_ms = int(play.session_ms * 3 + 4500 * play.pace)
     pair = [Member(play, await play.open("s"), group, rebalance_ms, instance=f"i{at}") for at in range(2)]
+    for one in pair:
+        one.session_ms = former_sessions * play.session_ms
     await stable(pair)
     stays, former = sorted(pair, key=lambda one: not one.leads)
     back = await _come_back(former)
+    back.session_ms = play.session_ms
     await back.join()
+    if former_sessions > 1:
+        await back.beat()
     if await _is_told(stays, back):
         later = await _come_back(back)
         await _without((), (later, stays))

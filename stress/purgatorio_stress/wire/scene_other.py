@@ -166,7 +166,8 @@ async def wrong_topics(play: Play) -> None:
 
 async def partitions(play: Play) -> None:
     """A growth that is only validated; a topic grows, is asked to have as many again and fewer; elections that nobody
-    needs; where partitions end. What a partition has, and who waits for it, stays as the topic grows."""
+    needs; where partitions end. What a partition has, and who waits for it, stays as the topic grows; who waits for a
+    new one is woken."""
     topic = await play.topic(partitions=1)
     writer = await play.open("writer")
     places = [-1, -2, 0, 1 << 61] if play.offers("list_offsets", "L1") else []
@@ -174,14 +175,15 @@ async def partitions(play: Play) -> None:
     for _ in range(3):
         await play.ask_all(play.produce(writer, topic))
         for which in places:
-            await play.ask_all(play.list_offsets(writer, [(topic, 0, which), (topic, UNMADE, which)]))
+            sent = play.list_offsets(writer, [(topic, 0, which), (topic, UNMADE, which)])
+            said = first_of((await sent.within(ANSWER_SECONDS)).body, "topics")
+            if which in (0, -3) and (at := integer(first_of(said, "partitions"), "timestamp", -1)) >= 0:
+                await play.ask_all(play.list_offsets(writer, [(topic, 0, at)]))
     admin = await play.admin()
     if play.offers("elect_leaders", "E1"):
-        for name in (topic, play.unique("unmade")):
-            elected = [{"topic": name, "partitions": [0, UNMADE]}]
-            await play.ask(
-                admin, "elect_leaders", {"election_type": 0, "topic_partitions": elected, "timeout_ms": 5000}
-            )
+        elected = [{"topic": name, "partitions": [0, UNMADE]} for name in (topic, play.unique("unmade"))]
+        asked = {"election_type": 0, "topic_partitions": elected, "timeout_ms": 5000}
+        await play.ask(admin, "elect_leaders", asked)
     if not play.offers("create_partitions", "A3"):
         return
     wait = play.wait_ms(GROWN_MS)
@@ -197,7 +199,14 @@ async def partitions(play: Play) -> None:
         if count == 3 and not dry:
             await _until_told(play, topic, 0, partitions=3)
     await play.until_leads(topic, 3)
-    await settle(play.produce(writer, (topic, 2), (topic, 0)), waits, seconds=wait / 1000 + 6)
+    new = [
+        play.fetch(await play.open("waiter"), [(topic, number, 0)], max_wait_ms=play.wait_ms(3000))
+        for number in (1, 2)
+    ]
+    await play.pause(50)
+    for part in ((topic, 1), (topic, 2)):
+        await play.ask_all(play.produce(writer, part, (topic, 0)))
+    await settle(*new, waits, seconds=wait / 1000 + 6)
     await play.ask_all(play.fetch(writer, [(topic, 0, 0)], max_wait_ms=0))
 
 
