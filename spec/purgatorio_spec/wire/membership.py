@@ -13,11 +13,11 @@ from purgatorio_spec.wire.group import (
     UNKNOWN_MEMBER,
     Generation,
     Group,
-    answered,
     apart,
     given_id,
     id_over,
     instance_of,
+    joined,
     leavers,
     member_id,
     names_no_protocol,
@@ -206,32 +206,33 @@ def _sessions(group: Group) -> Rows:
 def _still_there(group: Group) -> Rows:
     """G7: of a member that was not heard of for half as long again as its session, and asks then: it is told that it is
     none."""
-    for beat in group.heartbeats:
-        member = member_id(beat)
-        heard = [x for x in group.contacts(member) if x is not beat and x.t < beat.t]
-        joins = [x for x in heard if x.api == "join_group"]
-        if (
-            beat.answer_t is None
-            or not any(map(answered, joins))
-            or group.left(member, beat.answer_t) is not None
-        ):
-            continue
+    for member, join in group.issued().items():
+        contacts, name = group.contacts(member), instance_of(join)
         # Who comes back with another session may go on with the one that its name had before.
-        name = instance_of(joins[-1])
-        session_ms = max(
-            session_asked(x) or 0 for x in group.joins if x in joins or (name and instance_of(x) == name)
+        asked = (
+            x
+            for x in group.joins
+            if member in (member_id(x), given_id(x)) or (name and instance_of(x) == name)
         )
-        last_t = max(x.answer_t or END_OF_TIME for x in heard)
-        half_ns = session_ms * MS // 2
-        if beat.t - last_t < 3 * half_ns or group.bounds.allowed_ns(beat.t, beat.answer_t) > half_ns:
-            continue
-        cause, late = "stays-though-silent", (last_t + 2 * half_ns, beat.answer_t)
-        seen = f"{named(beat.error)} {after(beat.t, last_t)} after it was last heard of"
-        allowed = f"{named(UNKNOWN_MEMBER)}, after its session time-out of {session_ms} ms"
-        late_row = broken("G7", cause, beat, allowed, seen, held=Held.LATE, late=late)
-        # Its name may have gone to somebody else.
-        right = beat.error == UNKNOWN_MEMBER or (name and beat.error == FENCED)
-        yield kept("G7", cause) if right else late_row
+        session_ns = max(session_asked(x) or 0 for x in asked) * MS
+        for at, (last, beat) in enumerate(pairwise(contacts), 1):
+            if beat.api != "heartbeat" or beat.answer_t is None or beat.t - last.t < session_ns * 3 // 2:
+                continue
+            last_t = max(x.answer_t or END_OF_TIME for x in contacts[:at])
+            if beat.t - last_t < session_ns * 3 // 2 or group.left(member, beat.answer_t) is not None:
+                continue
+            if (
+                not any(map(joined, contacts[:at]))
+                or group.bounds.allowed_ns(beat.t, beat.answer_t) > session_ns // 2
+            ):
+                continue
+            cause, late = "stays-though-silent", (last_t + session_ns, beat.answer_t)
+            seen = f"{named(beat.error)} {after(beat.t, last_t)} after it was last heard of"
+            allowed = f"{named(UNKNOWN_MEMBER)}, after its session time-out of {session_ns // MS} ms"
+            row = broken("G7", cause, beat, allowed, seen, held=Held.LATE, late=late)
+            # Its name may have gone to somebody else.
+            right = beat.error == UNKNOWN_MEMBER or (name and beat.error == FENCED)
+            yield kept("G7", cause) if right else row
 
 
 def _silent(group: Group, one: Generation, member: str, beats: list[Exchange]) -> bool:
