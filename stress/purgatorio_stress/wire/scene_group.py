@@ -38,6 +38,8 @@ MOST_BEATS: Final = 8
 REBALANCING: Final = 27
 SILENT_TIMES: Final = 1.7
 """Of a session: then it is over, whatever the machine did."""
+TAKES_OTHER_SESSIONS: Final = 14
+"""The first version of fetches that is newer than that."""
 OTHER_PROTOCOL: Final = "roundrobin"
 NO_STATIC: Final = "static members: JoinGroup v5 and Heartbeat v3 are not offered"
 NOT_TOLD: Final = "no heartbeat told of a rebalance"
@@ -697,7 +699,8 @@ async def session(play: Play) -> None:
     """One member falls silent, another from its sync on, others from their joins on, one having joined again with a
     shorter session, and is out after its session; who goes on with heartbeats stays. So is who was the only one, and
     the next one finds an empty group."""
-    kinds = (_Silent.JOIN, _Silent.JOIN, _Silent.JOIN, _Silent.SYNC, _Silent.HEARTBEAT, _Silent.SHORTER)
+    kinds = [_Silent.JOIN, _Silent.JOIN, _Silent.JOIN, _Silent.SYNC, _Silent.HEARTBEAT]
+    kinds += [_Silent.SHORTER] * _takes_other_sessions(play)
     await asyncio.gather(_silent_alone(play), _silent_alone(play), *(_silent(play, since) for since in kinds))
 
 
@@ -830,6 +833,12 @@ async def _is_told(one: Member, silent: Member | None = None) -> bool:
     return False
 
 
+def _takes_other_sessions(play: Play) -> bool:
+    """Whether a member that joins again may ask for another session time-out: Kafka up to 3.3 keeps the first one
+    (KAFKA-14009), and offers no such fetches."""
+    return play.broker.offered.get("fetch", (0, 0))[1] >= TAKES_OTHER_SESSIONS
+
+
 def _knows_static(play: Play) -> bool:
     return play.offers("join_group", least=5) and play.offers("heartbeat", least=3)
 
@@ -875,7 +884,8 @@ async def static_silent(play: Play) -> None:
     who comes back later. Another comes back with a shorter session, and falls silent after a heartbeat."""
     if not _knows_static(play):
         raise SceneSkipped(NO_STATIC)
-    await asyncio.gather(_static_silent(play, 1), _static_silent(play, LONGER))
+    former_sessions = (1, LONGER) if _takes_other_sessions(play) else (1,)
+    await asyncio.gather(*(_static_silent(play, former) for former in former_sessions))
 
 
 async def _static_silent(play: Play, former_sessions: int) -> None:
