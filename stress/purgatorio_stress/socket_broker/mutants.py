@@ -1615,6 +1615,12 @@ _MUTANTS: Final = (
         "offsets-of-one-partition",
         "who asks for all offsets of a group is told those of one partition",
         "G12",
+        edited(group_requests, "_committed", "for p in offsets]", "for p in offsets][:1]"),
+    ),
+    _one(
+        "offsets-left-out",
+        "who asks for the offsets of several partitions by their names is told one of them",
+        "X4",
         edited(group_requests, "_committed", "for topic, at in wanted\n", "for topic, at in wanted[:1]\n"),
     ),
     _one(
