@@ -158,7 +158,8 @@ def _initial_delay(group: Group, before: Generation | None, one: Generation) -> 
     delays = 2 if soon > 1 and one.number == 1 and begins_t == first.t else 1
     earliest = first.t + min(delays * delay_ms, one.rebalance_ms[0]) * MS
     since_t = 0 if before is None else before.first_t
-    gone = [x for x in group.joins if of_a_member(x) and x.error and since_t < x.t <= one.first_t]
+    came = (x for x in group.joins if since_t < x.t <= one.first_t and x.error == UNKNOWN_MEMBER)
+    gone = [x for x in came if group.left(member_id(x), one.first_t) is not None]
     earliest = min([earliest, *(x.t + rebalance_ms(x) * MS for x in gone)])
     if one.first_t < earliest - EARLY_NS:
         if group.pending(one, one.first_t):
