@@ -1153,8 +1153,10 @@ def d1_goes_on(s: Story, bad: bool) -> None:
     _deletes(s, 200, 8201 if bad else 2600)
 
 
-def listed(s: Story, t: float, which: int, offset: int, error: int = 0, time_ms: int = -1) -> None:
-    part = {"partition_index": 0, "timestamp": which, "current_leader_epoch": -1}
+def listed(
+    s: Story, t: float, which: int, offset: int, error: int = 0, time_ms: int = -1, epoch: int = -1
+) -> None:
+    part = {"partition_index": 0, "timestamp": which, "current_leader_epoch": epoch}
     said = {"partition_index": 0, "offset": offset, "error_code": error, "timestamp": time_ms}
     s.ask(t, "list_offsets", {"topics": [{"name": "t", "partitions": [part]}]}, t + 1,
           {"topics": [{"name": "t", "partitions": [said]}]})  # fmt: skip
@@ -1211,6 +1213,15 @@ def l1_by_time(s: Story, bad: bool) -> None:
     listed(s, 41, 1000, 1 if bad else 0, time_ms=1000)
     listed(s, 42, -3, 2, time_ms=1001)
     listed(s, 43, 1001, -1 if bad else 1, time_ms=1001)
+
+
+def l1_epoch(s: Story, bad: bool) -> None:
+    """KIP-320. Of an epoch that is not the newest told, but near it, nothing is said."""
+    s.topic()
+    s.metadata(8, epoch=3)
+    listed(s, 20, -1, 0, epoch=3)
+    listed(s, 30, -1, -1, 74, epoch=2)
+    listed(s, 40, -1, 0 if bad else -1, 0 if bad else 75, epoch=1003)
 
 
 def l1_refused(s: Story, bad: bool) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
-from purgatorio_spec.wire.fetch import continued_t, stopped_spans
+from purgatorio_spec.wire.fetch import EPOCH_FAR, UNKNOWN_EPOCH, continued_t, stopped_spans
 from purgatorio_spec.wire.history import BUSY, END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text
 from purgatorio_spec.wire.log import (
     BY_ID,
@@ -361,6 +361,12 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
         for part, asked, said in settled_parts(one, topics):
             which, log = integer(asked, "timestamp"), topics.logs[part]
             offset, error = integer(said, "offset", -1), integer(said, "error_code")
+            epoch = integer(asked, "current_leader_epoch", -1)
+            known = epoch if epoch < 0 else topics.epoch(part, one.t)
+            if known is not None and epoch > known + EPOCH_FAR:
+                yield answered_with("L1", "epoch", one, error, UNKNOWN_EPOCH, ": nobody knows its epoch")
+            if epoch != known:
+                continue
             if which in ENDS:
                 yield _listed(one, which, log, said)
             elif which in told[part] and not log.deletes_t and not error:

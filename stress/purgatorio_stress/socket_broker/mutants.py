@@ -1794,6 +1794,12 @@ _MUTANTS: Final = (
         Patch(Group, "commit", _committed_anew),
     ),
     _one(
+        "listed-in-any-epoch",
+        "who asks for offsets with a leader epoch that nobody knows is told them",
+        "L1",
+        edited(data_requests, "_look_up", "replica.ends(epoch,", "replica.ends(None,"),
+    ),
+    _one(
         "later-than-the-time",
         "the first record of a time is looked for behind it",
         "L1",

@@ -366,10 +366,10 @@ class Play:
         asked = {"topics": _by_topic(below, "name"), "timeout_ms": timeout_ms}
         return self.send(conn, "delete_records", asked)
 
-    def list_offsets(self, conn: Connection, parts: Iterable[tuple[str, int, int]]) -> Sent:
-        """Where partitions begin or end, each given as topic, number and -2 or -1."""
+    def list_offsets(self, conn: Connection, parts: Iterable[tuple[str, int, int]], epoch: int = -1) -> Sent:
+        """Where partitions begin or end, each given as topic, number and -2 or -1, or a time."""
         wanted = (
-            (topic, {"partition_index": number, "current_leader_epoch": -1, "timestamp": which})
+            (topic, {"partition_index": number, "current_leader_epoch": epoch, "timestamp": which})
             for topic, number, which in parts
         )
         return self.send(conn, "list_offsets", {"replica_id": -1, "topics": _by_topic(wanted, "name")})

@@ -179,11 +179,15 @@ async def partitions(play: Play) -> None:
             said = first_of((await sent.within(ANSWER_SECONDS)).body, "topics")
             if which in (0, -3) and (at := integer(first_of(said, "partitions"), "timestamp", -1)) >= 0:
                 await play.ask_all(play.list_offsets(writer, [(topic, 0, at)]))
+    epoch = await play.epoch(topic)
+    if epoch >= 0 and play.offers("list_offsets", least=4):
+        for asked in (epoch, epoch + 1000):
+            await play.ask_all(play.list_offsets(writer, [(topic, 0, -1)], asked))
     admin = await play.admin()
     if play.offers("elect_leaders", "E1"):
         elected = [{"topic": name, "partitions": [0, UNMADE]} for name in (topic, play.unique("unmade"))]
-        asked = {"election_type": 0, "topic_partitions": elected, "timeout_ms": 5000}
-        await play.ask(admin, "elect_leaders", asked)
+        wanted = {"election_type": 0, "topic_partitions": elected, "timeout_ms": 5000}
+        await play.ask(admin, "elect_leaders", wanted)
     if not play.offers("create_partitions", "A3"):
         return
     wait = play.wait_ms(GROWN_MS)
