@@ -38,7 +38,7 @@ A1 | a created topic is there, with an id, and leads; a second or wrong creation
 A2 | a deleted topic is gone, by its id too, and its deletion not left to its time-out
 A3 | a topic grows to as many partitions as are asked for, and to no fewer than it has (37)
 D1 | DeleteRecords says the low watermark, or 7 at its time-out; OFFSET_OUT_OF_RANGE (1) below it, and beyond the end
-L1 | ListOffsets says where a partition begins, by time too, and ends behind what is acknowledged; to an unknown epoch 75
+L1 | ListOffsets says where a partition begins, by time too, and ends behind what is acknowledged; in no unknown epoch
 E1 | an election that is not needed says so (84), one of an unknown topic or partition too (3) | KIP-460
 G0 | a join without a member id is sent one at once (79), and may join with it | KIP-394
 G1 | the first generation of an empty group waits for the declared initial delay, and longer where others come
