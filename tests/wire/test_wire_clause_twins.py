@@ -93,7 +93,7 @@ def x4_groups(s: Story, bad: bool) -> None:
 def _offsets_asked(group: str, told: bool) -> tuple[dict[str, object], dict[str, object]]:
     """Of one group: the question for a partition by its name, of which nothing was committed, and the answer."""
     part = {"partition_index": 0, "committed_offset": -1, "metadata": "", "error_code": 0}
-    asked = {"group_id": group, "topics": [{"name": "t", "partition_indexes": [0]}]}
+    asked: dict[str, object] = {"group_id": group, "topics": [{"name": "t", "partition_indexes": [0]}]}
     return asked, {"group_id": group, "topics": [{"name": "t", "partitions": [part]}] if told else []}
 
 
