@@ -108,7 +108,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
     for one in (
         # The long ones first: the plan takes as long as its longest lane.
         SceneSpec("long-heartbeats", "groups", ("G10 put-out", "G5"), _GROUP.long_heartbeats, 60),
-        SceneSpec("session", "groups", ("G7 not-put-out", "G7 stays-though-silent", "G3"), _GROUP.session, 60),
+        SceneSpec("session", "groups", ("G7 not-put-out", "G7 stays-though-silent", "G3"), _GROUP.session, 90),
         SceneSpec("session-after-wait", "groups", ("G7 not-put-out",), _GROUP.session_after_wait, 60),
         SceneSpec("session-refused", "groups", ("G7 not-put-out", "G9"), _GROUP.session_refused, 60),
         SceneSpec("old-members", "groups", ("G6 late", "G6 not-out", "G8 not-told"), _GROUP.old_members, 60),
