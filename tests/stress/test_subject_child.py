@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from purgatorio_stress.java_home import JavaNotFound, find_java
-from purgatorio_stress.subject.child import ChildLimits, LineChild
+from purgatorio_stress.subject.child import ChildLimits, LineChild, lanes_wait
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 
 QUICK = ChildLimits(silence_s=30.0, total_s=60.0, line_bytes=1_000, lines=1_000)
@@ -51,6 +51,34 @@ def test_silent_child_is_a_hang() -> None:
     """A child that says nothing must not hold up the tool."""
     found = failure("import time; time.sleep(600)", ChildLimits(silence_s=0.2))
     assert (found.kind, "silent for 0.2 s" in str(found)) == ("hang", True)
+
+
+READS = '"main" #1\n   java.lang.Thread.State: RUNNABLE\n\tat java.io.FileInputStream.readBytes(Native)\n\n'
+PARKED = "\tat jdk.internal.misc.Unsafe.park(Native)\n\t- parking to wait for  <0x1>\n"
+
+
+def lanes(*places: str) -> str:
+    """What a JVM says of its lanes, each of which waits in a method."""
+    state = "   java.lang.Thread.State: WAITING (parking)\n"
+    return "".join(
+        f'"lane-{n}" #{n}\n{state}{PARKED}\tat {place}\n\n' for n, place in enumerate(places)
+    )
+
+
+@pytest.mark.parametrize(
+    ("stacks", "idle"),
+    [
+        (READS + lanes("Mine.next(Mine.java:7)", "Mine.next(Mine.java:7)"), True),
+        # A lane has a call; there is but one; the reader has the call; one lane is gone, which tells nothing of a call.
+        (READS + lanes("Mine.next(Mine.java:7)", "Mine.settle(Mine.java:9)"), False),
+        (READS + lanes("Mine.next(Mine.java:7)"), False),
+        (lanes("Mine.next(Mine.java:7)", "Mine.next(Mine.java:7)"), False),
+        (READS, False),
+    ],
+)
+def test_lanes_that_all_wait_have_no_call(stacks: str, idle: bool) -> None:
+    """An adapter that forgot a call is told from an implementation that hangs in it."""
+    assert lanes_wait(stacks) is idle
 
 
 class Chatter:

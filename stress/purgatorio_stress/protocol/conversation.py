@@ -70,6 +70,10 @@ _FUNCTION_OF: Final[dict[type[Happening], str]] = {
 }
 
 
+_WHOSE: Final = " (or `during`, or `th`, is not that of the thread that speaks)"
+"""What an adapter that remembers the last call, and not each thread's own, looks like."""
+
+
 # Not frozen: an exception's traceback and context are assigned to it on its way.
 @dataclass(eq=False)
 class Misbehaved(Exception):
@@ -427,7 +431,7 @@ class Conversation:
         if hold is not None and hold.making != number:
             raise Misbehaved(
                 "rubbish",
-                f"call {number} went on from hold {hold.number} at {hold.f!r}, and nobody let it go",
+                f"call {number} went on from hold {hold.number} at {hold.f!r}, and nobody let it go{_WHOSE}",
             )
         if hold is not None:
             hold.making = None
@@ -584,7 +588,8 @@ class Conversation:
         hold = self._innermost(log.name)
         if hold is not None and hold.making is None:
             raise Misbehaved(
-                "rubbish", f"{log.name} went on from hold {hold.number} at {hold.f!r}, and nobody let it go"
+                "rubbish",
+                f"{log.name} went on from hold {hold.number} at {hold.f!r}, and nobody let it go{_WHOSE}",
             )
         return log.name, log
 
@@ -634,7 +639,7 @@ class Conversation:
         stack = self._stacks.get(thread, [])
         if not stack or (stack[-1].f, stack[-1].id) != (said.f, said.id):
             inside = f"{stack[-1].f} of {stack[-1].id!r}" if stack else "nothing"
-            raise Misbehaved("rubbish", f"it leaves {said.f} of {said.id!r} and is in {inside}")
+            raise Misbehaved("rubbish", f"{log.name} leaves {said.f} of {said.id!r} and is in {inside}{_WHOSE}")
         entered = stack.pop()
         if said.err is None:
             self._says_result[said.f] = self._says_result.get(said.f, False) or said.out is not None

@@ -322,7 +322,8 @@ class CommandSubject:
         except SubjectFailed as failure:
             failure.trace = out_path if out_path.exists() else None
             again = out_path.with_name(f"{run_of_file(out_path)}-deadlock.jsonl")
-            if failure.kind == "hang" and (proof := self._deadlock(plan, again, failure.stuck)):
+            waits = failure.stuck and not failure.idle
+            if failure.kind == "hang" and (proof := self._deadlock(plan, again, waits)):
                 why = f"P3 is broken: {failure.why}; its trace is {again.name}; {proof}"
                 raise SubjectFailed(self.name, "deadlock", why, failure.trace) from None
             if failure.kind == "hang" and (late := self.account.late):
@@ -394,8 +395,8 @@ class CommandSubject:
     def _deadlock(self, plan: Plan, path: Path, stuck: bool) -> str:
         """Why a call of this run that did not return never will, or nothing. With gates: in its order of threads it
         hangs again in a program started anew, and the calls return where they are made one after the other. Else: it
-        hangs there again, and both times nothing in it runs (`stuck`): who runs may be slow. The second trace is at
-        `path`."""
+        hangs there again, and both times nothing in it runs (`stuck`): who runs may be slow, and where no lane has a
+        call, the adapter lost it. The second trace is at `path`."""
         first = self.account.under_way
 
         def unanswered(order: PlayedOrder) -> Sequence[str] | None:

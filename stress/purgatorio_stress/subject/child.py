@@ -54,6 +54,12 @@ _STANDS_AT: Final = re.compile(
 """A thread in a JVM's stacks, and the first line of its stack that is neither the JDK's nor the kit's; not one that
 waits for what we say."""
 
+_LANE: Final = re.compile(r'^"lane-\d+".*\n((?:(?: +java\.lang\.Thread|\t).*\n)*)', re.MULTILINE)
+"""A lane in a JVM's stacks, and its stack."""
+_OWN_FRAME: Final = re.compile(r"^\tat (?!(?:javax?|jdk|sun)\.)(.*)", re.MULTILINE)
+"""A line of a stack that is not the JDK's."""
+_LISTENS: Final = "\tat java.io.FileInputStream.read"
+
 _LOOK_S: Final = 0.1
 """How often the child's end is looked for where the system does not tell it."""
 
@@ -322,8 +328,11 @@ class LineChild(AbstractContextManager["LineChild"]):
         stacks = self._stacks()
         found, places = _places(stacks)
         seen = f"silent for {seconds:g} s{why}{'; none of its threads runs' * still}{places}"
+        idle = lanes_wait(stacks.decode(errors="replace"))
+        lost = "; its reader and all its lanes wait for a call: so looks an adapter that lost one, or its answer"
+        seen += lost * idle
         failure = self.failed("deadlock", f"P3 is broken: {seen}") if found else self.failed("hang", seen)
-        failure.stuck = still
+        failure.stuck, failure.idle = still, idle
         # Behind the text, which ends with what the child itself wrote last.
         self._errors = (self._errors + stacks)[-STDERR_KEPT_BYTES:]
         return failure
@@ -451,6 +460,13 @@ def _places(stacks: bytes) -> tuple[bool, str]:
         standing.setdefault(visible(at), []).append(visible(thread))
     places = ", ".join(f"{' and '.join(threads)} at {at}" for at, threads in islice(standing.items(), 4))
     return bool(found), f"{'; its JVM finds a deadlock:' if found else ';'} {places}" * bool(found or places)
+
+
+def lanes_wait(stacks: str) -> bool:
+    """Whether all lanes of a JVM, two or more, stand in one place, and its reader waits for what we say. A lane that has
+    a call stands elsewhere than one that has none."""
+    lanes = [tuple(_OWN_FRAME.findall(stack)) for stack in _LANE.findall(stacks)]
+    return len(lanes) > 1 and len(set(lanes)) == 1 and _LISTENS in stacks
 
 
 def _threads(process: int) -> Iterator[Path]:

@@ -45,7 +45,7 @@ class SubjectFailed(Exception):
     """A subject misbehaved, or cannot run here; `trace` is what was recorded of the run until then, if anything.
 
     `unavailable`: cannot be started here (no Java, no jar). `hang`: silent for too long, or never done; `stuck`:
-    and none of its threads ran. `deadlock`: a hang that comes again and that no slowness explains. `late`: a hang
+    and none of its threads ran; `idle`: and no lane had a call. `deadlock`: a hang that comes again and that no slowness explains. `late`: a hang
     in real time, in which tasks or operations became later than was promised. `raced`: ended a call with an error
     that only an order of threads brings. `raises`: ended one with an error, and does so where it is asked for nothing
     else. `died`: ended before it was done. `rubbish`: said something that the
@@ -62,6 +62,7 @@ class SubjectFailed(Exception):
     why: str
     trace: Path | None = None
     stuck: bool = False
+    idle: bool = False
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.kind}: {self.why}"
