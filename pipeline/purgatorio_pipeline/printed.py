@@ -96,11 +96,12 @@ class Shortest(Struct):
 
 class Check(_Runs, tag_field="kind", tag="check", kw_only=True):
     """Of `check` and `verify`. The events are not among it, so a cause is told in words and not drawn. `files`: where
-    there is a lake; `shortest` and `not_looked_for`: of driven programs."""
+    there is a lake; `shortest`, `not_looked_for` and `doubts`: of driven programs."""
 
     files: FileCounts | UnsetType = UNSET
     shortest: list[Shortest] | UnsetType = UNSET
     not_looked_for: list[str] | UnsetType = UNSET
+    doubts: list[str] | UnsetType = UNSET
 
     def result(self) -> CheckResult:
         """The check. Raises `Unreadable` for a clause that nobody knows."""

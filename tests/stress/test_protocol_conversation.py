@@ -461,3 +461,75 @@ def test_what_a_key_may_give_back_is_not_due(key: str, found: list[str]) -> None
     assert scene.conversation.overdue() == ["op"]
     scene.conversation.ask(CancelKey(key))
     assert scene.conversation.overdue() == found
+
+
+def trial(*within: str, id: str = "op") -> list[tuple[str, str]]:
+    """What an evaluation tells, with this from within it."""
+    place = f'"f":"try_complete","id":"{id}"'
+    return [
+        ("enter", place),
+        *((one, f'"id":"{id}"') for one in within),
+        ("leave", f'{place},"out":{len(within)}'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("told", "out", "doubt"),
+    [
+        (trial(), 0, "try_complete of 'op' began after its `ready` was answered"),
+        (trial("completed"), 1, ""),
+        ([], 0, ""),
+    ],
+)
+def test_a_ready_operation_that_is_tried_in_vain_is_held_against_the_adapter(
+    told: list[tuple[str, str]], out: int, doubt: str
+) -> None:
+    """It may have lost a `ready` that came before the registration. Who was not tried was not tried in vain."""
+    scene = Scene(Ready("op"))
+    scene.conversation.ask(Register("op", ("k",), 50))
+    for m, fields in told:
+        scene.hear(m, fields)
+    scene.hear("answer", f'"n":1,"out":{out}')
+    assert [one[: len(doubt)] for one in scene.conversation.doubted()] == ([doubt] if doubt else [])
+
+
+@pytest.mark.parametrize("found", [False, True])
+def test_checks_that_never_find_what_waits_are_held_against_the_adapter(found: bool) -> None:
+    """Keys that are compared by identity, for example."""
+    scene = Scene(*PURGATORY)
+    for _ in range(3):
+        scene.conversation.ask(Check("k"))
+        for m, fields in trial() if found else []:
+            scene.hear(m, fields)
+        scene.hear("answer", f'"n":{scene.conversation.calls - 1},"out":0')
+    doubts = scene.conversation.doubted()
+    assert any("does a key equal another of its name?" in one for one in doubts) is not found
+
+
+@pytest.mark.parametrize("tells", [False, True])
+def test_what_is_declared_and_never_told_is_held_against_the_adapter(tells: bool) -> None:
+    """A time-out that is never told of looks like one that was never begun."""
+    scene = Scene()
+    for name in "abc":
+        scene.conversation.ask(Register(name, ("k",), 50))
+        if tells:
+            scene.hear("armed", f'"id":"{name}"')
+        scene.hear("answer", f'"n":{scene.conversation.calls - 1},"out":0')
+    assert scene.conversation.doubted() == (
+        [] if tells else ["it declares that it reports timer_add, and never did"]
+    )
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_completion_outside_its_claim_is_held_against_the_adapter(inside: bool) -> None:
+    """One that tells of the callback before it calls what runs it."""
+    scene = Scene(*PURGATORY)
+    claim = '"f":"force_complete","id":"op"'
+    scene.conversation.ask(Check("k"))
+    if not inside:
+        scene.hear("completed", '"id":"op"')
+    scene.hear("enter", claim)
+    if inside:
+        scene.hear("completed", '"id":"op"')
+    scene.hear("leave", f'{claim},"out":1')
+    assert any("told outside any force_complete" in one for one in scene.conversation.doubted()) is not inside

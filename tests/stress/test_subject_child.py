@@ -60,9 +60,7 @@ PARKED = "\tat jdk.internal.misc.Unsafe.park(Native)\n\t- parking to wait for  <
 def lanes(*places: str) -> str:
     """What a JVM says of its lanes, each of which waits in a method."""
     state = "   java.lang.Thread.State: WAITING (parking)\n"
-    return "".join(
-        f'"lane-{n}" #{n}\n{state}{PARKED}\tat {place}\n\n' for n, place in enumerate(places)
-    )
+    return "".join(f'"lane-{n}" #{n}\n{state}{PARKED}\tat {place}\n\n' for n, place in enumerate(places))
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,7 @@ def show(
     *,
     shortest: list[Shortest] | UnsetType = UNSET,
     not_looked_for: list[str] | UnsetType = UNSET,
+    doubts: list[str] | UnsetType = UNSET,
 ) -> int:
     """Print a check (or its JSON, with what there is of driven programs), write the files asked for, and return the
     exit status."""
@@ -178,7 +179,7 @@ def show(
     if output.json:
         shown = check_of(result)
         shown.files, shown.shortest = judged.files or UNSET, shortest
-        shown.not_looked_for = not_looked_for
+        shown.not_looked_for, shown.doubts = not_looked_for, doubts
         click.echo(encoded(shown))
     else:
         print_check(Console(), result, judged.examples, verbose=output.verbose)

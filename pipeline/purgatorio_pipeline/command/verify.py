@@ -26,7 +26,7 @@ from purgatorio_pipeline.command.showing import CheckOutput, EngineAsked, engine
 from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process, together
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
-from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, looked_for, not_looked_for
+from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, doubted, looked_for, not_looked_for
 from purgatorio_stress.protocol.lines import ANY_CLASS
 from purgatorio_stress.subjects import MAIN, SUBJECTS, RunRecord, record_runs, subjects_named
 
@@ -164,8 +164,9 @@ def _told_early(going: Progress, early: dict[Path, Judged], *, full: bool) -> Ca
 def _show(
     judged: Judged, driven: Sequence[CommandSubject], shown: Sequence[Shown], output: CheckOutput
 ) -> int:
-    """Show the check, the shortest sessions, and what nobody looked for in driven programs; the exit status."""
-    silent = not_looked_for(driven)
+    """Show the check, the shortest sessions, and of driven programs what nobody looked for, and what looks like a mistake
+    of the adapter's; the exit status."""
+    silent, doubts = not_looked_for(driven), doubted(driven)
     if not driven:
         return show(judged, Focus(), output)
     shortest = [one.printed() for one in shown]
@@ -175,13 +176,14 @@ def _show(
         output,
         shortest=shortest,
         not_looked_for=[f"{whom}: {said}" for whom, said in silent],
+        doubts=[f"{whom}: {said}" for whom, said in doubts],
     )
     if not output.json:
         for one in shown:
             one.print()
         passed = judged.result.verdict is Verdict.PASS
         told = defaultdict[str, list[str]](list)
-        for whom, said in (*(looked_for(driven) if passed else ()), *silent):
+        for whom, said in (*(looked_for(driven) if passed else ()), *silent, *doubts):
             told[whom].append(visible(said, 4 * TEXT_LIMIT))
         for whom, lines in told.items():
             click.echo(visible(whom))

@@ -22,6 +22,7 @@ from typing import Final
 
 from purgatorio_spec.trace.parse import Refusal
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT, State
+from purgatorio_stress.protocol.doubts import Doubts
 from purgatorio_stress.protocol.message import (
     SPOKEN,
     STEP,
@@ -104,12 +105,14 @@ class _OpenCall:
 @dataclass(slots=True)
 class _Entered:
     """A function that the subject entered; not recorded itself where a call of the driver's already is (`force`).
-    `claim`: of the `force_complete` that stands in the trace around an `on_complete` in none."""
+    `claim`: of the `force_complete` that stands in the trace around an `on_complete` in none. `owes`: a `try_complete`
+    of an operation that is ready, and that has not tried to complete it yet."""
 
     f: str
     id: str
     ticket: int | None
     claim: int | None = None
+    owes: bool = False
 
 
 @dataclass(slots=True)
@@ -151,6 +154,8 @@ class Conversation:
     ) -> None:
         self.description: Description | None = None
         self.settled = Settled()
+        self.doubts = Doubts()
+        self._ready: set[str] = set()
         self._recorder = recorder
         self._reports = frozenset(reports)
         self._virtual = virtual
@@ -188,6 +193,10 @@ class Conversation:
     def calls(self) -> int:
         """The number of the next call."""
         return self._next
+
+    def doubted(self) -> list[str]:
+        """What looks like a mistake of the adapter's."""
+        return self.doubts.found(self._reports)
 
     def oldest(self) -> tuple[int, Call] | None:
         """The oldest call without an answer, and its number."""
@@ -474,11 +483,15 @@ class Conversation:
             self._end(ended, out=said.out)
             if isinstance(call, Register) and said.out == 0:
                 self._begun(call.id)
+                self.doubts.waited += call.id in self.settled.pending
+            elif isinstance(call, Check):
+                self._checked(call.key, said.out or 0)
             elif isinstance(call, Cancel) and said.out != 0:
                 # Its add may not be answered yet.
                 self._over(call.id)
         elif isinstance(call, Ready):
             log.at("ready", call.id, t_call=ended.asked_t)
+            self._ready.add(call.id)
         elif isinstance(call, Quiesce):
             log.at("quiesce", state=State(said.watched, said.delayed))
         elif isinstance(call, Start):
@@ -541,6 +554,12 @@ class Conversation:
             self.settled.pending.add(operation)
         self.settled.known.add(operation)
 
+    def _checked(self, key: str, completed: int) -> None:
+        self.doubts.completed += completed
+        if not self.doubts.tried:
+            waits = (self._operations[one].keys for one in self.settled.pending)
+            self.doubts.checked += any(key in keys for keys in waits)
+
     def _over(self, operation: str) -> None:
         self.settled.known.add(operation)
         self.settled.pending.discard(operation)
@@ -565,6 +584,7 @@ class Conversation:
         if said.id not in self._operations:
             raise Misbehaved("wrong-id", f"{f} of {said.id!r}, which was never added or registered")
         self._named = self._named or said.during is not None
+        self.doubts.told[f] += 1
         thread, log = self._thread(said)
         if isinstance(said, Enter):
             self._entered(thread, log, said)
@@ -633,16 +653,31 @@ class Conversation:
         claim = self._claim(thread, log, said.id) if said.f == "on_complete" else None
         is_the_call = said.f == "force_complete" and self._forcing(thread, said.id)
         ticket = None if is_the_call else log.call(said.f, said.id, delay_ns=self._delay(said.f, said.id))
-        stack.append(_Entered(said.f, said.id, ticket, claim))
+        owes = said.f == "try_complete" and self._tries(said.id)
+        if stack and said.f in ("force_complete", "on_complete"):
+            stack[-1].owes = False
+        stack.append(_Entered(said.f, said.id, ticket, claim, owes))
+
+    def _tries(self, operation: str) -> bool:
+        """Whether what it tries now is ready and not over, and nothing else goes on."""
+        if not self.doubts.tried and any(isinstance(one.call, Check) for one in self._open.values()):
+            self.doubts.tried += 1
+        alone = self._virtual and not self._gates
+        over = operation in self.settled.known and operation not in self.settled.pending
+        return alone and operation in self._ready and not over
 
     def _left(self, thread: str, log: ThreadLog, said: Leave) -> None:
         stack = self._stacks.get(thread, [])
         if not stack or (stack[-1].f, stack[-1].id) != (said.f, said.id):
             inside = f"{stack[-1].f} of {stack[-1].id!r}" if stack else "nothing"
-            raise Misbehaved("rubbish", f"{log.name} leaves {said.f} of {said.id!r} and is in {inside}{_WHOSE}")
+            raise Misbehaved(
+                "rubbish", f"{log.name} leaves {said.f} of {said.id!r} and is in {inside}{_WHOSE}"
+            )
         entered = stack.pop()
         if said.err is None:
             self._says_result[said.f] = self._says_result.get(said.f, False) or said.out is not None
+            if entered.owes and not said.out:
+                self.doubts.blind = self.doubts.blind or said.id
         if entered.ticket is not None:
             until = self._armed_until(said.f, said.id) if said.err is None else None
             log.ret(said.f, entered.ticket, said.id, out=said.out, err=said.err, deadline_t=until)
@@ -651,6 +686,8 @@ class Conversation:
 
     def _completed(self, thread: str, log: ThreadLog, operation: str) -> None:
         claim = self._claim(thread, log, operation)
+        if stack := self._stacks.get(thread):
+            stack[-1].owes = False
         log.ret("on_complete", log.call("on_complete", operation), operation)
         if claim is not None:
             log.ret("force_complete", claim, operation, out=1)
@@ -658,7 +695,10 @@ class Conversation:
     def _claim(self, thread: str, log: ThreadLog, operation: str) -> int | None:
         """The `force_complete` that stands around a callback of completion, unless the thread is in one already."""
         inside = any((e.f, e.id) == ("force_complete", operation) for e in self._stacks.get(thread, []))
-        return None if inside or self._forcing(thread, operation) else log.call("force_complete", operation)
+        if inside or self._forcing(thread, operation):
+            return None
+        self.doubts.outside = self.doubts.outside or operation
+        return log.call("force_complete", operation)
 
     def _forcing(self, thread: str, operation: str) -> bool:
         """Whether the driver's own `force` of this operation is under way on this thread."""

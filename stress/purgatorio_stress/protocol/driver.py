@@ -178,7 +178,8 @@ class Account:
     with gates in virtual time the order in which it came (`erred`, `erring`); the first call that did (`refused`). Of a
     run that failed: that it `broke_off`, if that was with gates, the order `under_way`, the `oldest` call without an
     answer and its number, the names of all of them, what was `late` by then, and what was `waiting`, each since when.
-    `lost`: why a JVM's threads could not be stopped at lines, or nothing. `only`: the one order that the next run
+    `doubted`: what looks like a mistake of the adapter's. `lost`: why a JVM's threads could not be stopped at lines, or
+    nothing. `only`: the one order that the next run
     plays."""
 
     plays: list[PlayedOrder] = field(default_factory=list)
@@ -194,6 +195,7 @@ class Account:
     oldest: tuple[int, Call] | None = None
     unanswered: list[str] = field(default_factory=list)
     late: Sequence[str] = ()
+    doubted: Sequence[str] = ()
     lost: str = ""
     only: PlayedOrder | None = None
 
@@ -251,6 +253,20 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
         found += [(name, f"what lies between two lines was not looked for: {why}") for why in lost]
         found += [(way.name, f"left out: {way.account.left_out}") for way in ways if way.account.left_out]
+    return found
+
+
+def doubted(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
+    """Of each program and part, by its name: what looks like a mistake of its adapter's, with the first run that does,
+    and which only who wrote that can tell from one of what it drives."""
+    found: list[tuple[str, str]] = []
+    for name, _, ways in _parts(subjects):
+        first: dict[str, str] = {}
+        for way in ways:
+            for doubt in way.account.doubted:
+                said = f"perhaps a mistake of the adapter's ({way.mode}): {doubt}"
+                first.setdefault(doubt.partition("'")[0], said)
+        found += [(name, told) for told in first.values()]
     return found
 
 
@@ -365,9 +381,11 @@ class CommandSubject:
                         session, child, lines, clock, plan, progress, lambda: _breaks_so_far(recording)
                     )
                 self.account.errors, self.account.erred = talked.errors(), talked.erred
+                self.account.doubted = talked.doubted()
                 self.account.refused = talked.refused
             except SubjectFailed as failure:
                 self.account.late = self._late(talked, failure.stuck)
+                self.account.doubted = talked.doubted()
                 self.account.oldest, self.account.unanswered = talked.oldest(), talked.stuck()
                 self.account.refused = talked.refused
                 if isinstance(talked.refused, Advance):

@@ -329,7 +329,9 @@ class LineChild(AbstractContextManager["LineChild"]):
         found, places = _places(stacks)
         seen = f"silent for {seconds:g} s{why}{'; none of its threads runs' * still}{places}"
         idle = lanes_wait(stacks.decode(errors="replace"))
-        lost = "; its reader and all its lanes wait for a call: so looks an adapter that lost one, or its answer"
+        lost = (
+            "; its reader and all its lanes wait for a call: so looks an adapter that lost one, or its answer"
+        )
         seen += lost * idle
         failure = self.failed("deadlock", f"P3 is broken: {seen}") if found else self.failed("hang", seen)
         failure.stuck, failure.idle = still, idle
@@ -463,8 +465,8 @@ def _places(stacks: bytes) -> tuple[bool, str]:
 
 
 def lanes_wait(stacks: str) -> bool:
-    """Whether all lanes of a JVM, two or more, stand in one place, and its reader waits for what we say. A lane that has
-    a call stands elsewhere than one that has none."""
+    """Whether all lanes of a JVM, two or more, stand in one place, and its reader waits for what we say. A lane that
+    has a call stands elsewhere than one that has none."""
     lanes = [tuple(_OWN_FRAME.findall(stack)) for stack in _LANE.findall(stacks)]
     return len(lanes) > 1 and len(set(lanes)) == 1 and _LISTENS in stacks
 

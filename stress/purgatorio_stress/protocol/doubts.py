@@ -1,0 +1,52 @@
+"""What in a run looks like a mistake of the adapter's, and not of what it drives: a hint beside the verdicts, which it
+never changes."""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Final
+
+_ENOUGH: Final = 3
+"""So often something must have had its occasion, if that it never came is to say anything."""
+
+
+@dataclass(slots=True)
+class Doubts:
+    """Counted while a subject speaks. `told`: its events, by function; `waited`: registrations after which an operation
+    waited; `completed`: operations that checks completed; `checked`: checks of a key under which one waited, `tried`:
+    the tries told while a check was under way; `blind`: the first operation that was ready, and whose try did nothing
+    about it; `outside`: the first one whose completion was told outside any `force_complete`."""
+
+    told: Counter[str] = field(default_factory=Counter)
+    waited: int = 0
+    completed: int = 0
+    checked: int = 0
+    tried: int = 0
+    blind: str = ""
+    outside: str = ""
+
+    def found(self, reports: Collection[str]) -> list[str]:
+        """The mistakes that it may be, of an adapter that declares these reports."""
+        occasions = {
+            "timer_add": self.waited,
+            "timer_cancel": self.completed,
+            "timer_fire": self.told["on_expiration"],
+        }
+        mute = [f for f, times in occasions.items() if f in reports and times >= _ENOUGH and not self.told[f]]
+        found = [f"it declares that it reports {f}, and never did" for f in mute]
+        if self.blind:
+            found.append(
+                f"try_complete of {self.blind!r} began after its `ready` was answered, and neither completed it nor"
+                " tried to: does it read what `ready` sets, also where that came before `register`?"
+            )
+        if self.checked >= _ENOUGH and not self.tried and "try_complete" in reports:
+            found.append(
+                "no `check` tried anything, though operations waited under its key: does a key equal another of its"
+                " name?"
+            )
+        if self.outside and self.told["force_complete"]:
+            found.append(
+                f"on_complete of {self.outside!r} was told outside any force_complete, though those are told of: is it"
+                " told in the callback itself?"
+            )
+        return found
