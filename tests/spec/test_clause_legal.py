@@ -1,6 +1,7 @@
 """Histories that look wrong and are legal: each was, or would be, a false alarm on a real subject."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -432,6 +433,27 @@ def test_a_check_made_by_a_callback_within_a_registration_counts_for_itself() ->
         made.ready("a", th="w")
         made.complete("a")
     kept(made, "O7")
+
+
+@pytest.mark.parametrize(
+    ("fires", "tries", "broken"), [(False, False, 0), (True, False, 1), (False, True, 1)]
+)
+def test_an_expiry_within_a_registration_need_not_be_told_of(fires: bool, tries: bool, broken: int) -> None:
+    """A time-out of zero that the caller runs, where fires are not recorded: nothing but that completes outside a try.
+    What a try completed, the registration did."""
+    made = Trace()
+    made.header = replace(
+        made.header, recorded=[f for f in made.header.recorded if fires or f != "timer_fire"]
+    )
+    with made.call("try_complete_else_watch", "a", keys=["k"], out=0):
+        made.attempt("a", out=0)
+        if tries:
+            with made.call("try_complete", "a", out=1):
+                made.ready("a", th="w")
+                made.complete("a")
+        else:
+            made.complete("a")
+    assert made.judge().clauses["O7"].violations == broken
 
 
 def test_a_reading_is_judged_from_the_event_before_it_of_its_thread() -> None:

@@ -533,3 +533,22 @@ def test_a_completion_outside_its_claim_is_held_against_the_adapter(inside: bool
         scene.hear("completed", '"id":"op"')
     scene.hear("leave", f'{claim},"out":1')
     assert any("told outside any force_complete" in one for one in scene.conversation.doubted()) is not inside
+
+
+@pytest.mark.parametrize("meets", [False, True])
+def test_calls_that_never_meet_are_held_against_the_adapter(meets: bool) -> None:
+    """A lock around each call hides every race, and what finds none has not looked."""
+    scene = Scene(Start("purgatory", "virtual", gates=("try_complete",)), *PURGATORY)
+    for lane, hold in enumerate((7, 8, 9)):
+        at = '"f":"try_complete","id":"op"'
+        held, beside = scene.conversation.calls, scene.conversation.calls + 1
+        scene.conversation.ask(Check("k"), 0)
+        scene.hear("enter", f'{at},"during":{held}')
+        scene.hear("held", f'{at},"hold":{hold},"during":{held}')
+        scene.conversation.ask(Check("l"), 1 + lane)
+        if meets:
+            scene.hear("answer", f'"n":{beside},"out":0')
+        scene.answered(Go((hold,)))
+        scene.hear("leave", f'{at},"out":0,"during":{held}')
+        scene.hear("answer", f'"n":{held},"out":0')
+    assert any("a lock around its calls" in one for one in scene.conversation.doubted()) is not meets

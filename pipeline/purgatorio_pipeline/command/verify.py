@@ -164,8 +164,8 @@ def _told_early(going: Progress, early: dict[Path, Judged], *, full: bool) -> Ca
 def _show(
     judged: Judged, driven: Sequence[CommandSubject], shown: Sequence[Shown], output: CheckOutput
 ) -> int:
-    """Show the check, the shortest sessions, and of driven programs what nobody looked for, and what looks like a mistake
-    of the adapter's; the exit status."""
+    """Show the check, the shortest sessions, and of driven programs what nobody looked for, and what looks like an
+    adapter's mistake; the exit status."""
     silent, doubts = not_looked_for(driven), doubted(driven)
     if not driven:
         return show(judged, Focus(), output)

@@ -22,16 +22,18 @@ O7 = Clause(
 
 
 @O7.of_operation
-def registration_and_try(_run: Run, history: OperationHistory) -> Finding:
+def registration_and_try(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with an answer of its registration or of a try. Where another call completed it
     inside the registration (a `check_and_complete` from a callback, or an expiry that ran at once because the delay is
-    zero), the registration may answer either way; so may a try inside which another try completed it."""
+    zero), the registration may answer either way; so may a try inside which another try completed it. Where fires are
+    not recorded, a completion inside a registration, and in no try, may be such an expiry."""
     answered = [call for call in (*history.registrations, *history.tries) if call.out is not None]
     if not answered:
         return NO_OCCASION
     for call in answered:
         inside = [winner for winner in history.winners if call.contains(winner)]
-        if any(_is_of_another(history, call, winner) for winner in inside):
+        fires = run.records("timer_fire")
+        if any(_is_of_another(history, call, winner, fires) for winner in inside):
             continue
         if bool(inside) != (call.out == 1):
             return Broken(
@@ -43,12 +45,14 @@ def registration_and_try(_run: Run, history: OperationHistory) -> Finding:
     return KEPT
 
 
-def _is_of_another(history: OperationHistory, call: Call, winner: Call) -> bool:
+def _is_of_another(history: OperationHistory, call: Call, winner: Call, fires: bool) -> bool:
     """Whether something within this call, rather than the call, completed it: an evaluation in an evaluation, or an
-    expiry or a check within the registration."""
+    expiry or a check within the registration; or may have, where `fires` are not recorded."""
     makers = [attempt.call_i for attempt in history.tries if attempt.contains(winner)]
     if call.f != "try_complete_else_watch":
         return any(maker > call.call_i for maker in makers)
+    if not fires and not makers:
+        return True
     fire = history.fire_of(winner)
     return (fire is not None and call.contains(fire)) or not history.nested_checks.isdisjoint(makers)
 

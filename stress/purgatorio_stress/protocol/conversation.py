@@ -337,6 +337,7 @@ class Conversation:
                 assert self.free(lane), "a lane makes one call after the other"
                 self._busy[lane] = number
                 of_lane = lane
+                self.doubts.beside += not self.doubts.met and bool(self.standing())
         if isinstance(call, Start):
             # Until it is answered, threads may come to gates of the run before.
             self._gates |= {*call.gates}
@@ -427,6 +428,7 @@ class Conversation:
             asked.stops -= 1
         if len(self._holds) >= _MAX_THREADS:
             raise Misbehaved("flood", f"more than {_MAX_THREADS} threads held")
+        self.doubts.met = self.doubts.met or bool(self.standing())
         self._held_before.add(said.hold)
         self._holds[said.hold] = Hold(said.hold, thread, said.f, said.id)
 
@@ -461,6 +463,7 @@ class Conversation:
     def _answered(self, said: Answer) -> None:
         ended = self._close(said.n)
         call, log = ended.call, ended.log
+        self.doubts.met = self.doubts.met or (ended.lane is not None and bool(self.standing()))
         if said.err is not None:
             self._refused(said.n, ended, said.err)
             return
@@ -585,6 +588,7 @@ class Conversation:
             raise Misbehaved("wrong-id", f"{f} of {said.id!r}, which was never added or registered")
         self._named = self._named or said.during is not None
         self.doubts.told[f] += 1
+        self.doubts.met = self.doubts.met or bool(self.standing())
         thread, log = self._thread(said)
         if isinstance(said, Enter):
             self._entered(thread, log, said)

@@ -15,7 +15,8 @@ class Doubts:
     """Counted while a subject speaks. `told`: its events, by function; `waited`: registrations after which an operation
     waited; `completed`: operations that checks completed; `checked`: checks of a key under which one waited, `tried`:
     the tries told while a check was under way; `blind`: the first operation that was ready, and whose try did nothing
-    about it; `outside`: the first one whose completion was told outside any `force_complete`."""
+    about it; `outside`: the first one whose completion was told outside any `force_complete`; `beside`: calls made by
+    lanes while a thread was held; `met`: another thread said something then."""
 
     told: Counter[str] = field(default_factory=Counter)
     waited: int = 0
@@ -24,6 +25,8 @@ class Doubts:
     tried: int = 0
     blind: str = ""
     outside: str = ""
+    beside: int = 0
+    met: bool = False
 
     def found(self, reports: Collection[str]) -> list[str]:
         """The mistakes that it may be, of an adapter that declares these reports."""
@@ -43,6 +46,10 @@ class Doubts:
             found.append(
                 "no `check` tried anything, though operations waited under its key: does a key equal another of its"
                 " name?"
+            )
+        if self.beside >= _ENOUGH and not self.met:
+            found.append(
+                "no call came to anything while a thread was held: does the adapter take a lock around its calls?"
             )
         if self.outside and self.told["force_complete"]:
             found.append(

@@ -103,7 +103,8 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """Virtual time: it is `now_ns` now; run all that is due before answering. It never goes back, and may stay."""
+    """Virtual time: it is `now_ns` now; run all that is due, a purge too, before answering. It never goes back, and
+    may stay."""
 
     now_ns: Annotated[int, _TIME, "what the clock says now"]
 
@@ -162,7 +163,7 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Quiesce:
-    """Answer when nothing is under way any more."""
+    """Answer when nothing is under way any more, and a purge that is due has been made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +237,11 @@ class Description:
     tick_ns: Annotated[int | None, Number(1, _HOUR_NS), "its granularity"] = None
     wheel_size: Annotated[int | None, Number(1, 1 << 31), "buckets of one level"] = None
     early_ns: Annotated[int | None, _BOUND, "how much before its deadline a task may fire"] = None
-    early_real_ns: Annotated[int | None, _BOUND, "1.1: the same in real time, if it is another there"] = None
+    early_real_ns: Annotated[
+        int | None,
+        _BOUND,
+        "1.1: the same in real time, if it is another there: 1 ms where an add reads a clock of whole milliseconds",
+    ] = None
     late_ns: Annotated[int | None, _BOUND, "how much after its deadline, if `advance` came at every tick"] = (
         None
     )

@@ -19,7 +19,7 @@ import java.util.function.BooleanSupplier;
  * }
  * </pre>
  *
- * <p>What you leave out is not recorded, and must not be among the functions that you declare as reported.
+ * <p>Hand on all of them: the kit declares that each is reported, and one that is not looks like one that never happens.
  */
 public final class OperationHooks {
     /** Of the operation, unique in a run. */
