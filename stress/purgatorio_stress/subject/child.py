@@ -235,10 +235,10 @@ class LineChild(AbstractContextManager["LineChild"]):
                 # without end of one that runs in a circle.
                 if not self._lines_said and now_s >= until_s:
                     if until_s == self._end_s:
-                        raise self.failed("hang", f"not done after {self._limits.total_s:g} s")
+                        raise self._not_done()
                     return Quiet.SILENT
             if now_s >= self._end_s:
-                raise self.failed("hang", f"not done after {self._limits.total_s:g} s")
+                raise self._not_done()
         line = self._lines_said.popleft()
         self._lines += 1
         self._bytes += len(line) + 1
@@ -250,6 +250,10 @@ class LineChild(AbstractContextManager["LineChild"]):
         if self._bytes > limits.output_bytes:
             raise self.failed("flood", f"more than {limits.output_bytes} bytes")
         return line
+
+    def _not_done(self) -> SubjectFailed:
+        why = f"not done after {self._limits.total_s:g} s; run it again where less else runs, or with fewer operations"
+        return self.failed("hang", why)
 
     @property
     def _out_open(self) -> bool:
