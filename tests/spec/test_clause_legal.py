@@ -443,7 +443,7 @@ def test_an_expiry_within_a_registration_need_not_be_told_of(fires: bool, tries:
     What a try completed, the registration did."""
     made = Trace()
     made.header = replace(
-        made.header, recorded=[f for f in made.header.recorded if fires or f != "timer_fire"]
+        made.header, recorded=tuple(f for f in made.header.recorded if fires or f != "timer_fire")
     )
     with made.call("try_complete_else_watch", "a", keys=["k"], out=0):
         made.attempt("a", out=0)
