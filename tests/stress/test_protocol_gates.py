@@ -246,6 +246,17 @@ def check_and_complete(self, key, checks=Purgatory.check_and_complete):
 
 Purgatory.check_and_complete = check_and_complete
 """
+COUNTS_WITHOUT_LOCK = """
+from purgatorio import Purgatory
+
+def made(self, *of, makes=Purgatory.__init__, **named):
+    makes(self, *of, **(named | {"shards": 1}))
+
+def watched(self):
+    return sum(watchers.size() for watchers in self._watcher_lists[0]._lists.get().values())
+
+Purgatory.__init__, Purgatory.watched = made, watched
+"""
 
 
 @pytest.mark.slow
@@ -272,6 +283,7 @@ Purgatory.check_and_complete = check_and_complete
         ("registration-inside-expiry", BATCHES, set(), "late"),
         ("registration-inside-completion-beside-others", MONITOR, set(), "deadlock"),
         ("purge-and-event-of-given-back", UNCOUNTED, {"O4"}, None),
+        ("sizes-beside-registration", COUNTS_WITHOUT_LOCK, set(), "raced"),
     ],
 )
 def test_a_slip_of_the_reference_is_found_by_its_program(
@@ -288,7 +300,8 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
     met another, and is never silent; an add that moves the wheel past what is overdue, into whose bucket it goes. A
     second look that leaves its lock held where it raises; a key that is given back from within what that waits for; an
     add on the thread of the callbacks that the next add is to take along; one that asks for its task's lock with the
-    clock's in hand; a check that looks nowhere where the estimate says that nothing waits.
+    clock's in hand; a check that looks nowhere where the estimate says that nothing waits; sizes that are read without
+    the lock of the lists.
     Without the slip nothing is found."""
     monkeypatch.setattr(gate_play, "_SAID_MOST", 2_000)
     # A thread that is slow on a busy machine is waited for.
@@ -662,8 +675,9 @@ class Small:
     is counted without a lock), `worn` (checks that raise are deeper and deeper inside others, by a count, and from
     the eighth on left to those), `nested` (a registration during a check does not look again), `moved` (a purge
     takes what waits off its list and puts it back behind), `scratch` (checks go through one and the same list, one
-    inside another too), `deep` (a check is made no more than sixteen deep), `hurried` (who makes time go on gives
-    up at a lock that is taken), `entered` (there is no purge during a registration, and one that raises never ends)."""
+    inside another too), `deep` (a check is made no more than sixteen deep), `indexed` (a check goes by the places
+    on the list, from which others take off what is completed), `hurried` (who makes time go on gives up at a lock
+    that is taken), `entered` (there is no purge during a registration, and one that raises never ends)."""
 
     def __init__(self, slip: str) -> None:
         self._slip = slip
@@ -722,6 +736,8 @@ class Small:
             return 0
         if self._slip == "deep" and len(self._busy) >= 16:
             return 0
+        if self._slip == "indexed":
+            return self._by_place(key)
         watched = self._scratch if self._slip == "scratch" else []
         watched[:] = self._lists.get(key, [])
         self._events += 1
@@ -735,6 +751,17 @@ class Small:
             raise
         self._busy.remove(key)
         self._waiting -= done
+        return done
+
+    def _by_place(self, key: str) -> int:
+        watched, place, done = self._lists.get(key, []), 0, 0
+        while place < len(watched):
+            op = watched[place]
+            done += self._tried(op, key)
+            if not op.completed:
+                place += 1
+            elif op in watched:
+                watched.remove(op)
         return done
 
     def _tried(self, op: _Op, key: str) -> bool:
@@ -860,6 +887,7 @@ def _small(slip: str, _: Promise) -> Small:
         ("scratch", "O4", ("checks-inside-completions-before-others",), ""),
         ("deep", "O4", ("completions-that-check-the-next",), ""),
         ("hurried", "O4", ("check-inside-expiry-beside-check",), ""),
+        ("indexed", "O4", ("list-shrinks-behind-a-check",), ""),
         ("entered", "P1", ("error-in-registration-and-garbage",), ""),
     ],
 )

@@ -105,6 +105,10 @@ CHANGES = [
         PURGE: "        delayed, left = len(self.armed), iter([1] * 1_000)\n" + PURGES,
         "not in self.completed] for key": "not in self.completed or not next(left, 0)] for key",
     }),
+    ("toy_purgatory", "P1", ESTIMATES | {
+        "        heapq.heappush(self.timeouts": "        self.estimate += len(keys) > 1\n"
+        "        heapq.heappush(self.timeouts",
+    }),
     ("toy_purgatory", "P1", SKIPS | {
         "not in self.completed] for key": "not in self.completed or key in left_out] for key",
     }),
@@ -113,7 +117,8 @@ CHANGES = [
 twice when it is added again; a check that gives up, a last key that is forgotten; a key that gives back more than it
 disarms; a purge that comes too late, one whose estimate it lowers by entries, one that waits for something live, one
 whose estimate each key lowers by what it gives back, one that counts what was delayed a turn ago, one that takes a
-thousand entries at most, and one that leaves out what was checked since the last."""
+thousand entries at most, one that does not count operations of one key, and one that leaves out what was checked since
+the last."""
 
 
 def driven(program: str, changes: dict[str, str], folder: Path, operations: int) -> RunResult:

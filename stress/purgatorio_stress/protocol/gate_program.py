@@ -98,6 +98,12 @@ class GateProgram:
         each to which the first lane's call comes and no call of a shorter program does."""
         return len(self.before) > _BEFORE_MOST
 
+    @property
+    def counts(self) -> bool:
+        """Whether its first lane reads the sizes beside another. That may go through very many lists, and is stopped at
+        the first steps alone."""
+        return self.lanes[0] == (Gauge(),)
+
     def ruled_out(self, description: Description, *, virtual: bool = False, free: bool = False) -> str | None:
         """Why this subject cannot be put through it, or None. `free`: in real time, with nobody stopped anywhere."""
         if free and (self.fails or any(isinstance(call, Inside) for call in self.calls())):
@@ -116,11 +122,11 @@ class GateProgram:
     def stepped(self) -> Iterator[tuple[int, int, LaneCall]]:
         """The calls that can be stopped at their steps, each with its lane and its place there; of lanes that make the
         same calls only the first's."""
-        first_alone = self.twice or self.ahead or self.long
+        first_alone = self.twice or self.ahead or self.long or self.counts
         for lane, calls in enumerate(self.lanes[:1] if first_alone else self.lanes):
             if calls not in self.lanes[:lane]:
                 for place, call in enumerate(calls):
-                    if not isinstance(call, Ready | Gauge):
+                    if not isinstance(call, Ready | Gauge) or self.counts:
                         yield lane, place, call
 
     def steps(self, description: Description, *, virtual: bool) -> str | None:
@@ -375,6 +381,12 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("list-empties-twice-and-fills", _LISTS, ((Check("a"),), (Check("a"), waits("a", "next"))), (_DONE,),
                     (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
         GateProgram("long-list-empties-and-fills", _LISTS, ((waits("a"),), (Check("a"),)), (), crowd("a"), event),
+        # What a check has passed, and another takes off, is not there for its next step to count on.
+        GateProgram("list-shrinks-behind-a-check", _LISTS, ((Check("a"),), (forces[0][0], Check("a"))), (_TRY,),
+                    (*both, waits("a", "third"), Ready("third")), volley=1, whose="other"),
+        # Of one hash: who keeps lists by hashes has both at one place.
+        GateProgram("sizes-beside-registration", _LISTS, ((Gauge(),), (Register("next", ("BB",), far_ns),)), (),
+                    (Register("op", ("Aa",), far_ns),), fresh=True),
         # Anew, or what lies about completed hides an entry that is not counted.
         GateProgram("checks-of-one-list", _LISTS, ((Check("a"),), (Check("a"),)), (), (*both, Ready("op")),
                     (Quiesce(),), fresh=True),

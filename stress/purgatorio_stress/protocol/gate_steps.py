@@ -147,8 +147,9 @@ class Steps:
         calls = [(lane, place) for lane, place, _ in program.stepped()]
         if beside:
             calls = [(other, place) for lane, place in calls for other in program.beside(lane)]
+        few = program.twice or program.counts
         for lane, place in () if program.ahead else calls:
-            for first in range(_TWICE_WITHIN - 1) if program.twice else itertools.count():
+            for first in range(_TWICE_WITHIN - 1) if few else itertools.count():
                 ways: list[tuple[int, ...]] = [(first,)]
                 if program.twice:
                     ways = [(first, again) for again in range(first + 1, _TWICE_WITHIN)]
@@ -194,7 +195,7 @@ class Steps:
             stops: list[Stop] = []
             leaves_out = lines.adapters | of_short if program.long else lines.adapters
             for stop, seen in seen_of:
-                times = 1 if program.long else _TIMES_MOST
+                times = 1 if program.long or program.counts else _TIMES_MOST
                 steps = [step for step in seen if _told_apart(lines.points[step], times)]
                 steps = [step for step in steps if lines.points[step].line not in leaves_out]
                 first, count = (steps[:_TWICE_WITHIN], 2) if program.twice else (steps, 1)
