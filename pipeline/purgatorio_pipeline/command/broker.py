@@ -95,9 +95,9 @@ def command(
     there is no TLS, no access control and no transaction. Ends with Ctrl-C.
 
     \b
-    purgatorio broker                               # 127.0.0.1:9092
-    purgatorio broker --port 0 --initial-delay-ms 0  # any port, no delay
-    purgatorio broker --port 9093 --follow 127.0.0.1:9092  # a second one
+      purgatorio broker                                      # 127.0.0.1:9092
+      purgatorio broker --port 0 --initial-delay-ms 0        # any port, no delay
+      purgatorio broker --port 9093 --follow 127.0.0.1:9092  # a second one
     """
     if list_mutants:
         for felt in FELT.values():

@@ -32,8 +32,8 @@ def command(trace: Path, out: Path, force: bool, keep_going: bool, as_json: bool
     Every line is validated. OUT appears only when it is whole.
 
     \b
-    purgatorio convert run.jsonl run.parquet
-    purgatorio convert run.parquet run.jsonl.gz --force
+      purgatorio convert run.jsonl run.parquet
+      purgatorio convert run.parquet run.jsonl.gz --force
     """
     try:
         with progress(f"converting {trace}", unit="events", quiet=as_json) as going:

@@ -90,13 +90,13 @@ def command(
     `bounded` (all interleavings with few preemptions), `pct` and `random` (samples: never a pass).
 
     \b
-    purgatorio explore                         # all scenarios
-    purgatorio explore two-events/pending-flag
-    purgatorio explore two-events --mutant 11  # KAFKA-6653, and a token
-    purgatorio explore --mutant my_bug.py      # patches of your own
-    purgatorio explore --drawn --seconds 60    # programs that nobody wrote down
-    purgatorio explore --package my_timer --adapter my_adapter:MyTimer
-    purgatorio explore --replay TOKEN
+      purgatorio explore                         # all scenarios
+      purgatorio explore two-events/pending-flag
+      purgatorio explore two-events --mutant 11  # KAFKA-6653, and a token
+      purgatorio explore --mutant my_bug.py      # patches of your own
+      purgatorio explore --drawn --seconds 60    # programs that nobody wrote down
+      purgatorio explore --package my_timer --adapter my_adapter:MyTimer
+      purgatorio explore --replay TOKEN
     """
     if show_list:
         for scenario in SCENARIOS.values():

@@ -31,9 +31,9 @@ def command(claims: tuple[str, ...], deep: bool, stories: bool, processes: int, 
     not fail counts as UNKNOWN. Name claims by id to run only those.
 
     \b
-    purgatorio model
-    purgatorio model C1 --stories      # KAFKA-6653, as a table
-    purgatorio model --deep --json
+      purgatorio model
+      purgatorio model C1 --stories      # KAFKA-6653, as a table
+      purgatorio model --deep --json
     """
     try:
         names = chosen(deep, claims)

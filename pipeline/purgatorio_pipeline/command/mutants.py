@@ -48,10 +48,10 @@ def command(
     """Put every known bug into the reference, one after the other, and see which layer finds it.
 
     \b
-    purgatorio mutants                 # all, in the quick layers
-    purgatorio mutants 11 53 --all     # these, in every layer
-    purgatorio mutants --layer stress --layer stateful
-    purgatorio explore two-events --mutant 11
+      purgatorio mutants                 # all, in the quick layers
+      purgatorio mutants 11 53 --all     # these, in every layer
+      purgatorio mutants --layer stress --layer stateful
+      purgatorio explore two-events --mutant 11
     """
     if show_list:
         for mutant in MUTANTS.values():

@@ -31,8 +31,8 @@ def command(budget_s: float | None, deep: bool, stories: bool, workers: int, as_
     Not proved here: anything about threads; `purgatorio model` and `purgatorio explore` search those.
 
     \b
-    purgatorio prove
-    purgatorio prove --stories --json
+      purgatorio prove
+      purgatorio prove --stories --json
     """
     budget = budget_s if budget_s is not None else (60.0 if deep else 10.0)
     count = len(LEMMAS) + len(CONTRACTS)

@@ -93,10 +93,10 @@ def command(
     A sample: a pass speaks of these rounds only, and says in how many of them two threads were really at work at once.
 
     \b
-    purgatorio stress                                   # all scenarios
-    purgatorio stress -s two-events --rounds 100000
-    purgatorio stress --minutes 60 --traces soak    # then: purgatorio check soak
-    purgatorio stress -s two-events --mutant 11         # KAFKA-6653
+      purgatorio stress                                   # all scenarios
+      purgatorio stress -s two-events --rounds 100000
+      purgatorio stress --minutes 60 --traces soak        # then: check soak
+      purgatorio stress -s two-events --mutant 11         # KAFKA-6653
     """
     if listing:
         _list()

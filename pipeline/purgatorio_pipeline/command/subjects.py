@@ -47,8 +47,8 @@ def command(
     What is not installed is SKIPPED with the reason. One to two minutes for all of them.
 
     \b
-    purgatorio subjects                          # all that can be driven here
-    purgatorio subjects jdk-timer sched --json
+      purgatorio subjects                          # all that can be driven here
+      purgatorio subjects jdk-timer sched --json
     """
     try:
         families = {name: subjects_named(name) for name in names or FOREIGN}

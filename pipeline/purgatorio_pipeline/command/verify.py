@@ -87,7 +87,7 @@ def command(
     Without a name: the reference, netty and asyncio. More timers that nobody here wrote: `purgatorio subjects`.
 
     \b
-    purgatorio verify --command 'node my.js'   # a program of yours
+      purgatorio verify --command 'node my.js'   # a program of yours
 
     Writes report/index.html, one page that needs no network, or another where --report names it.
     """
