@@ -1,7 +1,4 @@
-"""What a wheel costs before anything is in it: making it, and its bytes, by size and by levels made beforehand.
-
-A level that a delay needs and that is not there is made by that one `add`, so the cost of a level is also a pause.
-"""
+"""What a wheel costs before anything is in it: making it, and its bytes, by size."""
 
 import time
 import tracemalloc
@@ -17,25 +14,24 @@ _COPIES = 20
 
 @dataclass(frozen=True, slots=True)
 class EmptyWheel:
-    """One configuration: CPU microseconds to make it, bytes that it holds."""
+    """With the levels that are made beforehand by default: CPU microseconds to make it, bytes that it holds."""
 
     wheel_size: int
-    levels: int
     make_us: float
     bytes: float
 
 
-def measure_empty(sizes: Sequence[int], levels: Sequence[int] = (1, 2, 3)) -> list[EmptyWheel]:
-    """Each configuration in the best build that is here."""
+def measure_empty(sizes: Sequence[int]) -> list[EmptyWheel]:
+    """Each size in the best build that is here."""
     build = compiled_build() or interpreted_build()
-    return [_measure(build, size, level) for size in sizes for level in levels]
+    return [_measure(build, size) for size in sizes]
 
 
-def _measure(build: Build, size: int, levels: int) -> EmptyWheel:
+def _measure(build: Build, size: int) -> EmptyWheel:
     clock, executor = SetClock(), DirectExecutor()
 
     def make() -> object:
-        return build.timer("empty", clock=clock, executor=executor, wheel_size=size, levels=levels)
+        return build.timer("empty", clock=clock, executor=executor, wheel_size=size)
 
     make()
     start_ns = time.process_time_ns()
@@ -50,4 +46,4 @@ def _measure(build: Build, size: int, levels: int) -> EmptyWheel:
     finally:
         tracemalloc.stop()
     kept.clear()
-    return EmptyWheel(size, levels, make_us, held)
+    return EmptyWheel(size, make_us, held)

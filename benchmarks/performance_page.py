@@ -13,7 +13,6 @@ from benchmarks.empty_wheel import EmptyWheel
 from benchmarks.figures import Figure
 from benchmarks.guard import Guarded
 from benchmarks.purgatory_bench import PurgatoryFigures
-from benchmarks.purgatory_profile import Spent
 from benchmarks.suite import IDS
 from benchmarks.tables import Table, markdown, short
 from benchmarks.timer_bench import TimerBench
@@ -34,7 +33,6 @@ class Run:
     empty: list[EmptyWheel]
     steps: TimerBench
     purgatory: PurgatoryFigures
-    profiles: dict[str, list[Spent]]
     guarded: list[Guarded]
     machine: dict[str, object]
     load: tuple[float, float]
@@ -57,7 +55,6 @@ def page(run: Run) -> str:
         *_sizes(run.sizes, run.empty),
         *_steps(run.steps, _collector(run.timer)),
         *_purgatory(run.purgatory),
-        *_profiles(run.profiles),
         *_guards(run.guarded),
         "## Left out",
         "\n".join(_item(line) for line in run.skipped),
@@ -199,36 +196,26 @@ def _every(bench: TimerBench) -> list[str]:
 def _sizes(bench: TimerBench, empty: Sequence[EmptyWheel]) -> list[str]:
     said = """Slots of a level, at a tick of 1 ms; more levels are made when a delay needs them. Few slots mean many
         levels and more moves from one to the next; many mean a longer worst tick and more memory for an empty wheel.
-        `--sizes` measures this alone."""
+        `python -m benchmarks timer --sizes` measures this alone, and prints the tables."""
     items = [_ahead_of_default(bench.figures, *which) for which in dict.fromkeys(
         (figure.id, figure.operation, figure.size) for figure in bench.figures
     )]  # fmt: skip
-    weight = {(one.wheel_size, one.levels): one for one in empty}
+    weight = {one.wheel_size: one for one in empty}
     chosen = f"""The default is {DEFAULT_WHEEL_SIZE} slots and two levels made beforehand (65 s at 1 ms), which is what
         time-outs need; a third is made by the first delay beyond."""
     paid = [
         f"{one.wheel_size} slots take {one.bytes / 1e3:,.0f} kB and {one.make_us / 1e3:,.2f} ms to make"
         for size in (DEFAULT_WHEEL_SIZE, 1_024, 4_096)
-        if (one := weight.get((size, 2))) is not None
+        if (one := weight.get(size)) is not None
     ]
     if paid:
         chosen += f""" More slots are ahead where the list says so; what they are paid for with is an empty wheel that
-            weighs more and worst ticks that are longer: {", ".join(paid)} (two levels)."""
-    rows = [
-        (
-            f"{one.wheel_size} slots, {one.levels} level" + "s" * (one.levels > 1),
-            f"{one.make_us:,.0f}",
-            f"{one.bytes:,.0f}",
-        )
-        for one in empty
-    ]
-    made = Table("An empty wheel", ("configuration", "us to make", "bytes"), rows)
+            weighs more and worst ticks that are longer: {", ".join(paid)}."""
     return [
         "## The size of the wheel",
         _paragraph(said),
         _paragraph(chosen),
         "\n".join(_item(item) for item in items),
-        *(markdown(table) for table in (*tables(bench), made)),
     ]
 
 
@@ -287,19 +274,6 @@ def _purgatory(found: PurgatoryFigures) -> list[str]:
         P5 and P6 are real threads, P6 in real time: its achieved rate is the machine's as much as the purgatory's.
         `python -m benchmarks purgatory` measures this alone."""
     return ["## The purgatory", _paragraph(said), *(markdown(table) for table in purgatory.tables(found))]
-
-
-def _profiles(profiles: dict[str, list[Spent]]) -> list[str]:
-    said = """P4 under cProfile: the functions with the most time of their own, in calls an operation and in shares of
-        all time. The profiler's own cost is in every call, so what is called often looks dearer than it is; compiled
-        functions are seen as a whole, from their caller."""
-    made = [
-        Table(subject, ("function", "calls", "share"), [
-            (f"`{one.function}`", f"{one.calls:.1f}", f"{one.share:.1%}") for one in spent
-        ])
-        for subject, spent in profiles.items()
-    ]  # fmt: skip
-    return ["### Where an operation's time goes", _paragraph(said), *(markdown(table) for table in made)]
 
 
 def _guards(guarded: Sequence[Guarded]) -> list[str]:

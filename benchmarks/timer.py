@@ -20,8 +20,7 @@ from benchmarks.guard import GUARDS, check_guard
 from benchmarks.instructions import count_instructions, no_valgrind
 from benchmarks.performance_page import Run, page
 from benchmarks.purgatory_bench import PurgatoryScale, run_purgatory_bench
-from benchmarks.purgatory_profile import profile_purgatory
-from benchmarks.purgatory_request import PURGATORY_IDS, purgatory_entries
+from benchmarks.purgatory_request import PURGATORY_IDS
 from benchmarks.registry import ENTRIES, HONEST_BASELINE, WHEEL_SIZES, steps_of_cost, wheel_sizes
 from benchmarks.suite import IDS, Scale
 from benchmarks.tables import WIDTH, rich_table
@@ -142,8 +141,6 @@ def measure_all(scale: Scale) -> Run:
     purgatory_scale: PurgatoryScale = "quick" if scale == "quick" else "standard"
     with progress("playing the purgatory's workloads", len(PURGATORY_IDS), "workloads") as going:
         found = run_purgatory_bench(purgatory_scale, PURGATORY_IDS, going.tell)
-    profiled = 2_000 if scale == "quick" else 5_000
-    profiles = {entry.name: profile_purgatory(entry.name, "P4", profiled) for entry in purgatory_entries()}
     guarded = [check_guard(guard, ENTRIES) for guard in GUARDS]
     return Run(
         timer=timer,
@@ -151,7 +148,6 @@ def measure_all(scale: Scale) -> Run:
         empty=measure_empty(WHEEL_SIZES),
         steps=steps,
         purgatory=found,
-        profiles=profiles,
         guarded=guarded,
         machine=machine(),
         load=(load, cast(float, machine()["load"])),

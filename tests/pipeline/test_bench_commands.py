@@ -13,7 +13,6 @@ from benchmarks.empty_wheel import measure_empty
 from benchmarks.guard import GUARDS, Guarded
 from benchmarks.performance_page import Run, page
 from benchmarks.purgatory_bench import run_purgatory_bench
-from benchmarks.purgatory_profile import profile_purgatory
 from benchmarks.registry import ENTRIES, steps_of_cost, wheel_sizes
 from benchmarks.tables import WIDTH, Table, markdown
 from benchmarks.timer_bench import run_timer_bench
@@ -95,10 +94,9 @@ def test_the_page_is_made_from_a_run() -> None:
         Run(
             timer=bench,
             sizes=run_timer_bench("quick", wheel_sizes(), ("X2", "X3")),
-            empty=measure_empty((16, 256), (1,)),
+            empty=measure_empty((16, 256)),
             steps=run_timer_bench("quick", steps_of_cost(), ("K1",)),
             purgatory=found,
-            profiles={"interpreted": profile_purgatory("interpreted", "P4", 200, most=3)},
             guarded=[Guarded(GUARDS[0], Verdict.PASS, 4.0, 3.5, 4.5, 15)],
             machine={"implementation": "CPython", "python": "3", "system": "Linux", "processors": 2},
             load=(1.0, 2.0),
@@ -109,7 +107,7 @@ def test_the_page_is_made_from_a_run() -> None:
     for said in (
         "When not to use a wheel",
         "wakes",
-        "wheel-256",
+        "The default is 256 slots",
         "loop",
         "P5",
         "load 1 at the start",
