@@ -39,7 +39,7 @@ from spec.drawn_history import Drawn, said
 
 pytestmark = pytest.mark.xdist_group("fold-soundness")  # `many` is made once
 
-RARE: Final = (337, 367, 421, 571, 711, 730, 738, 785, 896, 926, 1_099)
+RARE: Final = (60, 99, 135, 337, 367, 421, 571, 711, 730, 738, 785, 896, 926, 1_099)
 """What the first runs lack: for each rule and each odd operation a run or two that shows its loss (found by the twins
 below over 2,000 seeds; where the generator changes, they fail and others are to be looked for)."""
 ENDINGS: Final = (NOTHING_LOST, NOTHING_LOST, NOTHING_LOST, CUT, DROPPED)
@@ -108,7 +108,7 @@ Expecting = tuple[Played, Mapping[str, Expected]]
 @pytest.fixture(scope="module")
 def many(request: pytest.FixtureRequest) -> list[Expecting]:
     """Runs that are the same each time, whose fold says what the clauses say; 1,200 with --slow."""
-    first = range(1_200 if request.config.getoption("--slow") else 150)
+    first = range(1_200 if request.config.getoption("--slow") else 60)
     played = [Played.of(sampled(seed), seed) for seed in dict.fromkeys((*first, *RARE))]
     some = [one for one in played if one.table.num_rows]
     assert sum(_same_violations(one, one.concluded()) for one in some) > 30
@@ -233,14 +233,16 @@ def _lose_names(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Names, "_open_those_with", lambda *_: None)
 
 
-def test_packed_operations_are_what_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packed_operations_are_what_they_were(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     """Whatever is packed and opened again between two batches, in 32 bits and in 64; the twins lose something."""
-    seeds = range(16)
+    seeds = range(16 if request.config.getoption("--slow") else 5)
     expected = [_carried(seed) for seed in seeds]
     with monkeypatch.context() as patch:
         _packed_away(patch)
         assert [_carried(seed) for seed in seeds] == expected
-        assert assert_equal(seeds) > 5
+        assert assert_equal(seeds) > 0
     for lose in (_lose_numbers, _lose_keys, _lose_names):
         with monkeypatch.context() as patch:
             _packed_away(patch)

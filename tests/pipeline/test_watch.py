@@ -35,11 +35,11 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def many(run: str, broken: bool) -> Trace:
-    """Forty operations, some completed, some expired; a broken one fires though it was completed (T4) early on."""
+def many(run: str, broken: bool, operations: int = 40) -> Trace:
+    """Operations, some completed, some expired; a broken one fires though it was completed (T4) early on."""
     made = Trace()
     made.header = replace(HEADER, run=run)
-    for number in range(40):
+    for number in range(operations):
         name = f"op-{number}"
         made.register(name, [f"k{number % 3}"], delay_ns=10 * MS)
         made.ready(name)

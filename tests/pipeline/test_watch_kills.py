@@ -17,7 +17,7 @@ import pytest
 from msgspec import structs
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.lake_reader import Killed, Killer, disk_full
+from pipeline.lake_reader import Killer, disk_full
 from pipeline.segmented import write_segments
 from pipeline.test_watch import many
 from purgatorio_pipeline.lake import Lake
@@ -127,28 +127,59 @@ def paths(tmp_path: Path) -> list[Path]:
     """Two runs, one broken, in segments that come in turn."""
     (tmp_path / "in").mkdir()
     parts = [
-        write_segments(many(name, name == "bad").write(tmp_path / f"{name}.jsonl"), tmp_path / "in", 450)
+        write_segments(many(name, name == "bad", 16).write(tmp_path / f"{name}.jsonl"), tmp_path / "in", 180)
         for name in ("good", "bad")
     ]
     return [path for pair in zip(*parts, strict=True) for path in pair]
 
 
+@dataclass
+class Copying(Killer):
+    """Kills nothing: before each step it copies the folder, which is what a watch that is killed there leaves."""
+
+    out: Path = Path()
+
+    def step(self, what: str) -> None:
+        shutil.copytree(self.out, self.copy(len(self.done)))
+        super().step(what)
+
+    def copy(self, number: int) -> Path:
+        """What lay there before this step."""
+        return self.out.with_name(f"killed-{number}")
+
+
+Ended = Callable[[Path, Sequence[Path], pytest.MonkeyPatch], Iterator[WatchState]]
+"""The state at the end of each watch that ended before its first step, its second, ... and was started again."""
+
+
 def killed_everywhere(
-    tmp_path: Path,
-    paths: Sequence[Path],
-    patch: pytest.MonkeyPatch,
-    end: Callable[[str], BaseException] = Killed,
+    tmp_path: Path, paths: Sequence[Path], patch: pytest.MonkeyPatch
 ) -> Iterator[WatchState]:
-    """The state at the end of each watch that ended before its first step, its second, ... and was started again."""
+    """By a kill, of which nothing hears: one watch for all of them."""
+    copying = Copying(out=tmp_path / "copied")
+    copying.out.mkdir()
+    with patch.context() as context:
+        Machine(copying.out, paths, copying, context).watch([])
+    assert len(copying.done) > 15
+    for number in range(len(copying.done)):
+        with patch.context() as context:
+            Machine(copying.copy(number), paths, Killer(), context).watch([])
+            yield load_before(Lake(copying.copy(number)))
+
+
+def full_disk_everywhere(
+    tmp_path: Path, paths: Sequence[Path], patch: pytest.MonkeyPatch
+) -> Iterator[WatchState]:
+    """By an error, which whoever handles errors hears of."""
     at = 0
     while True:
-        out = tmp_path / f"killed-{at}"
-        killer = Killer(at, end=end)
+        out = tmp_path / f"full-{at}"
+        killer = Killer(at, end=disk_full)
         with patch.context() as context:
             machine = Machine(out, paths, killer, context)
             try:
                 machine.watch([])
-            except (Killed, OSError):
+            except OSError:
                 killer.at = -1
                 machine.watch([])
                 yield load_before(Lake(out))
@@ -158,12 +189,9 @@ def killed_everywhere(
     assert at > 15
 
 
-@pytest.mark.parametrize("end", [Killed, disk_full])
+@pytest.mark.parametrize("ended", [killed_everywhere, full_disk_everywhere])
 def test_nothing_is_lost_and_nothing_counts_twice(
-    tmp_path: Path,
-    paths: list[Path],
-    monkeypatch: pytest.MonkeyPatch,
-    end: Callable[[str], BaseException],
+    tmp_path: Path, paths: list[Path], monkeypatch: pytest.MonkeyPatch, ended: Ended
 ) -> None:
     """However it ends, the state is that of a watch that nobody disturbed, and its verdicts are `check`'s."""
     with monkeypatch.context() as context:
@@ -176,7 +204,7 @@ def test_nothing_is_lost_and_nothing_counts_twice(
         found = closed[run.run]
         assert found == structs.replace(run_of(run), file=found.file, open=False)
     assert [one.subject for news in heard for _, one in news.found] == ["op-10"]
-    for state in killed_everywhere(tmp_path, paths, monkeypatch, end):
+    for state in ended(tmp_path, paths, monkeypatch):
         assert replace(state) == expected
 
 

@@ -44,9 +44,8 @@ def no_false_alarm(seeds: Iterable[int]) -> None:
 
 
 def test_legal_histories_break_nothing() -> None:
-    """A few hundred of those that the slow test draws; every clause has occasions in them, and every profile."""
-    no_false_alarm(range(150))
-    drawn = [draw(seed) for seed in range(150, 400)]
+    """Two hundred of those that the slow test draws; every clause has occasions in them, and every profile."""
+    drawn = [draw(seed) for seed in range(200)]
     tallies = [judged(one)[2] for one in drawn]
     assert [broken(tally) for tally in tallies if broken(tally)] == []
     assert {one.header.profile for one in drawn} == set(PROFILES)
@@ -94,9 +93,10 @@ def agree(seeds: Iterable[int]) -> None:
         assert said(found) == said(expected), f"seed {seed} {fault}"
 
 
-def test_the_fold_agrees_on_drawn_histories() -> None:
-    """Its rules pass over what the clauses keep, and nothing else."""
-    agree((*range(60), 1_229))
+def test_the_fold_agrees_on_a_history_that_it_once_misread() -> None:
+    """Its rules pass over what the clauses keep, and nothing else. (Hundreds more, spoilt and in drawn batches, are in
+    `pipeline/test_fold_soundness.py`.)"""
+    agree([1_229])
 
 
 @pytest.mark.slow
