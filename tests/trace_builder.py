@@ -17,12 +17,14 @@ from typing import Final
 
 import pyarrow as pa
 
+from purgatorio_spec.fold.fold import Fold, Outer
 from purgatorio_spec.history.run import run_of
 from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, conclude
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.show.selection import CauseKey, causes
+from purgatorio_spec.trace.coded import coded
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.record import FUNCTIONS, End, Event, Header, Implementation, State, TimerConstants
 from purgatorio_spec.trace.writer import TraceWriter
@@ -191,6 +193,15 @@ class Trace:
         run = run_of(self.header, found, whole=not dropped, dropped=dropped > 0)
         facts = TraceFacts(self.file, self.header, len(self.events), dropped=dropped)
         return conclude(facts, run, judge_run(run, table))
+
+    def folded(self) -> RunResult:
+        """The same by the fold, in small batches."""
+        fold = Fold(self.header)
+        for batch in self.table().to_batches(max_chunksize=7):
+            fold.feed(coded(batch))
+        tally = fold.conclude(Outer(whole=True, dropped=False), lambda: ())
+        run = run_of(self.header, run_facts(self.table(), self.header.recorded), whole=True)
+        return conclude(TraceFacts(self.file, self.header, len(self.events)), run, tally)
 
     def result(self) -> CheckResult:
         """A check of this run alone."""

@@ -37,6 +37,14 @@ def test_its_twin_passes_with_an_occasion(clause: str, cause: str, make: Maker) 
     assert result.occasions > 0
 
 
+@pytest.mark.parametrize(("clause", "cause", "make"), TWINS, ids=IDS)
+def test_the_fold_marks_what_breaks_it(clause: str, cause: str, make: Maker) -> None:
+    """What no rule of the fold marks is judged by no clause."""
+    for broken in (True, False):
+        made = make(broken)
+        assert made.folded().clauses == made.judge().clauses
+
+
 def test_every_cause_in_the_clauses_has_twins() -> None:
     """A new branch of a clause without a history that reaches it is a branch that nobody has seen work."""
     assert {cause for _, cause, _ in TWINS} == set(_causes()) | {

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-import pyarrow as pa
 import pytest
 
 from purgatorio_spec.fold.fold import Fold, Outer
-from purgatorio_spec.history.run import Run
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES
@@ -20,10 +18,9 @@ SEEDS_OF_A_FAULT = 80
 """A fault that needs a race shows in every tenth run or so."""
 
 
-def judged(drawn: Drawn) -> tuple[Run, pa.Table, RunTally]:
+def judged(drawn: Drawn) -> RunTally:
     """By the clauses, operation by operation."""
-    run, table = drawn.run(), drawn.table()
-    return run, table, judge_run(run, table)
+    return judge_run(drawn.run(), drawn.table())
 
 
 def broken(tally: RunTally) -> dict[str, object]:
@@ -39,14 +36,14 @@ def no_false_alarm(seeds: Iterable[int]) -> None:
     """The property."""
     for seed in seeds:
         drawn = draw(seed)
-        _, _, tally = judged(drawn)
+        tally = judged(drawn)
         assert broken(tally) == {}, f"seed {seed}, {drawn.header.profile}"
 
 
 def test_legal_histories_break_nothing() -> None:
     """Two hundred of those that the slow test draws; every clause has occasions in them, and every profile."""
     drawn = [draw(seed) for seed in range(200)]
-    tallies = [judged(one)[2] for one in drawn]
+    tallies = [judged(one) for one in drawn]
     assert [broken(tally) for tally in tallies if broken(tally)] == []
     assert {one.header.profile for one in drawn} == set(PROFILES)
     for clause in ("O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2", "T1", "T2", "T3", "T4", "T5"):
@@ -64,10 +61,14 @@ def test_twenty_thousand_legal_histories_break_nothing(block: int) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_is_convicted_by_its_clause(fault: str) -> None:
-    """One decision of the player is changed; the clause that promises it says so in one of the runs."""
+    """One decision of the player is changed; the clause that promises it says so in one of the runs, and the fold that
+    it is so."""
     clause, profile = FAULTS[fault]
     for seed in range(SEEDS_OF_A_FAULT):
-        if clause in broken(judged(draw(seed, fault, profile))[2]):
+        drawn = draw(seed, fault, profile)
+        tally = judged(drawn)
+        if clause in broken(tally):
+            assert folded(drawn, 50) == said(tally)
             return
     pytest.fail(f"{clause} convicted {fault} in none of {SEEDS_OF_A_FAULT} runs")
 
@@ -85,12 +86,16 @@ def agree(seeds: Iterable[int]) -> None:
         random = Random(seed)
         fault = random.choice(("", *FAULTS))
         drawn = draw(seed, fault, FAULTS[fault][1] if fault else None)
-        run, table, expected = judged(drawn)
-        fold = Fold(drawn.header)
-        for batch in table.to_batches(max_chunksize=random.choice((7, 50, 10_000))):
-            fold.feed(coded(batch))
-        found = fold.conclude(Outer(run.whole, run.dropped), lambda: ())
-        assert said(found) == said(expected), f"seed {seed} {fault}"
+        assert folded(drawn, random.choice((7, 50, 10_000))) == said(judged(drawn)), f"seed {seed} {fault}"
+
+
+def folded(drawn: Drawn, rows: int) -> dict[str, object]:
+    """What the fold says, in batches of so many rows."""
+    fold = Fold(drawn.header)
+    for batch in drawn.table().to_batches(max_chunksize=rows):
+        fold.feed(coded(batch))
+    run = drawn.run()
+    return said(fold.conclude(Outer(run.whole, run.dropped), lambda: ()))
 
 
 def test_the_fold_agrees_on_a_history_that_it_once_misread() -> None:
