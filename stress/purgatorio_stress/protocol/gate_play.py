@@ -322,7 +322,11 @@ class Plays:
                     break
         else:
             until_s = time.monotonic() + (self.delays.far_ns + self.late_ns) / 1e9 + _EXPIRY_LATE_S
-            while time.monotonic() < until_s and self.session.conversation.settled.pending:
+            # What was taken back while it was being given to a timer may be counted there until it is due.
+            last_s = self.session.conversation.last_deadline_t(self.delays.far_ns + 1) / 1e9 + _EXPIRY_LATE_S
+            while time.monotonic() < until_s and (
+                self.session.conversation.settled.pending or time.monotonic() < last_s
+            ):
                 if self._hear(min(0.05, until_s - time.monotonic())) is not None:
                     # As long as something comes the rest may come too: a slow machine has lost nothing.
                     until_s = max(until_s, time.monotonic() + LATE_SLACK_NS / 1e9)
