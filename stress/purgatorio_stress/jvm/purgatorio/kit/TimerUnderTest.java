@@ -9,7 +9,10 @@ public interface TimerUnderTest<H> {
     /** Run the task when {@code delayNs} have passed. What the timer throws is recorded and survived. */
     H add(Runnable task, long delayNs) throws Exception;
 
-    /** Cancel it; whether this call did, or null if the timer does not say. Only if {@code cancel} is declared. */
+    /**
+     * Cancel it; whether this call did, or null if the timer does not say. Only if {@code cancel} is declared. {@code
+     * handle} is null where a cancel comes before its add has returned one: it may throw then, and has done nothing.
+     */
     Boolean cancel(H handle) throws Exception;
 
     /** Tasks that it says are pending; null if it has no such count. */
