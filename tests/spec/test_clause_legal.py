@@ -730,3 +730,23 @@ def test_what_a_key_gave_back_is_delayed_no_more(given_back: bool) -> None:
         made.give_back("k", "a")
     made.gauge(watched=1 if given_back else 2, delayed=1)
     assert list(made.judge().clauses["P2"].causes) == (["delayed-above-live"] if given_back else [])
+
+
+@pytest.mark.parametrize(("late_ms", "broken"), [(500, False), (1500, True)])
+def test_what_a_cancel_raced_with_is_counted_until_a_busy_machine_has_moved_it(
+    late_ms: int, broken: bool
+) -> None:
+    """A cancel beside its own add leaves the task in its bucket, which is emptied when it is due. In real time nobody
+    says when that is at the latest."""
+    made = Trace(late_ns=None)
+    for name in "abc":
+        add = made.start("timer_add", name, delay_ns=100 * MS, deadline_t=made.t + 100 * MS)
+        cancel = made.start("timer_cancel", name, th="c")
+        made.end(add)
+        made.end(cancel)
+    made.wait((100 + late_ms) * MS)
+    made.gauge(None, 3)
+    if broken:
+        assert list(made.judge().clauses["T5"].causes) == ["size-wrong"]
+    else:
+        kept(made, "T5")

@@ -24,6 +24,10 @@ SETTLED_TICKS: Final = 2
 """A task whose deadline is nearer than this many ticks may already have been handed over to run."""
 
 
+_MACHINE_LATE_NS: Final = 1_000_000_000
+"""Where nobody says how late a task may be, so long after its deadline it may stay in the timer on a busy machine."""
+
+
 class Summary(NamedTuple):
     """One operation or task. All but `entries`, `watches`, `raced` and the times are positions `i`; NEVER if it never
     came.
@@ -285,7 +289,7 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
 
     never = np.full(len(summaries), NEVER, np.int64)
     settled_t = np.maximum(column["deadline_t"], FAR_PAST) - SETTLED_TICKS * (run.tick_ns or 0)
-    over_ns = (run.late_ns or 0) + REAPER_PERIOD_NS
+    over_ns = REAPER_PERIOD_NS + (_MACHINE_LATE_NS if run.late_ns is None else run.late_ns)
     over_t = np.minimum(column["due_t"], NEVER - over_ns) + over_ns
     # A task that nothing ended is pending, however late: T3 says so.
     over_t[column["disarmed_first_i"] == NEVER] = NEVER
