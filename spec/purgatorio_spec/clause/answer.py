@@ -30,9 +30,9 @@ def registration_and_try(run: Run, history: OperationHistory) -> Finding:
     answered = [call for call in (*history.registrations, *history.tries) if call.out is not None]
     if not answered:
         return NO_OCCASION
+    fires = run.records("timer_fire")
     for call in answered:
         inside = [winner for winner in history.winners if call.contains(winner)]
-        fires = run.records("timer_fire")
         if any(_is_of_another(history, call, winner, fires) for winner in inside):
             continue
         if bool(inside) != (call.out == 1):

@@ -22,8 +22,6 @@ Flags = npt.NDArray[np.bool_]
 
 SETTLED_TICKS: Final = 2
 """A task whose deadline is nearer than this many ticks may already have been handed over to run."""
-
-
 _MACHINE_LATE_NS: Final = 1_000_000_000
 """Where nobody says how late a task may be, so long after its deadline it may stay in the timer on a busy machine."""
 

@@ -179,8 +179,7 @@ class Account:
     run that failed: that it `broke_off`, if that was with gates, the order `under_way`, the `oldest` call without an
     answer and its number, the names of all of them, what was `late` by then, and what was `waiting`, each since when.
     `doubted`: what looks like a mistake of the adapter's. `lost`: why a JVM's threads could not be stopped at lines, or
-    nothing. `only`: the one order that the next run
-    plays."""
+    nothing. `only`: the one order that the next run plays."""
 
     plays: list[PlayedOrder] = field(default_factory=list)
     orders: list[Orders] = field(default_factory=list)

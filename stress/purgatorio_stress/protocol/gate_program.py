@@ -382,7 +382,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
         GateProgram("long-list-empties-and-fills", _LISTS, ((waits("a"),), (Check("a"),)), (), crowd("a"), event),
         # What a check has passed, and another takes off, is not there for its next step to count on.
-        GateProgram("list-shrinks-behind-a-check", _LISTS, ((Check("a"),), (forces[0][0], Check("a"))), (_TRY,),
+        GateProgram("list-shrinks-behind-a-check", _LISTS, ((Check("a"),), (*forces[0], Check("a"))), (_TRY,),
                     (*both, waits("a", "third"), Ready("third")), volley=1, whose="other"),
         # Of one hash: who keeps lists by hashes has both at one place.
         GateProgram("sizes-beside-registration", _LISTS, ((Gauge(),), (Register("next", ("BB",), far_ns),)), (),
