@@ -238,6 +238,17 @@ def add(self, task, adds=SystemTimer.add):
 
 SystemTimer.add = add
 """
+RUNS_WHAT_IS_DUE = """
+from purgatorio.timer.bucket import TimerTaskEntry
+
+def add(self, task):
+    with self._gate.read:
+        entry = TimerTaskEntry(task, task.delay_ms + self._clock.now_ms(), self._sync)
+        if not self._wheel.add(entry):
+            task.run()
+
+SystemTimer.add = add
+"""
 UNCOUNTED = """
 from purgatorio import Purgatory
 
@@ -282,6 +293,7 @@ Purgatory.__init__, Purgatory.watched = made, watched
         ("cancel-inside-expiry", EXCLUDES.format("QueuedExecutor.run_all"), set(), "deadlock"),
         ("registration-inside-expiry", BATCHES, set(), "late"),
         ("registration-inside-completion-beside-others", MONITOR, set(), "deadlock"),
+        ("registration-inside-completion-beside-due", RUNS_WHAT_IS_DUE, set(), "deadlock"),
         ("purge-and-event-of-given-back", UNCOUNTED, {"O4"}, None),
         ("sizes-beside-registration", COUNTS_WITHOUT_LOCK, set(), "raced"),
     ],
@@ -300,8 +312,8 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
     met another, and is never silent; an add that moves the wheel past what is overdue, into whose bucket it goes. A
     second look that leaves its lock held where it raises; a key that is given back from within what that waits for; an
     add on the thread of the callbacks that the next add is to take along; one that asks for its task's lock with the
-    clock's in hand; a check that looks nowhere where the estimate says that nothing waits; sizes that are read without
-    the lock of the lists.
+    clock's in hand, or runs with it what is due already; a check that looks nowhere where the estimate says that
+    nothing waits; sizes that are read without the lock of the lists.
     Without the slip nothing is found."""
     monkeypatch.setattr(gate_play, "_SAID_MOST", 2_000)
     # A thread that is slow on a busy machine is waited for.

@@ -170,9 +170,12 @@ class Plays:
         come in this play."""
         self.let_go()
         for call in calls:
-            assert not isinstance(call, Expiry | Inside | Until), "those are the lanes'"
+            assert not isinstance(call, Expiry | Inside), "those are the lanes'"
             self._said = min(self._said, 0)
-            if self.session.conversation.makes_sense(call):
+            if isinstance(call, Until):
+                assert play is not None, "it is the program's"
+                self.wait_until(call, lane, play.delays[call.id], ())
+            elif self.session.conversation.makes_sense(call):
                 self.ask(call, lane)
             self.let_go(play)
 
@@ -379,8 +382,10 @@ class Play:
         if hold.f == STEP:
             self.stopped.add(hold.number)
             return not self.passes
-        mine = hold.id is None or hold.id.startswith(f"p{self.number}-{self.program.whose}")
+        mine = hold.id is None or hold.id.startswith(f"p{self.number}-")
         if not mine or (hold.f not in self.program.stops and not self.early(hold)):
+            return False
+        if self.program.whose and self._where(hold) not in self.program.whose:
             return False
         if self.keeps and hold.f == self.beside:
             self.kept = self.kept or hold
@@ -405,9 +410,12 @@ class Play:
     def _go(self, hold: Hold) -> Act:
         return lambda: self.plays.go([hold], fail=self._fails(hold))
 
+    def _where(self, hold: Hold) -> tuple[str, str]:
+        """The place, and the id as the program has it."""
+        return hold.f, (hold.id or "").removeprefix(f"p{self.number}-")
+
     def _fails(self, hold: Hold) -> bool:
-        place = (hold.f, (hold.id or "").removeprefix(f"p{self.number}-"))
-        if place not in self.program.fails:
+        if self._where(hold) not in self.program.fails:
             return False
         self.gone += 1
         return self.program.spared is None or self.gone == self.program.spared + 1

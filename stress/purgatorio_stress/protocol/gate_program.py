@@ -68,13 +68,13 @@ class GateProgram:
     with an error; `spared`: not the first so many, and only the one after them. `twice`: only the first lane's call is
     stopped, at two of its steps; the second lane's is made while it stands at the first, the third's while it stands at
     the other. `ahead`: the first lane's call stands at a step until the second's has come to one of its own, and ends
-    before that does. `whose`: only who begins with this is stopped."""
+    before that does. `whose`: if any, only at these places of these is anyone stopped."""
 
     name: str
     looks_for: str
     lanes: tuple[tuple[LaneCall, ...], ...]
     stops: tuple[str, ...]
-    before: tuple[Call, ...] = ()
+    before: tuple[Call | Until, ...] = ()
     after: tuple[Call, ...] = ()
     volley: int = 0
     fresh: bool = False
@@ -82,7 +82,7 @@ class GateProgram:
     spared: int | None = None
     twice: bool = False
     ahead: bool = False
-    whose: str = ""
+    whose: tuple[tuple[str, str], ...] = ()
 
     def calls(self) -> tuple[LaneCall, ...]:
         """All of them."""
@@ -91,6 +91,11 @@ class GateProgram:
     def expiring(self) -> frozenset[str]:
         """The ids of what is let expire."""
         return frozenset(call.id for call in self.calls() if isinstance(call, Expiry))
+
+    @property
+    def passes_time(self) -> bool:
+        """Whether virtual time goes on in it to a certain moment."""
+        return any(isinstance(call, Until) for call in self.calls())
 
     @property
     def long(self) -> bool:
@@ -108,6 +113,8 @@ class GateProgram:
         """Why this subject cannot be put through it, or None. `free`: in real time, with nobody stopped anywhere."""
         if free and (self.fails or any(isinstance(call, Inside) for call in self.calls())):
             return "calls and errors from inside callbacks"
+        if not virtual and self.passes_time:
+            return _NO_VIRTUAL
         if not self.stops and (free or STEP in description.gates):
             return self.steps(description, virtual=virtual) or _STEP_BY_STEP
         if not free and not set(self.stops) & set(description.gates):
@@ -143,7 +150,7 @@ class GateProgram:
             return "too many calls before it"
         if description.lanes < len(self.lanes):
             return f"{description.lanes} of {len(self.lanes)} lanes"
-        if not virtual and (self.fresh or any(isinstance(call, Until) for call in self.calls())):
+        if not virtual and (self.fresh or self.passes_time):
             return _NO_VIRTUAL
         if self.expiring() and not virtual and "timer_fire" not in description.gates:
             return "no gate at timer_fire"
@@ -306,6 +313,9 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
     soon = waits("a", delay_ns=soon_ns)
     forces = ((Force("op"),),) * 4
     expiry = (Expiry("op"),)
+    due = waits("a", delay_ns=delays.least_ns)
+    # A wheel knows how late it is when it has moved something, and until then takes what is due for what is not.
+    on_time = (waits("z", "first", soon_ns), Until("first", 0))
     done = (_TRY, _FORCE, _DONE)
 
     def left(count: int) -> tuple[Call, ...]:
@@ -353,7 +363,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("event-after-event", _GIVE_UP, ((Check("a"),), (Check("a"), Check("a"), *event)), (_TRY,),
                     (waits("a"),)),
         GateProgram("event-beside-others", _GIVE_UP, ((Check("a"),), (Check("b"),)), (_TRY,), (waits("a"), *crowd("b")),
-                    whose="op"),
+                    whose=((_TRY, "op"),)),
         GateProgram("event-event", _CLAIM, ((Check("a"),), (Check("b"),)), done, (waits("ab"), Ready("op"))),
         GateProgram("force-force", _CLAIM, forces[:2], (_FORCE, _DISARM, _DONE), (waits("a"),)),
         GateProgram("event-force", _CLAIM, ((Check("a"),), (Ready("op"), *forces[0])), done, (waits("a"),)),
@@ -383,7 +393,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("long-list-empties-and-fills", _LISTS, ((waits("a"),), (Check("a"),)), (), crowd("a"), event),
         # What a check has passed, and another takes off, is not there for its next step to count on.
         GateProgram("list-shrinks-behind-a-check", _LISTS, ((Check("a"),), (*forces[0], Check("a"))), (_TRY,),
-                    (*both, waits("a", "third"), Ready("third")), volley=1, whose="other"),
+                    (*both, waits("a", "third"), Ready("third")), volley=1, whose=((_TRY, "other"),)),
         # Of one hash: who keeps lists by hashes has both at one place.
         GateProgram("sizes-beside-registration", _LISTS, ((Gauge(),), (Register("next", ("BB",), far_ns),)), (),
                     (Register("op", ("Aa",), far_ns),), fresh=True),
@@ -416,7 +426,14 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (soon, waits("b", "other"))),
         GateProgram("registration-inside-completion-beside-others", _CALLBACK,
                     ((waits("a"),), forces[0], (Expiry("other"),), (Inside("op", waits("b", "next"), _DONE),)),
-                    (_ARM, _DONE), (waits("c", "other", soon_ns),), whose="op"),
+                    (_ARM, _DONE), (waits("c", "other", soon_ns),), whose=((_ARM, "op"), (_DONE, "op"))),
+        # Who expires on the thread that registers it must not have the clock, for which the mover waits and behind him
+        # the registration inside the completion, whose operation the expiry waits for.
+        GateProgram("registration-inside-completion-beside-due", _CALLBACK,
+                    ((due,), (Check("b"),), (Expiry("third"),), (Inside("op", Check("b"), _EXPIRED),),
+                     (Inside("other", waits("d", "next"), _DONE),)), (_TRY, _DONE, _EXPIRED),
+                    (waits("b", "other"), Ready("other"), waits("c", "third", 2 * soon_ns), *on_time),
+                    whose=((_EXPIRED, "op"), (_TRY, "other"), (_DONE, "other"))),
         GateProgram("check-inside-completion-beside-cancel", _CALLBACK,
                     ((Check("b"),), (CancelKey("a"),), inside("op", Check("a"))), (_DONE,), (waits("ab"), Ready("op"))),
         GateProgram("completions-that-check-each-other", _CALLBACK,
@@ -467,7 +484,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("registration-beside-overdue", _MOVED,
                     (expiry, (waits("b", "next", delays.turn_ns),)), (), (soon,)),
         GateProgram("registrations-that-are-due", _ARMING,
-                    ((waits("a", delay_ns=delays.least_ns),), (waits("b", "other", delays.least_ns),)), ()),
+                    ((due,), (waits("b", "other", delays.least_ns),)), (), on_time),
         GateProgram("new-level", _LEVEL, ((waits("a", delay_ns=level_ns),), (waits("b", "other", delays.later_ns),)),
                     (), fresh=True),
         GateProgram("new-key", _LISTS, ((waits("a"),), (waits("b", "third"), waits("a", "other"))), (), (),
@@ -500,7 +517,8 @@ def _of_timer(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("cancels-beside", _TIMER,
                     ((Cancel("t"),), (Cancel("u"),), (Add("w", delays.level_ns), Add("v", far_ns))), (),
                     (Add("t", far_ns), Add("u", far_ns)), (Quiesce(), Cancel("v"), Cancel("w"))),
-        GateProgram("adds-that-are-due", _TIMER, ((Add("t", delays.least_ns),), (Add("u", delays.least_ns),)), ()),
+        GateProgram("adds-that-are-due", _TIMER, ((Add("t", delays.least_ns),), (Add("u", delays.least_ns),)), (),
+                    (Add("v", soon_ns), Until("v", 0))),
         GateProgram("move-cancel", _MOVED, ((Until("t", delays.before_ns),), (Cancel("t"),)), (), (level, later)),
         GateProgram("move-add", _MOVED, ((Until("t", delays.before_ns),), (Add("v", delays.level_ns),)), (),
                     (level, later)),

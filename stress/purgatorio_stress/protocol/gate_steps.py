@@ -292,7 +292,7 @@ class Steps:
         # On a busy machine a thread may come to its step late, and its call has more of them.
         self._stops_made = len(play.stopped)
         self._plays.end(play, PlayedOrder(program.name, (), stop))
-        if self._plays.clock is not None and any(isinstance(call, Until) for call in program.calls()):
+        if self._plays.clock is not None and program.passes_time:
             # Or it would expire while time moves in the next play, and its lines be stopped at there.
             self._plays.leap(2 * self._plays.delays.later_ns + self._plays.late_ns)
         self._plays.under_way = None
