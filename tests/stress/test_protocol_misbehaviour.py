@@ -211,6 +211,18 @@ def test_a_hang_is_cut_down_to_the_calls_that_it_needs(
     assert shortest_hang(twin, twin.run(PLAN, tmp_path / "twin.jsonl", silent), 1, 20, tmp_path) is None
 
 
+@pytest.mark.parametrize(("how", "kind"), [("refuse-over-of-many", "refused"), ("refuse-over", "raises")])
+def test_an_error_comes_again_after_what_was_asked_of_that_task_alone(
+    how: str, kind: FailureKind, tmp_path: Path
+) -> None:
+    """A cancel of what is over ends with an error; made behind its add alone it does not. The twin needs a crowd."""
+    (timer,) = (one for one in command_subjects(command(how), limits=PATIENT) if one.mode == "virtual-steps")
+    (record,) = record_runs([timer], tmp_path, ops=100)
+    assert record.failure is not None
+    assert record.failure.kind == kind, record.failure.why
+    assert "(cancel) with 'KeyError'" in record.failure.why
+
+
 @pytest.mark.parametrize(("how", "kind"), [("refuse-some", "refused"), ("refuse-all", "raises")])
 def test_errors_that_nobody_asked_for_are_no_pass(how: str, kind: FailureKind, tmp_path: Path) -> None:
     """The run goes on to its end and breaks nothing; it is said how many calls there were, and which was the first.

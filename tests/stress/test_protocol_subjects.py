@@ -31,8 +31,9 @@ from purgatorio_stress.protocol.message import (
     Ready,
     Register,
 )
+from purgatorio_stress.protocol.read_back import script_of
 from purgatorio_stress.protocol.script import Script, ScriptPlayer, late_bound_ns
-from purgatorio_stress.protocol.shortest import script_of, shortest, shortest_of_run
+from purgatorio_stress.protocol.shortest import shortest, shortest_of_run
 from purgatorio_stress.protocol.timeline import fitted, shape_of, timeline
 from purgatorio_stress.recording import Recording, judge
 from purgatorio_stress.subject.child import ChildLimits

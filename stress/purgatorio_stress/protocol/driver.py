@@ -37,6 +37,7 @@ from purgatorio_stress.protocol.played_order import (
     comes_of_order,
     unfinished,
 )
+from purgatorio_stress.protocol.read_back import about, concerned, erring_script, leaping
 from purgatorio_stress.protocol.real_time import drive_real
 from purgatorio_stress.protocol.script import Script, ScriptPlayer
 from purgatorio_stress.protocol.session import Listener, Session
@@ -167,7 +168,7 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
 TWICE: Final = "on a fresh start the same call does not return in twice the time"
 """Why a hang of one thread is a deadlock."""
 
-RAISES: Final = "it does so too in a program started anew and asked for nothing else"
+RAISES: Final = "it does so too in a program started anew, with no other task or operation"
 """Why an error is no refusal: nothing is too much there, and the description takes the call."""
 
 
@@ -346,7 +347,7 @@ class CommandSubject:
                 why = f"{lost[0]} is broken: {first_few(late)} did not {lost[1]} in the lateness that is allowed"
                 why += f"; {failure.why}"
                 raise SubjectFailed(self.name, "late", why, failure.trace) from None
-            if failure.kind == "refused" and not self.held and self._raises(plan):
+            if failure.kind == "refused" and not self.held and self._raises(plan, out_path):
                 why = f"P3 is broken: {failure.why}; {RAISES}"
                 raise SubjectFailed(self.name, "raises", why, failure.trace) from None
             raise
@@ -354,7 +355,7 @@ class CommandSubject:
             if self._is_raced(plan, out_path.with_name(f"{run_of_file(out_path)}-raced.jsonl")):
                 why = f"P3 is broken: {self.account.errors}; {RACED}"
                 raise SubjectFailed(self.name, "raced", why, out_path)
-            if self._raises(plan):
+            if self._raises(plan, out_path):
                 why = f"P3 is broken: {self.account.errors}; {RAISES}"
                 raise SubjectFailed(self.name, "raises", why, out_path)
             raise SubjectFailed(self.name, "refused", self.account.errors, out_path)
@@ -442,24 +443,32 @@ class CommandSubject:
         order = self.account.erring
         return order is not None and comes_of_order(order, self.account.erred, erred)
 
-    def _raises(self, plan: Plan) -> bool:
-        """Whether the first call that ended with an error does so alone as well: with what it speaks of, or of an
-        `advance` one of what waited, in virtual time, in a program started anew."""
+    def _raises(self, plan: Plan, trace: Path) -> bool:
+        """Whether the first call that ended with an error does so where next to nothing is asked: in virtual time, in a
+        program started anew. First alone: with what it speaks of, or of an `advance` one of what waited. Then at the
+        end of all that was asked of that one task or operation, at the same times: the others are left out."""
         call, delay_ns = self.account.refused, delays_for(self.description, 60_000 * MS).far_ns
         if call is None or "virtual-time" not in self.description.capabilities:
             return False
         begins = start_of_clock(plan.seed, self.description)
         before: list[tuple[int, Call | None]] = [(begins, None)]
+        waited = sorted(self.account.waiting, key=lambda of: of[0] + of[1].delay_ns)
+        waited = waited[:: 1 + len(waited) // _ALONE_MOST]
         if isinstance(call, Cancel | Force):
             alone = Add(call.id, delay_ns) if self.part == "timer" else Register(call.id, ("key",), delay_ns)
             before = [(begins, alone)]
         elif isinstance(call, Advance):
-            waited = sorted(self.account.waiting, key=lambda of: of[0] + of[1].delay_ns)
-            before += waited[:: 1 + len(waited) // _ALONE_MOST]
-        scripts = (
+            before += waited
+        scripts = [
             Script(self.part, since_t, (call,) if first is None else (first, call))
             for since_t, first in before
-        )
+        ]
+        if self.virtual and not self.held:
+            whole = erring_script(trace, self.part, call)
+            whose = [of.id for _, of in waited] or concerned(whole, call)
+            scripts += [leaping(about(whole, one)) for one in whose[-_ALONE_MOST:]]
+            # A clock that starts there is not what one that has come there by itself is.
+            scripts.append(Script(self.part, whole.moments()[-1], (call,)))
         return any(self._ends_with_error(script, self._limits(plan)) for script in scripts)
 
     def _ends_with_error(self, script: Script, limits: ChildLimits) -> bool:

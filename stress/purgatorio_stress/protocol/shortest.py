@@ -16,27 +16,18 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
-
 from purgatorio_spec.check import check_files
-from purgatorio_spec.trace.columns import EVENT_SCHEMA
-from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.driver import Account, CommandSubject
 from purgatorio_stress.protocol.message import (
     Add,
     Advance,
     Call,
-    Cancel,
-    CancelKey,
-    Check,
     Description,
-    Force,
-    Ready,
     Register,
 )
 from purgatorio_stress.protocol.played_order import from_its_start, to_play_again
+from purgatorio_stress.protocol.read_back import about, leaping, script_of
 from purgatorio_stress.protocol.script import Played, Script, ScriptPlayer, ScriptStep
 from purgatorio_stress.protocol.session import noted
 from purgatorio_stress.recording import Recording, judge
@@ -199,41 +190,6 @@ def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) 
     return ()
 
 
-def script_of(path: Path, part: Part, until: int | None = None) -> Script:
-    """The calls of a recorded run in virtual time, all or those that were made until the event `until`. `quiesce` and
-    `gauge` are left out: a script reads them itself."""
-    table = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA)
-    rows = table.select(["i", "t", "ph", "f", "id", "c", "keys", "delay_ns"]).to_pylist()
-    ended = {row["c"]: row["t"] for row in rows if row["ph"] == "ret"}
-    calls: list[Call] = []
-    depth = 0
-    for row in rows:
-        # What the subject itself did stands inside a call of the driver.
-        if depth == 0 and row["ph"] != "ret" and (until is None or row["i"] <= until):
-            calls += _call(row["f"], row["id"], row["keys"] or [], row["delay_ns"] or 0, ended.get(row["i"]))
-        depth += {"call": 1, "ret": -1, "at": 0}[row["ph"]]
-    return Script(part, rows[0]["t"] if rows else 0, tuple(calls))
-
-
-def _call(f: str, operation: str, keys: list[str], delay_ns: int, ended_t: int | None) -> Iterator[Call]:
-    if f == "timer_add":
-        yield Add(operation, delay_ns)
-    elif f == "timer_cancel":
-        yield Cancel(operation)
-    elif f == "advance_clock" and ended_t is not None:
-        yield Advance(ended_t)
-    elif f == "try_complete_else_watch":
-        yield Register(operation, tuple(keys), delay_ns)
-    elif f == "ready":
-        yield Ready(operation)
-    elif f == "check_and_complete":
-        yield Check(keys[0])
-    elif f == "cancel_for_key":
-        yield CancelKey(keys[0])
-    elif f == "force_complete":
-        yield Force(operation)
-
-
 def _breaks(played: Played, clause: str) -> bool:
     judged = judge(Recording(played.header, played.events))
     return judged.result.clauses[clause].verdict is Verdict.VIOLATED
@@ -250,9 +206,9 @@ class _Search:
 
     def reduced(self, script: Script, operation: str) -> Script | None:
         """The script without all that it does not need; None if it does not break the clause (any more)."""
-        about = _about(script, operation)
+        alone = about(script, operation)
         # The whole script last: of a long run it is slow.
-        tried = (_leaping(about), about, _leaping(script), script)
+        tried = (leaping(alone), alone, leaping(script), script)
         broken = next((one for one in tried if self._broken(one)), None)
         if broken is None:
             return None
@@ -337,32 +293,6 @@ def _started_later(script: Script) -> Script:
     first = next((n for n, call in enumerate(script.calls) if not isinstance(call, Advance)), 0)
     start_ns = script.moments()[first]
     return _from_zero(replace(script, start_ns=start_ns, calls=script.calls[first:]))
-
-
-def _about(script: Script, operation: str) -> Script:
-    """Only what concerns this operation, and the passing of time."""
-    registered = [call for call in script.calls if isinstance(call, Register) and call.id == operation]
-    keys = {key for call in registered for key in call.keys}
-    kept = (
-        call
-        for call in script.calls
-        if isinstance(call, Advance)
-        or _is(call, operation)
-        or (isinstance(call, Check | CancelKey) and call.key in keys)
-    )
-    return replace(script, calls=tuple(kept))
-
-
-def _leaping(script: Script) -> Script:
-    """Time goes at once to where something is called."""
-    following = (*script.calls[1:], None)
-    pairs = zip(script.calls, following, strict=True)
-    kept = (call for call, then in pairs if not (isinstance(call, Advance) and isinstance(then, Advance)))
-    return replace(script, calls=tuple(kept))
-
-
-def _is(call: ScriptStep, operation: str) -> bool:
-    return isinstance(call, Add | Cancel | Register | Ready | Force) and call.id == operation
 
 
 def _from_zero(script: Script) -> Script:
