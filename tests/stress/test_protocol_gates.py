@@ -121,6 +121,21 @@ def cancel(self, key, takes=WatcherList.cancel):
 WatcherList.cancel = cancel
 """
 RAISES = GIVES_UP.replace("return []", "raise RuntimeError")
+CLOCK_RAISES = """
+from purgatorio import ManualClock
+locks = []
+
+def made(self, faults, sync, makes=WatcherList.__init__):
+    makes(self, faults, sync)
+    locks.append(self._lock)
+
+def advance_to(self, now, goes=ManualClock.advance_to):
+    if any(not lock.acquire(blocking=False) or lock.release() for lock in locks):
+        raise RuntimeError
+    goes(self, now)
+
+WatcherList.__init__, ManualClock.advance_to = made, advance_to
+"""
 ALWAYS_RAISES = RAISES.replace("not self._lock.acquire(blocking=False)", "key")
 WAITS = """
 def cancel(self, key):
@@ -278,6 +293,7 @@ Purgatory.__init__, Purgatory.watched = made, watched
         ("list-is-given-back-and-fills", GIVES_UP, {"O2"}, None),
         ("list-is-given-back-and-fills", RAISES, set(), "raced"),
         ("list-is-given-back-and-fills", ALWAYS_RAISES, set(), "raises"),
+        ("registration-expiry", CLOCK_RAISES, set(), "raced"),
         ("check-inside-completion-beside-cancel", WAITS, set(), "deadlock"),
         ("list-is-given-back-and-fills-beside", DROPS_ANOTHERS, {"O4"}, None),
         ("error-in-completion-beside-event", KEEPS_THE_LOCK, set(), "deadlock"),
@@ -307,9 +323,10 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A key that gives up where a registration is stopped with the lock of its list, or raises there; one that raises
-    always, also where it is asked for nothing else; one that waits for an operation with that lock; a check that drops
-    the list which took the place of its own; an error that leaves a lock held; one that tries again and again after it
-    met another, and is never silent; an add that moves the wheel past what is overdue, into whose bucket it goes. A
+    always, also where it is asked for nothing else; time that raises where it would move beside such a lock; a key
+    that waits for an operation with it; a check that drops the list which took the place of its own; an error that
+    leaves a lock held; one that tries again and again after it met another, and is never silent; an add that
+    moves the wheel past what is overdue, into whose bucket it goes. A
     second look that leaves its lock held where it raises; a key that is given back from within what that waits for; an
     add on the thread of the callbacks that the next add is to take along; one that asks for its task's lock with the
     clock's in hand, or runs with it what is due already; a check that looks nowhere where the estimate says that

@@ -529,6 +529,7 @@ class Conversation:
         if type(call) not in _RECORDED_AS or isinstance(call, Advance):
             if not self.fails:
                 self.refused = self.refused or call
+                self.erred = self.erred or [err]
             told = "; a callback was told to fail: its error is to be caught where tasks run, and ends no other call"
             raise Misbehaved("refused", f"{call_name(call)} ended with {err!r}{told * self.fails}")
         if not self.fails and not ended.early:

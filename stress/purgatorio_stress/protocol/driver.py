@@ -347,6 +347,11 @@ class CommandSubject:
                 why = f"{lost[0]} is broken: {first_few(late)} did not {lost[1]} in the lateness that is allowed"
                 why += f"; {failure.why}"
                 raise SubjectFailed(self.name, "late", why, failure.trace) from None
+            raced = out_path.with_name(f"{run_of_file(out_path)}-raced.jsonl")
+            if failure.kind == "refused" and self._is_raced(plan, raced):
+                errors = "; ".join(filter(None, (self.account.errors, failure.why)))
+                why = f"P3 is broken: {errors}; {RACED}"
+                raise SubjectFailed(self.name, "raced", why, failure.trace) from None
             if failure.kind == "refused" and not self.held and self._raises(plan, out_path):
                 why = f"P3 is broken: {failure.why}; {RAISES}"
                 raise SubjectFailed(self.name, "raises", why, failure.trace) from None
@@ -385,6 +390,7 @@ class CommandSubject:
                 self.account.refused = talked.refused
             except SubjectFailed as failure:
                 self.account.late = self._late(talked, failure.stuck)
+                self.account.errors, self.account.erred = talked.errors(), talked.erred
                 self.account.doubted = talked.doubted()
                 self.account.oldest, self.account.unanswered = talked.oldest(), talked.stuck()
                 self.account.refused = talked.refused
@@ -438,7 +444,7 @@ class CommandSubject:
 
         def erred(order: PlayedOrder) -> Sequence[str] | None:
             again, failure = self._again(plan, path, order)
-            return again.erred if failure is None else None
+            return again.erred if failure is None or failure.kind == "refused" else None
 
         order = self.account.erring
         return order is not None and comes_of_order(order, self.account.erred, erred)
@@ -566,6 +572,8 @@ class CommandSubject:
             run.drive(self._ways(), self.account.only)
         except SubjectFailed:
             self.account.under_way, self.account.broke_off = plays.under_way, True
+            if self.virtual:
+                self.account.erring = plays.erred or plays.under_way
             raise
         if self.virtual:
             self.account.erring = plays.erred
