@@ -484,6 +484,20 @@ def g3_leader(s: Story, bad: bool) -> None:
         s.join(2200, 2210, "b", 2, leader="a")
 
 
+def g3_static_leader(s: Story, bad: bool) -> None:
+    """By its own id a static leader begins a rebalance, which the follower did not."""
+    g3_static_follower(s, False)
+    s.join(2150, 2151 if bad else 2210, "a", 1 if bad else 2, leader="a", told="ab", instance="ia")
+    if not bad:
+        s.join(2200, 2210, "", 2, leader="a", given="b2", instance="ib")
+
+
+def g3_static_follower(s: Story, bad: bool) -> None:
+    """And a static follower none."""
+    static_pair(s)
+    s.join(2100, 2110, "b", 2 if bad else 1, leader="a", instance="ib")
+
+
 def g3_for_nothing(s: Story, bad: bool) -> None:
     s.gathered()
     s.beat(2100, "b", 1, 27 if bad else 0)
@@ -774,6 +788,24 @@ def f7_room(s: Story, bad: bool) -> None:
     two_and_two(s)
     s.fetch(20, 21, [("t", 0, 0, [0, 1] if bad else [0]), ("t", 1, 0, [0])], wait=0, room=SIZE)
     s.fetch(30, 31, [("t", 0, 0, [0]), ("t", 1, 0, [0] if bad else [])], wait=0, room=SIZE // 2)
+
+
+def f7_order(s: Story, bad: bool) -> None:
+    two_and_two(s)
+    first, second = ([], [0]) if bad else ([0], [])
+    s.fetch(20, 21, [("t", 1, 0, first), ("t", 0, 0, second)], wait=0, most=SIZE)
+
+
+def f7_order_of_what_may_come(s: Story, bad: bool) -> None:
+    """What comes to the first partition meanwhile may take the room; the second one's place is open then."""
+    s.topic(partitions=3)
+    for number in (1, 2):
+        s.produce(10, 12, 0, number=number)
+    if not bad:
+        s.produce(19, 30, 0)
+    first, third = ([], [0]) if bad else ([0], [])
+    s.fetch(20, 21, [("t", 0, 0, first), ("t", 1, 0, []), ("t", 2, 0, third)], wait=0, most=SIZE)
+    s.fetch(40, 41, [("t", 1, 0, [0]), ("t", 2, 0, [])], wait=0, most=SIZE)
 
 
 def f7_behind_empty(s: Story, bad: bool) -> None:
@@ -1719,6 +1751,20 @@ def g4_static(s: Story, bad: bool) -> None:
     s.join(3100, begun, "a", 2, leader="a", told="abc", instance="ia")
     for at in range(3200, 6000, 900):
         s.beat(at, "b", 1, 22 if bad else 27, instance="ib")
+
+
+def g4_static_back(s: Story, bad: bool) -> None:
+    """The last that a rebalance waits for has been started again."""
+    static_pair(s)
+    s.join(3000, 6010 if bad else 3210, "a", 2, leader="a", told=("a", "b2"), instance="ia")
+    s.join(3200, 6010 if bad else 3210, "", 2, leader="a", given="b2", instance="ib")
+
+
+def g4_static_leaves(s: Story, bad: bool) -> None:
+    """The last that a rebalance waits for leaves."""
+    static_pair(s)
+    s.join(3000, 6010 if bad else 3210, "a", 2, leader="a", told="a", instance="ia")
+    s.leave(3200, "b", instance="ib")
 
 
 def g11_share(s: Story, bad: bool) -> None:

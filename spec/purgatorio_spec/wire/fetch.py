@@ -403,6 +403,7 @@ class Fetching:
         there = [a.log.least(self.one.t, a.offset) for a in self.asked]
         if sum(there) <= most and all(here <= a.room for here, a in zip(there, self.asked, strict=True)):
             return
+        yield from self._in_order()
         came = [[integer(batch, "bytes") for batch in a.batches] for a in self.asked]
         large = [held for held, a in zip(came, self.asked, strict=True) if sum(held) > a.room]
         batches = sum(map(len, came))
@@ -417,6 +418,22 @@ class Fetching:
             yield broken(
                 "F7", "too-much", self.one, f"{most} bytes, or one batch, and each partition's own", seen
             )
+
+    def _in_order(self) -> Rows:
+        """F7: the first partition that is asked for and has something brings it, where not all have room (KIP-74). What
+        may have come to one before it took the room."""
+        one, cause = self.one, "out-of-order"
+        for a in self.asked if one.answer is not None else ():
+            if a.log.least(one.t, a.offset):
+                allowed = f"records of {a.part.topic}-{a.part.number}, which is asked for before the others"
+                brought = any(other.batches for other in self.asked)
+                if a.batches or brought:
+                    yield (
+                        kept("F7", cause) if a.batches else broken("F7", cause, one, allowed, "others' alone")
+                    )
+                return
+            if a.log.most(self.until, a.offset):
+                return
 
     def _not_before(self, ready_from: int) -> Row:
         one = self.one

@@ -19,6 +19,7 @@ from purgatorio_spec.wire.group import (
     answered,
     given_id,
     id_over,
+    instance_of,
     leavers,
     left_with,
     member_id,
@@ -31,17 +32,19 @@ from purgatorio_spec.wire.row import Rows, after, broken, in_time, kept, named, 
 
 
 def rebalances(group: Group) -> Rows:
-    """All rows of a group's generations; where members are static, of who leads and who leaves alone."""
+    """All rows of a group's generations; where members are static, of who leads, leaves and joins again alone."""
     yield from _leaves_waiting(group)
     for before, one in zip([None, *group.generations], group.generations, strict=False):
         yield from _one_leader(group, before, one)
+        # By its own id a static member joins again as others do.
+        if not any(instance_of(x) and not member_id(x) for x in one.again):
+            yield from _joins_again(group, one)
         if group.static:
             continue
         yield from _stays(group, one)
         yield from _syncs(group, one)
         yield from _never_synced(group, one)
         yield from _nobody_rejoined(group, one)
-        yield from _joins_again(group, one)
         if before is not None:
             yield from _numbered(group, before, one)
         # Else one of nobody came between, and an initial delay behind it.

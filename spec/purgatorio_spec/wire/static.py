@@ -19,6 +19,7 @@ from purgatorio_spec.wire.group import (
     given_id,
     instance_of,
     leavers,
+    left_with,
     member_id,
     number_of,
     protocols,
@@ -48,7 +49,7 @@ def static_members(group: Group) -> Rows:
 
 def _awaited(group: Group) -> Rows:
     """G4: a static member that is heard of and has not rejoined is waited for until the rebalance time-out; all are
-    answered when the last has rejoined."""
+    answered when the last has rejoined or left."""
     for before, one in pairwise(group.generations):
         held, until = group.held_by(before), one.first_t
         beats = group.beats(before, held, before.from_t)
@@ -77,12 +78,14 @@ def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
         x for x in (*group.joins, *group.leaves)
         if before.first_t < x.t <= one.first_t and x not in (*one.joins, *before.again)
     ]  # fmt: skip
-    asked = {instance_of(join) or member for member, join in group.held_by(before).items()}
+    left = {m for x in others if x.answer_t is not None for m, error in left_with(x).items() if not error}
+    held = {member: join for member, join in group.held_by(before).items() if member not in left}
+    asked = {instance_of(join) or member for member, join in held.items()}
     if not asked <= joined or group.pending(one, one.first_t) or any(x.answer_t is None for x in others):
         return
     last_t = max([x.t for x in one.joins] + [x.answer_t or x.t for x in others])
     longest_ms = max(rebalance_ms(join) for join in (*before.joins, *one.joins))
-    gap, promise = one.asked_t + longest_ms * MS - last_t, "an answer when the last member has rejoined,"
+    gap, promise = one.asked_t + longest_ms * MS - last_t, "an answer when the last has rejoined or left,"
     for join in one.joins if gap > 0 else ():
         yield in_time(group.bounds, "G4", "waits-though-complete", join, last_t, gap, promise)
 

@@ -20,11 +20,11 @@ from purgatorio.delayed.purgatory import Purgatory
 from purgatorio.delayed.watchers import Watchers
 from purgatorio_broker import delayed_delete_records, delayed_produce, group_coordinator
 from purgatorio_broker.delayed_fetch import DelayedFetch
-from purgatorio_broker.delayed_group import DelayedJoin, InitialDelayedJoin
+from purgatorio_broker.delayed_group import DelayedJoin, DelayedSync, InitialDelayedJoin
 from purgatorio_broker.delayed_produce import DelayedProduce, ProduceResult
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
-from purgatorio_broker.group import Group, Member
+from purgatorio_broker.group import Group, GroupState, Member
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import Log
@@ -337,6 +337,28 @@ def _left_with_note(self: GroupCoordinator, group_id: str, member_id: str) -> Er
 
 def _over_if_left(self: InitialDelayedJoin) -> bool:
     return self._group.id in _LEFT_GROUPS and bool(self._group.members()) and self.force_complete()
+
+
+_WAIT_FOR_JOINS: Final = GroupCoordinator._wait_for_joins
+
+
+def _waits_once_more(self: GroupCoordinator, group: Group, timeout_ms: int) -> None:
+    """What ends it does not end its time-out."""
+    _WAIT_FOR_JOINS(self, group, timeout_ms)
+    former = group.generation()
+
+    def again() -> None:
+        with group.lock:
+            if (
+                group.state() is GroupState.STABLE
+                and group.generation() > former
+                and not group.pending_sync()
+            ):
+                self._prepare_rebalance(group)
+
+    left = threading.Timer(timeout_ms / 1000, again)
+    left.daemon = True
+    left.start()
 
 
 def _one(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) -> FeltMutant:
@@ -1874,6 +1896,147 @@ _MUTANTS: Final = (
         "G1",
         Patch(GroupCoordinator, "leave", _left_with_note),
         Patch(InitialDelayedJoin, "try_complete", _over_if_left),
+    ),
+    _one(
+        "ended-rebalance-again",
+        "a rebalance that was over in time begins again at its time-out",
+        "G3",
+        Patch(GroupCoordinator, "_wait_for_joins", _waits_once_more),
+    ),
+    _one(
+        "former-syncs-awaited",
+        "the time-out for the syncs of a generation puts out who has not synced in the next",
+        "G3 G5",
+        edited(
+            DelayedSync,
+            "try_complete",
+            "self._generation != self._group.generation()",
+            "False",
+            "self._group.state() in (GroupState.COMPLETING, GroupState.STABLE)",
+            "True",
+        ),
+        edited(GroupCoordinator, "_syncs_expired", "settled and generation == group.generation()", "settled"),
+        edited(
+            GroupCoordinator,
+            "_prepare_rebalance",
+            "self._rebalances.check_and_complete(GroupSyncKey(group.id))",
+            "pass",
+            "group.forget_pending_sync()",
+            "pass",
+        ),
+    ),
+    _one(
+        "given-up-protocol-kept",
+        "who joins again without a protocol has it still",
+        "G2",
+        edited(
+            GroupCoordinator,
+            "_rejoin",
+            "protocols=asked.protocols, metadata=asked.metadata,",
+            "protocols=tuple(dict.fromkeys((*asked.protocols, *member.protocols))), metadata=asked.metadata,",
+        ),
+    ),
+    _one(
+        "commit-unheard-in-rebalance",
+        "a commit in a rebalance does not keep a member",
+        "G10",
+        edited(
+            GroupCoordinator,
+            "commit",
+            "self._heard_of(",
+            "group.state() is GroupState.PREPARING or self._heard_of(",
+        ),
+    ),
+    _one(
+        "beat-unheard-before-the-sync",
+        "a heartbeat before the leader has synced does not keep a member",
+        "G5 G10",
+        edited(
+            GroupCoordinator,
+            "heartbeat",
+            "self._heard_of(",
+            "group.state() is GroupState.COMPLETING or self._heard_of(",
+        ),
+    ),
+    _one(
+        "waiting-join-unheard",
+        "who waits in its join is out when its session is over",
+        "G10",
+        edited(Member, "has_satisfied_heartbeat", " or self.awaiting_join is not None", ""),
+    ),
+    _one(
+        "static-return-unseen",
+        "a rebalance goes on waiting where a static member that is back was the last",
+        "G4",
+        edited(
+            GroupCoordinator,
+            "join",
+            "if group.state() is GroupState.PREPARING:",
+            "if group.state() is GroupState.PREPARING and (static is None or member_id):",
+        ),
+    ),
+    _one(
+        "first-rebalance-kept",
+        "a member that joins again with another rebalance time-out keeps the one that it had",
+        "G5",
+        edited(
+            GroupCoordinator,
+            "_rejoin",
+            "rebalance_timeout_ms=asked.rebalance_timeout_ms",
+            "rebalance_timeout_ms=member.rebalance_timeout_ms",
+        ),
+    ),
+    _one(
+        "static-leader-unheard",
+        "a static leader that joins again by its id is told the same generation",
+        "G3",
+        edited(
+            GroupCoordinator,
+            "_rejoin",
+            "member.id != group.leader()",
+            "(member.id != group.leader() or member.instance)",
+        ),
+    ),
+    _one(
+        "static-rejoin-rebalances",
+        "a static follower that joins a stable group again by its id starts a rebalance",
+        "G3",
+        edited(
+            GroupCoordinator,
+            "_rejoin",
+            "group.state() is GroupState.STABLE and",
+            "group.state() is GroupState.STABLE and not member.instance and",
+        ),
+    ),
+    _one(
+        "static-leave-unseen",
+        "a rebalance goes on waiting for a static member that has left",
+        "G4",
+        edited(
+            GroupCoordinator,
+            "_drop",
+            "if group.state() is GroupState.PREPARING:",
+            "if group.state() is GroupState.PREPARING and member is not None and member.instance:\n"
+            "        return\n"
+            "    if group.state() is GroupState.PREPARING:",
+        ),
+    ),
+    _one(
+        "smallest-partition-first",
+        "what has no room for all is filled in the order of the partitions' numbers",
+        "F7",
+        edited(
+            ReplicaManager,
+            "_read",
+            "in partitions.items():",
+            "in sorted(partitions.items(), key=lambda asked: asked[0].partition):",
+        ),
+    ),
+    _one(
+        "earliest-is-0",
+        "ListOffsets says that every partition begins at 0, whatever is deleted",
+        "L1",
+        edited(data_requests, "_look_up", "return -1, replica.log_start()", "return -1, 0"),
     ),
 )
 

@@ -173,7 +173,10 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("rolled", "fetch", ("F3 not-woken",), _FETCH.rolled),
         SceneSpec("woken-many", "fetch", ("F3 not-woken",), _FETCH.woken_many, alone=True),
         SceneSpec("accumulating", "fetch", ("F1", "F3 not-woken"), _FETCH.accumulating),
-        SceneSpec("ready-fetch", "fetch", ("F4 waits-though-ready", "P1", "F7 too-much"), _FETCH.ready_fetch),
+        SceneSpec(
+            "ready-fetch", "fetch", ("F4 waits-though-ready", "P1", "F7 too-much", "F7 out-of-order"),
+            _FETCH.ready_fetch,
+        ),
         SceneSpec("short-fetch", "fetch", ("F5", "F2 late"), _FETCH.short_fetch),
         SceneSpec(
             "wrong-fetch", "fetch", ("F6 out-of-range-waits", "F6 unknown-topic-waits", "X4 not-there"),
@@ -199,7 +202,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         ),
         SceneSpec(
             "delete-records", "topics", (
-                "D1 low-watermark", "D1 beyond-the-end", "D1 below-zero", "D1 deleted-while-it-waits", "F1", "X4",
+                "D1 low-watermark", "D1 beyond-the-end", "D1 below-zero", "D1 deleted-while-it-waits", "F1", "X4", "L1",
             ),
             _OTHER.delete_records,
         ),

@@ -201,7 +201,8 @@ async def accumulating(play: Play) -> None:
 
 
 async def ready_fetch(play: Play) -> None:
-    """Enough is there, or there is no room for more, or nothing is asked for: at once, with what is there."""
+    """Enough is there, or there is no room for more, or nothing is asked for: at once, with what is there; of that
+    which has no room, with what is asked for first."""
     topic = await play.topic(partitions=2)
     writer, reader = await play.open("writer"), await play.open("reader")
     wait = play.wait_ms(WAKE_MS)
@@ -224,15 +225,16 @@ async def ready_fetch(play: Play) -> None:
     for _ in range(2):
         await play.ask_all(play.produce(writer, (topic, 1), size=100))
     one_batch, parts = batch_bytes(100), [(topic, number, 0) for number in (0, 1)]
-    for most, room in (
-        (one_batch, 1 << 20),
-        (one_batch // 2, 1 << 20),
-        (None, one_batch),
-        (None, one_batch // 2),
+    for most, room, way in (
+        (one_batch, 1 << 20, 1),
+        (one_batch, 1 << 20, -1),
+        (one_batch // 2, 1 << 20, 1),
+        (None, one_batch, 1),
+        (None, one_batch // 2, 1),
     ):
         fetch = play.fetch(
             reader,
-            parts,
+            parts[::way],
             max_wait_ms=wait,
             min_bytes=one_batch if room < 1 << 20 else 100_000,
             most=most,

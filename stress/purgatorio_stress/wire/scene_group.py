@@ -38,7 +38,7 @@ MOST_BEATS: Final = 8
 REBALANCING: Final = 27
 SILENT_TIMES: Final = 1.7
 """Of a session: then it is over, whatever the machine did."""
-TAKES_OTHER_SESSIONS: Final = 14
+TAKES_OTHER_TIMES: Final = 14
 """The first version of fetches that is newer than that."""
 OTHER_PROTOCOL: Final = "roundrobin"
 NO_STATIC: Final = "static members: JoinGroup v5 and Heartbeat v3 are not offered"
@@ -412,21 +412,22 @@ async def _beating(those: Sequence[Member], wait: Awaitable[object]) -> None:
 
 
 async def slow_rejoin(play: Play) -> None:
-    """A member goes on with heartbeats in a rebalance for longer than its session, and rejoins in time."""
-    group = await play.group()
+    """In a rebalance a member goes on with heartbeats for longer than its session, another with commits; they rejoin in
+    time."""
+    group, topics = await play.group(), await _to_commit(play)
     session_ms = play.session_ms
-    quick, slow = pair = await members(play, group, 2, rebalance_ms=session_ms * 5 // 2)
-    await stable(pair)
+    quick, slow, commits = three = await members(play, group, 3, rebalance_ms=session_ms * 5 // 2)
+    await stable(three)
     (new,) = await members(play, group, 1, rebalance_ms=session_ms * 5 // 2)
     sent = [new.ask_join()]
     await play.pause(300 * play.pace)
     sent.append(quick.ask_join())
     for _ in range(8):
-        await slow.beat()
+        await asyncio.gather(slow.beat(), commits.commit(*topics) if topics else commits.beat())
         await play.pause(session_ms * 0.18)
-    sent.append(slow.ask_join())
-    await answered((new, quick, slow), sent)
-    await synced((new, quick, slow))
+    sent += [slow.ask_join(), commits.ask_join()]
+    await answered((new, *three), sent)
+    await synced((new, *three))
 
 
 async def silent_rebalance(play: Play) -> None:
@@ -530,19 +531,22 @@ async def never_synced(play: Play) -> None:
 
 
 async def never_synced_again(play: Play) -> None:
-    """The same of members who had all synced once, and joined again."""
+    """The same of members who had all synced once, and joined again, with shorter rebalance time-outs than before."""
     await _never_synced(play, True)
 
 
 async def _never_synced(play: Play, again: bool) -> None:
     group = await play.group()
     rebalance_ms = play.wait_ms(2500)
-    four = await members(play, group, 4, rebalance_ms=rebalance_ms, sessions=LONGER)
+    before = LONGER if again and _takes_other_times(play) else 1
+    four = await members(play, group, 4, rebalance_ms=before * rebalance_ms, sessions=LONGER)
     four[0].rebalance_ms //= 2  # who comes first leads in Kafka, and the longest time-out is the group's
     await gathered(four)
     if again:
         await synced(four)
         four.sort(key=lambda one: not one.leads)
+        for one in four:
+            one.rebalance_ms //= before
         sent = [four[0].ask_join()]
         must(await _is_told(four[1]), NOT_TOLD)
         sent += [one.ask_join() for one in four[1:]]
@@ -664,15 +668,16 @@ async def described(play: Play) -> None:
 
 
 async def resubscribed(play: Play) -> None:
-    """A follower of a stable group joins again with another subscription, then with a protocol more, and once more as
-    another before anybody has synced: a rebalance each time, and the leader is told it."""
-    group = await play.group()
-    pair = await members(play, group, 2)
+    """A follower of a stable group joins again with another subscription, then without the protocol that was chosen,
+    and once more as another before anybody has synced: a rebalance each time, and the leader is told it. The last one
+    is over, and nothing comes of its time-out."""
+    group, rebalance_ms = await play.group(), play.wait_ms(2500)
+    pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
     await stable(pair)
     for at in range(3):
         leader, follower = sorted(pair, key=lambda one: not one.leads)
         if at == 1:
-            follower.common += ("one more",)
+            follower.common = (*(name for name in follower.common if name != leader.protocol), "one more")
         else:
             follower.says += "+"
         sent = [follower.ask_join()]
@@ -681,6 +686,7 @@ async def resubscribed(play: Play) -> None:
         await answered((follower, leader), sent)
         if at != 1:
             await synced(pair)
+    await _beating(pair, play.pause(rebalance_ms * 6 / 5))
 
 
 async def order_of_joins(play: Play) -> None:
@@ -701,7 +707,7 @@ async def session(play: Play) -> None:
     shorter session, and is out after its session; who goes on with heartbeats stays. So is who was the only one, and
     the next one finds an empty group."""
     kinds = [_Silent.JOIN, _Silent.JOIN, _Silent.JOIN, _Silent.SYNC, _Silent.HEARTBEAT]
-    kinds += [_Silent.SHORTER] * _takes_other_sessions(play)
+    kinds += [_Silent.SHORTER] * _takes_other_times(play)
     await asyncio.gather(_silent_alone(play), _silent_alone(play), *(_silent(play, since) for since in kinds))
 
 
@@ -834,10 +840,10 @@ async def _is_told(one: Member, silent: Member | None = None) -> bool:
     return False
 
 
-def _takes_other_sessions(play: Play) -> bool:
-    """Whether a member that joins again may ask for another session time-out: Kafka up to 3.3 keeps the first one
-    (KAFKA-14009), and offers no such fetches."""
-    return play.broker.offered.get("fetch", (0, 0))[1] >= TAKES_OTHER_SESSIONS
+def _takes_other_times(play: Play) -> bool:
+    """Whether a member that joins again may ask for other time-outs, of its session and of rebalances: Kafka up to 3.3
+    keeps the first ones (KAFKA-14009), and offers no such fetches."""
+    return play.broker.offered.get("fetch", (0, 0))[1] >= TAKES_OTHER_TIMES
 
 
 def _knows_static(play: Play) -> bool:
@@ -846,7 +852,8 @@ def _knows_static(play: Play) -> bool:
 
 async def static_members(play: Play) -> None:
     """Two members with instance ids; each comes back on a new connection, as a client that was started again. Then the
-    leader does not rejoin. Elsewhere one leaves by its id, and another by its name alone."""
+    leader does not rejoin. Elsewhere one leaves by its id, and another, for which the rebalance waits, by its name
+    alone."""
     if not _knows_static(play):
         raise SceneSkipped(NO_STATIC)
     group = await play.group()
@@ -859,9 +866,10 @@ async def static_members(play: Play) -> None:
     await asyncio.gather(*(one.beat() for one in (*pair, *others)))
     await play.leave(others[0].conn, elsewhere, others[0].id).within(8)
     if await _is_told(others[1]) and play.offers("leave_group", "G8", least=3):
-        await stable(others[1:])
+        sent = others[2].ask_join()
+        await play.pause(300)
         await _leave_by_name(others[1], "", others[1].instance)
-        await _is_told(others[2])
+        await answered(others[2:], [sent])
     led = max(range(2), key=lambda at: pair[at].leads)
     for at, former in enumerate(pair):
         other = pair[1 - at]
@@ -885,7 +893,7 @@ async def static_silent(play: Play) -> None:
     who comes back later. Another comes back with a shorter session, and falls silent after a heartbeat."""
     if not _knows_static(play):
         raise SceneSkipped(NO_STATIC)
-    former_sessions = (1, LONGER) if _takes_other_sessions(play) else (1,)
+    former_sessions = (1, LONGER) if _takes_other_times(play) else (1,)
     await asyncio.gather(*(_static_silent(play, former) for former in former_sessions))
 
 
@@ -930,9 +938,34 @@ async def static_protocols(play: Play) -> None:
 
 async def static_waits(play: Play) -> None:
     """Static members come back while their former ids wait, in a join and then in a sync; the former ids are fenced
-    whatever they ask. In the end one leaves by its name alone."""
+    whatever they ask. Elsewhere one joins again by its id, and another comes back. In the end one leaves by its name
+    alone."""
     if not _knows_static(play):
         raise SceneSkipped(NO_STATIC)
+    await asyncio.gather(_static_waits(play), _static_rejoins(play))
+
+
+async def _static_rejoins(play: Play) -> None:
+    """By their own ids the follower is told the same again, and the leader begins a rebalance, which waits for the
+    follower: that has been started again, and is the last."""
+    group = await play.group()
+    pair = [Member(play, await play.open("s"), group, instance=f"i{at}", session_ms=LONGER * play.session_ms)
+            for at in range(2)]  # fmt: skip
+    await stable(pair)
+    leader, follower = sorted(pair, key=lambda one: not one.leads)
+    await follower.join()
+    await asyncio.gather(leader.beat(), follower.beat())
+    sent = leader.ask_join()
+    if await _is_told(follower):
+        back = await _come_back(follower)
+        joined = [leader, back]
+        await answered(joined, [sent, back.ask_join()])
+        await synced(joined)
+    else:
+        await settle(sent, seconds=REBALANCE_MS / 1000 + 2)
+
+
+async def _static_waits(play: Play) -> None:
     group = await play.group()
     topics = await _to_commit(play)
     pair = [Member(play, await play.open("s"), group, instance=f"i{at}", session_ms=LONGER * play.session_ms)

@@ -227,7 +227,8 @@ async def _until_told(play: Play, name: str, error: int, partitions: int = 0) ->
 
 
 async def delete_records(play: Play) -> None:
-    """Records are deleted, what is below them is asked for; then below that again, what is beyond the end, and all."""
+    """Records are deleted, what is below them is asked for, and where the log begins; then below that again, what is
+    beyond the end, and all."""
     play.need("delete_records")
     topic = await play.topic(partitions=2)
     writer, reader = await play.open("writer"), await play.open("reader")
@@ -238,6 +239,7 @@ async def delete_records(play: Play) -> None:
         parts = [(topic, UNMADE, 0), (topic, 0, offset), (topic, 1, 0)]
         await settle(play.delete_records(await play.open("deleter"), parts), seconds=12)
 
+    places = (-2, 0) if play.offers("list_offsets", "L1") else ()
     for low in (2, 4):
         # Who waits for what is not there yet is not answered by it, nor who waits for more behind what is deleted.
         wait = play.wait_ms(1000)
@@ -247,6 +249,8 @@ async def delete_records(play: Play) -> None:
         ]
         await play.pause(100)
         await delete(low)
+        for place in places:
+            await play.ask_all(play.list_offsets(reader, [(topic, 0, place)]))
         await settle(*waits, seconds=10)
         for offset in (0, low - 1, low):
             await settle(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=play.wait_ms(3000)), seconds=10)
