@@ -253,7 +253,7 @@ def f6_no_session(s: Story, bad: bool) -> None:
 def _session(
     s: Story, at: float, epoch: int, places: list[tuple[str, int]],
     came: dict[tuple[str, int], list[int]] | None = None, *, answer: float = 0, wait: int = 0,
-    forgets: tuple[str, ...] = (), error: int = 0, least: int = 1, start: int = 0,
+    forgets: tuple[str, ...] = (), error: int = 0, least: int = 1, start: int = 0, most: int = 1 << 20,
 ) -> None:  # fmt: skip
     """A fetch of session 5: topics with their offsets, and the batches that came of some. `start`: of the topic t."""
     if at == 5:
@@ -273,7 +273,7 @@ def _session(
     ]  # fmt: skip
     body = {
         "session_id": 5 if epoch else 0, "session_epoch": epoch, "max_wait_ms": wait, "min_bytes": least,
-        "max_bytes": 1 << 20, "topics": topics,
+        "max_bytes": most, "topics": topics,
         "forgotten_topics_data": [{"topic": name, "partitions": [0]} for name in forgets],
     }  # fmt: skip
     got = {"error_code": error, "session_id": 5, "responses": told}
@@ -825,7 +825,7 @@ def f7_starved(s: Story, bad: bool) -> None:
     turns = ("t", "t", "u", "u") if bad else ("t", "u", "v", "t")
     ends = dict.fromkeys("tuv", 0)
     for epoch, name in enumerate(turns, 1):
-        _session(s, 10 + epoch, epoch, [*ends.items()], came={(name, 0): [ends[name]]}, least=SIZE)
+        _session(s, 10 + epoch, epoch, [*ends.items()], came={(name, 0): [ends[name]]}, least=SIZE, most=SIZE)
         ends[name] += 1
 
 

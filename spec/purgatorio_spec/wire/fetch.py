@@ -421,9 +421,9 @@ class Fetching:
 
     def _in_order(self) -> Rows:
         """F7: the first partition that is asked for and has something brings it, where not all have room (KIP-74). What
-        may have come to one before it took the room."""
+        may have come to one before it took the room. A session has an order of its own."""
         one, cause = self.one, "out-of-order"
-        for a in self.asked if one.answer is not None else ():
+        for a in self.asked if one.answer is not None and not one.session else ():
             if a.log.least(one.t, a.offset):
                 allowed = f"records of {a.part.topic}-{a.part.number}, which is asked for before the others"
                 brought = any(other.batches for other in self.asked)
