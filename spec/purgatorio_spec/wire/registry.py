@@ -25,7 +25,7 @@ F3 | an append that makes a waiting fetch ready answers it by its acknowledgemen
 F4 | with enough data, or min_bytes 0, or max_wait 0, a fetch is answered at once
 F5 | at max_wait a fetch is answered with what is there
 F6 | an offset out of range or beyond its epoch, an unknown epoch, topic or session: at once, and told so | as Kafka
-F7 | min_bytes and max_bytes count over all partitions; without room for all the first come, too large or not; in a session all in turn
+F7 | min_bytes and max_bytes count over all partitions; what has no room comes in order; in a session all have turns
 F8 | a deleted topic answers the fetches and appends that wait for it, with an error | as Kafka
 F9 | a consumer's fetch waits for the high watermark
 P1 | acks 1 and -1 are answered, offsets grow, and what is taken can be fetched at once; a corrupt batch is refused (2)

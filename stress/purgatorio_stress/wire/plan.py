@@ -118,6 +118,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             "nobody-rejoins", "groups", ("G6 nobody-rejoined", "G11 put-out", "G4 waits-though-complete"),
             _GROUP.nobody_rejoins,
         ),
+        SceneSpec("resubscribed", "groups", ("G3", "G2"), _GROUP.resubscribed),
         SceneSpec("slow-rejoin", "groups", ("G10 put-out", "G3 told-otherwise", "G0"), _GROUP.slow_rejoin, 60),
         SceneSpec("silent-rebalance", "groups", ("G7 waits-for-the-silent",), _GROUP.silent_rebalance, 60),
         SceneSpec(
@@ -163,7 +164,6 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         ),
         SceneSpec("forgotten-offsets", "groups", ("G12 committed", "G12 forgotten"), _GROUP.forgotten_offsets),
         SceneSpec("cut-members", "groups", ("G10", "G5", "X1"), _GROUP.cut_members),
-        SceneSpec("resubscribed", "groups", ("G3", "G2"), _GROUP.resubscribed),
         SceneSpec("order-of-joins", "groups", ("X2",), _GROUP.order_of_joins),
         SceneSpec("leave", "groups", ("G8 not-told", "G4 waits-though-complete"), _GROUP.leave),
         SceneSpec("leave-unsynced", "groups", ("G5 waits-in-rebalance",), _GROUP.leave_unsynced),
