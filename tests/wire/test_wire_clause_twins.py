@@ -992,6 +992,17 @@ def p4(s: Story, bad: bool) -> None:
     s.produce(10, 12, 1, acks=-1, error=0 if bad else 19)
 
 
+def p4_given_up(s: Story, bad: bool) -> None:
+    """An append waits for a replica that is stopped, and the cluster gives that up."""
+    s.topic(replicas=2, min_insync_replicas="2")
+    s.produce(4, 5, 0)
+    for at, what in ((9, "stops"), (10, "stopped"), (5000, "continues"), (5001, "continued")):
+        s.event(at, "stimulus", body={"what": what})
+    s.metadata(6, in_sync=2)
+    s.produce(20, 2000, 1, acks=-1, timeout=60_000, error=0 if bad else 20)
+    s.metadata(2100, in_sync=1)
+
+
 def p5(s: Story, bad: bool) -> None:
     stopped(s, 100, 5000)
     for at in (200, 2000):

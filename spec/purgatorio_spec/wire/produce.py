@@ -125,6 +125,11 @@ def _stopped(
     until = one.answer_t or one.watched_t
     in_sync = topics.in_sync_around(part, one.t, until)
     needed = min(topic.min_insync, topic.replicas)
+    spans = stopped_spans(scene.stimuli, scene.end_t)
+    stays_away = any(begin <= one.t and until <= end for begin, end in spans)
+    if acks == -1 and answer is not None and needed == topic.replicas and stays_away:
+        allowed, cause = "an error, as it takes all replicas and one is stopped", "too-few-have-it"
+        yield kept("P4", cause) if error else broken("P4", cause, one, allowed, named(error))
     if in_sync is not None and in_sync < needed:
         if acks == 1 and answer is not None:
             yield kept("P4") if error == 0 else broken("P4", "acks-1-refused", one, "taken", named(error))
@@ -137,7 +142,7 @@ def _stopped(
         return
     if acks != -1 or error in EXCUSED:
         return
-    for begin, end in stopped_spans(scene.stimuli, scene.end_t):
+    for begin, end in spans:
         if begin <= one.t <= end and topics.in_sync_around(part, begin, min(until, end)) == topic.replicas:
             due = one.t + one.wait_ms * MS
             if due < end:

@@ -2038,6 +2038,18 @@ _MUTANTS: Final = (
         "L1",
         edited(data_requests, "_look_up", "return -1, replica.log_start()", "return -1, 0"),
     ),
+    _one(
+        "given-up-acknowledged",
+        "an append that waits is acknowledged though too few replicas are in sync by then",
+        "P4",
+        edited(
+            Partition,
+            "enough_replicas",
+            "Error.NONE if enough else Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+            "Error.NONE",
+        ),
+        brokers=2,
+    ),
 )
 
 FELT: Final[Mapping[str, FeltMutant]] = {mutant.name: mutant for mutant in _MUTANTS}

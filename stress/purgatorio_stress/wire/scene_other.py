@@ -438,7 +438,8 @@ async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
 
 
 async def min_insync(play: Play) -> None:
-    """Two brokers: the second stays away until the cluster gives it up; then acks -1 is refused at once."""
+    """Two brokers: the second stays away until the cluster gives it up. Then acks -1 is refused at once, and what waits
+    for it is told so."""
     second = play.broker.second
     if second is None or play.broker.node is None or play.broker.second_node is None:
         raise SceneSkipped(TAKES_TWO)
@@ -449,10 +450,13 @@ async def min_insync(play: Play) -> None:
     await _acknowledged_end(play, writer, topic)
     await stop_second(play, second)
     try:
+        waits = play.produce(await play.open("waiter"), topic, acks=-1, timeout_ms=60_000)
         try:
             await until_in_sync(play, topic, 1)
         except SceneLost as why:
             raise SceneSkipped(f"the cluster does not notice: {why}") from None
+        # It stays below the high watermark in Kafka 4 (KIP-966), and waits on.
+        await settle(waits, seconds=2)
         for acks in (-1, 1, -1):
             await settle(play.produce(writer, topic, acks=acks, timeout_ms=3000), seconds=10)
         await play.metadata(topic)
