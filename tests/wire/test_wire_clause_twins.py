@@ -2338,6 +2338,21 @@ def test_a_legal_history_is_kept_and_its_twin_is_not(clause: str, twin: Twin) ->
 LATE = [f2, f3, f4, f6_waits, f7, f8_waits, g4_waits, g5_late, g7_late, g8, p5_late, p6, c1]
 
 
+@pytest.mark.parametrize(("absent", "verdict"), [(False, Verdict.VIOLATED), (True, Verdict.PASS)])
+def test_an_absent_static_member_leaves_open_who_begins_a_rebalance(absent: bool, verdict: Verdict) -> None:
+    """It stays a member, does not sync, and is out at the rebalance time-out."""
+    s = Story()
+    static_pair(s)
+    s.beat(2900, "b", 1, instance="ib")
+    s.join(3000, 6010, "a", 2, leader="a", told="a", instance="ia")
+    if not absent:
+        s.join(3100, 6010, "b", 2, leader="a", instance="ib")
+        s.sync(6040, 6041, "b", 2, "sb", instance="ib")
+    s.sync(6020, 6021, "a", 2, "sa", gives={"a": "sa", "b": "sb"}, instance="ia")
+    s.join(6100, 6101, "a", 2, leader="a", told="a", instance="ia")
+    assert s.judged("G3").verdict is verdict
+
+
 @pytest.mark.parametrize("twin", LATE, ids=lambda one: one.__name__)
 def test_on_a_slow_machine_a_late_answer_is_unknown(twin: Twin) -> None:
     clause = next(clause for clause, twins in TWINS.items() if twin in twins)

@@ -36,8 +36,7 @@ def rebalances(group: Group) -> Rows:
     yield from _leaves_waiting(group)
     for before, one in zip([None, *group.generations], group.generations, strict=False):
         yield from _one_leader(group, before, one)
-        # By its own id a static member joins again as others do.
-        if not any(instance_of(x) and not member_id(x) for x in one.again):
+        if _by_their_ids(group, one):
             yield from _joins_again(group, one)
         if group.static:
             continue
@@ -464,6 +463,14 @@ def _never_synced(group: Group, one: Generation) -> Rows:
     )  # fmt: skip
     if told is not None and told.answer_t is not None:
         yield from _out_unsynced(group, one, told.answer_t)
+
+
+def _by_their_ids(group: Group, one: Generation) -> bool:
+    """Whether its static members, if any, join again as others do: by their own ids, and none that was there before is
+    absent, as it stays a member and its sync is awaited."""
+    before = {instance_of(x) for each in group.generations if each.number < one.number for x in each.joins}
+    returns = any(instance_of(x) and not member_id(x) for x in one.again)
+    return not returns and before - {""} <= {instance_of(x) for x in one.joins}
 
 
 def _joins_again(group: Group, one: Generation) -> Rows:
