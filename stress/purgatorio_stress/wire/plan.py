@@ -143,7 +143,10 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             "never-synced-again", "groups", ("G5 waits-for-a-sync", "G5 unsynced-stays"), _GROUP.never_synced_again,
         ),
         SceneSpec(
-            "static-waits", "groups", ("G11 waits-though-replaced", "G11 unsynced", "G8 leave-by-name"),
+            "static-waits", "groups", (
+                "G11 waits-though-replaced", "G11 unsynced", "G8 leave-by-name", "G3 joins-again",
+                "G4 waits-though-complete",
+            ),
             _GROUP.static_waits,
         ),
         SceneSpec(

@@ -946,13 +946,15 @@ async def static_waits(play: Play) -> None:
 
 
 async def _static_rejoins(play: Play) -> None:
-    """By their own ids the follower is told the same again, and the leader begins a rebalance, which waits for the
-    follower: that has been started again, and is the last."""
+    """By its own id the follower is told the same again, before the sync and behind it, and the leader begins a
+    rebalance, which waits for the follower: that has been started again, and is the last."""
     group = await play.group()
     pair = [Member(play, await play.open("s"), group, instance=f"i{at}", session_ms=LONGER * play.session_ms)
             for at in range(2)]  # fmt: skip
-    await stable(pair)
+    await gathered(pair)
     leader, follower = sorted(pair, key=lambda one: not one.leads)
+    await follower.join()
+    await synced(pair)
     await follower.join()
     await asyncio.gather(leader.beat(), follower.beat())
     sent = leader.ask_join()
