@@ -18,6 +18,7 @@ import pytest
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, broken_off
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.conformance import gated as gated_conformance
 from purgatorio_stress.conformance.contract import Promise
 from purgatorio_stress.conformance.gated import of_purgatory, of_timer, play
 from purgatorio_stress.conformance.probe import Probe
@@ -713,6 +714,7 @@ class Small:
         self._now_ns = 0
         self._lists: dict[str, list[_Op]] = {}
         self._timed: list[_Op] = []
+        self._timing = threading.Lock()
         self._ops: dict[str, _Op] = {}
         self._events = 0
         self._making = nullcontext() if slip == "made" else threading.Lock()
@@ -754,8 +756,12 @@ class Small:
         self._waiting = waiting + 1
         if not op.completed:
             op.deadline_ns = self._now_ns + probe.delay_ns
-            probe.timer_add(partial(self._timed.append, op))
+            probe.timer_add(partial(self._armed, op))
         return False
+
+    def _armed(self, op: _Op) -> None:
+        with self._timing:
+            self._timed.append(op)
 
     def check(self, key: str) -> int:
         """See `PurgatoryUnderTest`."""
@@ -796,6 +802,9 @@ class Small:
     def _tried(self, op: _Op, key: str) -> bool:
         if self._slip in ("twice", "flagged", "shared"):
             return op.tried(2 if self._slip == "twice" else 100)
+        if op.is_completed():
+            # Or two completions that check each other's keys wait for each other.
+            return False
         hurries = self._slip == "hurried" and threading.get_ident() == self._timekeeper
         if not op.lock.acquire(timeout=0 if hurries else 0.05 if self._slip == "waits" else -1):
             return False
@@ -822,8 +831,9 @@ class Small:
         """See `PurgatoryUnderTest`."""
         self._now_ns += by_ns
         self._timekeeper = threading.get_ident()
-        due = [op for op in self._timed if op.deadline_ns <= self._now_ns]
-        self._timed = [op for op in self._timed if op not in due]
+        with self._timing:
+            due = [op for op in self._timed if op.deadline_ns <= self._now_ns]
+            self._timed = [op for op in self._timed if op not in due]
         for op in due:
             with suppress(Exception):
                 if not op.completed:
@@ -853,6 +863,10 @@ class _Op:
         self.asked = False
         self.deadline_ns = 0
         self._again = again
+
+    def is_completed(self) -> bool:
+        """Whether it is, at this moment."""
+        return self.completed
 
     def tried(self, rounds: int) -> bool:
         """Try it, as long as others ask for that, so often at most."""
@@ -930,6 +944,7 @@ def test_a_slip_is_found_by_its_program(
         "gate_programs",
         lambda part, delays: tuple(one for one in gate_programs(part, delays) if one.name in programs),
     )
+    monkeypatch.setattr(gated_conformance, "_DRAWN", 0)
     lacks = {"cancel-for-key": "it is small"}
     promise = Promise(
         "pending-flag" if twin else "locked", MS, early_ns=0, late_ns=0, purge_interval=0, lacks=lacks
@@ -942,6 +957,28 @@ def test_a_slip_is_found_by_its_program(
             found |= {name for name, one in judged.result.clauses.items() if one.violations}
         assert found >= broken
         assert broken or not found
+
+
+@pytest.mark.parametrize(
+    ("slip", "clause"),
+    [
+        ("", ""),
+        ("last", "O3"),
+        ("polite", "O1"),
+        ("scratch", "O4"),
+        ("hurried", "O4"),
+    ],
+)
+def test_a_slip_is_found_by_what_is_drawn(slip: str, clause: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With no program that was written for it. Without a slip nothing is found."""
+    monkeypatch.setattr(gates, "gate_programs", lambda part, delays: ())
+    promise = Promise(
+        "locked", MS, early_ns=0, late_ns=0, purge_interval=0, lacks={"cancel-for-key": "it is small"}
+    )
+    judged = play(GatedProgram("steps"), of_purgatory(promise, partial(_small, slip)))
+    assert not judged.broken_off
+    found = {name for name, one in judged.result.clauses.items() if one.violations}
+    assert clause in found if clause else not found
 
 
 class _HoldsItsOutput:

@@ -51,6 +51,8 @@ from purgatorio_stress.trace_file import StreamedRecording
 
 _LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
 
+_DRAWN: Final = 300
+
 _OF_PLAY: Final = re.compile(r'"(p\d+-[^"]*)"')
 
 
@@ -190,8 +192,9 @@ def _played(
         with StreamedRecording(recorder, path, header, every_s=None) as recording:
             session = Session(peer, conversation, limits or _LIMITS, listener, recording.flush)
             plays = Plays(session, description, under.part, clock)
-            ways: tuple[Way, ...] = ("alone", "beside") if program.name == "steps" else ("orders",)
-            run = GatedRun(plays)
+            steps: tuple[Way, ...] = ("alone", "beside", "drawn")
+            ways: tuple[Way, ...] = steps if program.name == "steps" else ("orders",)
+            run = GatedRun(plays, drawn=_DRAWN)
             run.drive(ways, only, partial(_lacking, under.promise))
     except SubjectFailed as failure:
         order = None if plays is None or failure.kind != "hang" else plays.under_way

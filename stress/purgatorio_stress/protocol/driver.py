@@ -69,6 +69,7 @@ TimeChoice = Literal["virtual", "real", "all"]
 _MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 _TOTAL_S: Final = 600.0
 """More than a run takes where many others run: who hangs is silent long before."""
+_DRAWN_MOST: Final = 1_000
 _ALONE_MOST: Final = 20
 """So many of those that waited are tried, each alone."""
 _UNFIT: Final = re.compile(r"[^a-z0-9_]+")
@@ -538,6 +539,7 @@ class CommandSubject:
                 clock if self.virtual else None,
                 judge,
                 lambda share: progress(self.name, int(share * plan.timers), plan.timers),
+                plan,
             )
         elif self.mode == "real-free":
             drive_free(
@@ -561,12 +563,13 @@ class CommandSubject:
         clock: VirtualClock | None,
         judge: Callable[[], bool],
         tell: Callable[[float], None],
+        plan: Plan,
     ) -> None:
         if lines is not None and not lines.connect():
             raise child.failed("died", "its JVM is not heard by the debugger's protocol any more")
         plays = Plays(session, self.description, self.part, clock, lines=lines, judge=judge)
         self.account.plays = plays.played
-        run = GatedRun(plays, tell)
+        run = GatedRun(plays, tell, plan.seed, min(_DRAWN_MOST, plan.timers // 2))
         self.account.orders = run.orders
         try:
             run.drive(self._ways(), self.account.only)
@@ -582,9 +585,12 @@ class CommandSubject:
 
     def _ways(self) -> Sequence[Way]:
         if self.mode.endswith("-lines"):
-            return ("alone",)
+            return ("alone", "drawn")
         # Shared so that both runs take about as long.
-        return ("orders", "beside") if takes_steps(self.description, virtual=self.virtual) else ("orders",)
+        if takes_steps(self.description, virtual=self.virtual):
+            return ("orders", "beside")
+        alone = self.virtual or "virtual-time" not in self.description.capabilities
+        return ("orders", "drawn") if alone else ("orders",)
 
     def _drive_plan(self, session: Session, clock: VirtualClock, plan: Plan, progress: Progress) -> None:
         real = self.mode == "real"

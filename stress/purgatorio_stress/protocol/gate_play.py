@@ -20,6 +20,7 @@ from purgatorio_spec.show.visible import first_few
 from purgatorio_stress.protocol.conversation import Hold
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.gate_program import (
+    ANY,
     Expiry,
     GateProgram,
     Inside,
@@ -225,7 +226,7 @@ class Plays:
                 return
             asked_s = time.monotonic()
             if self._hear(_GLANCE_S) is None and self.is_quiet():
-                if self._gives_up():
+                if play.program.looks_for != ANY and self._gives_up():
                     continue
                 return
             self._slowest_s = max(time.monotonic() - asked_s, 0.95 * self._slowest_s)
@@ -363,6 +364,8 @@ class Play:
     """If any, only the first that comes to this gate stays there, if it comes while the play `keeps`."""
     keeps: bool = False
     kept: Hold | None = None
+    steps: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
+    """Where calls stop on their way: by lane and place there."""
     gone: int = 0
     """So many have gone on from where some go on with an error."""
 
@@ -448,6 +451,8 @@ class Play:
 
     def make(self, lane: int, steps: tuple[int, ...] = ()) -> None:
         """The lane's next call, which stops at these of its steps."""
+        place = len(self.program.lanes[lane]) - len(self.lanes[lane])
+        steps = steps or self.steps.get((lane, place), ())
         call = self.lanes[lane].pop(0)
         if isinstance(call, Expiry):
             self.plays.expire(call.id, lane, self.delays[call.id], self.begun_s, steps)
@@ -455,8 +460,8 @@ class Play:
         elif isinstance(call, Until):
             self.plays.wait_until(call, lane, self.delays[call.id], steps)
         elif isinstance(call, Inside):
-            place = self._place(call)
-            assert place is not None, "it could be made"
-            self.plays.ask(call.call, hold=place.number)
+            gate = self._place(call)
+            assert gate is not None, "it could be made"
+            self.plays.ask(call.call, hold=gate.number)
         else:
             self.plays.ask(call, lane, steps=steps)

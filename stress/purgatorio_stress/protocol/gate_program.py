@@ -211,6 +211,7 @@ _TIMER: Final = "timer tasks beside adds and cancels"
 _LEVEL: Final = "adds that need the same new level at once"
 _MOVED: Final = "a timer task that moves between levels"
 _ERRORS: Final = "an error in a callback"
+ANY: Final = "whatever comes of calls that were drawn"
 
 CLASSES: Final[dict[Part, tuple[str, ...]]] = {
     "purgatory": (
@@ -226,6 +227,7 @@ CLASSES: Final[dict[Part, tuple[str, ...]]] = {
         _MOVED,
         _LEVEL,
         _ERRORS,
+        ANY,
     ),
     "timer": (_TIMER, _CALLBACK, _SLOW, _LEVEL, _MOVED, _ERRORS),
 }

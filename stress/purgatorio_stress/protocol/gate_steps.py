@@ -9,15 +9,16 @@ some of its own steps.
 from __future__ import annotations
 
 import itertools
+import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from purgatorio_stress.protocol.gate_play import Play, Plays
-from purgatorio_stress.protocol.gate_program import Expiry, GateProgram, Until
+from purgatorio_stress.protocol.gate_program import Expiry, GateProgram, Inside, LaneCall, Until
 from purgatorio_stress.protocol.lines import Lines, Point
-from purgatorio_stress.protocol.message import STEP
+from purgatorio_stress.protocol.message import STEP, Gauge, Ready
 from purgatorio_stress.protocol.played_order import BROKEN, STEPS_MOST, TOO_MANY, Orders, PlayedOrder, Stop
 
 STEPS_S: Final = 1_800.0
@@ -31,6 +32,9 @@ _AHEAD_MOST: Final = 6
 
 _TIMES_MOST: Final = 3
 """A call that comes to a line again and again is stopped there so often."""
+
+_UNSTOPPED: Final = 0.2
+"""Such a share of drawn programs has no call that is stopped at a step."""
 
 _WATCHED_MOST: Final = 3
 """A call of which no line is seen is watched so often."""
@@ -53,15 +57,17 @@ class Steps:
 
     def __init__(self, plays: Plays, tell: Callable[[float], None] = lambda share: None) -> None:
         self._plays = plays
-        self._tell = tell
+        self.tell = tell
         self._stops_made = 0
+        self._known: dict[type[LaneCall], list[int]] = {}
+        """Of a JVM, the lines to which calls came, by the kind of call."""
 
     def again(self, programs: Sequence[GateProgram], stop: Stop) -> None:
         """One stop in a program that was started anew."""
         gates = self._gates()
         self._plays.start(gates)
         for program in programs:
-            self._stopped_at(program, self._found_again(program, stop, gates))
+            self._stopped_at(program, self.found_again(program, stop, gates))
         self._plays.come_to_rest()
 
     def drive(self, programs: Sequence[GateProgram], *, beside: bool) -> Iterator[Orders]:
@@ -89,12 +95,31 @@ class Steps:
         ]
         for (program, _), stops, size in zip(pairs, plans, itertools.accumulate(sizes), strict=True):
             yield self._steps_of(program, stops, until_s)
-            self._tell(size / max(1, sum(sizes)))
+            self.tell(size / max(1, sum(sizes)))
             if self._plays.clock is not None:
                 # What was cancelled while it was added is counted until its time is over, and the plays are many.
                 self._plays.come_to_rest()
         if self._plays.clock is None:
             self._plays.come_to_rest()
+
+    def drawn(self, program: GateProgram, draws: random.Random) -> Stop | None:
+        """One of the program's calls, and a step at which it may stop: to which such a call came before, or any."""
+        if STEP not in self._plays.description.gates or draws.random() < _UNSTOPPED:
+            return None
+        lane = draws.randrange(len(program.lanes))
+        place = draws.randrange(len(program.lanes[lane]))
+        call, lines = program.lanes[lane][place], self._plays.lines
+        if isinstance(call, Ready | Gauge | Inside):
+            return None
+        if lines is None:
+            # One that makes another call where it stands may count that one's steps as its own.
+            alone = not any(isinstance(one, Inside) for one in program.calls())
+            return Stop(lane, place, (draws.randrange(_TWICE_WITHIN),)) if alone else None
+        known = [
+            step for step in self._known.get(type(call), ()) if lines.points[step].line not in lines.adapters
+        ]
+        step = draws.choice(known) if known else None
+        return None if step is None else Stop(lane, place, (step,), points=(lines.points[step],))
 
     def _gates(self) -> tuple[str, ...]:
         if self._plays.clock is not None:
@@ -195,6 +220,8 @@ class Steps:
             stops: list[Stop] = []
             leaves_out = lines.adapters | of_short if program.long else lines.adapters
             for stop, seen in seen_of:
+                of_call = self._known.setdefault(type(program.lanes[stop.lane][stop.place]), [])
+                of_call += [step for step in seen if _told_apart(lines.points[step])]
                 times = 1 if program.long or program.counts else _TIMES_MOST
                 steps = [step for step in seen if _told_apart(lines.points[step], times)]
                 steps = [step for step in steps if lines.points[step].line not in leaves_out]
@@ -242,11 +269,11 @@ class Steps:
         self._stopped_at(program, replace(stop, steps=(), points=()))
         return lines.watched
 
-    def _found_again(self, program: GateProgram, stop: Stop, gates: tuple[str, ...]) -> Stop:
+    def found_again(self, program: GateProgram, stop: Stop, gates: tuple[str, ...]) -> Stop:
         """The same stop in a program that was started anew: its first call comes to other lines than all later ones."""
         if stop.led:
             leader = Stop(0, 0, stop.ahead, workers=bool(stop.led[0].thread), points=stop.led)
-            stop = replace(stop, ahead=self._found_again(program, leader, gates).steps)
+            stop = replace(stop, ahead=self.found_again(program, leader, gates).steps)
         places: dict[Point, int] = {}
         for beside in dict.fromkeys(("", stop.beside)):
             self._plays.start((*gates, *([beside] if beside else [])))

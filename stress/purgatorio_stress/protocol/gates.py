@@ -10,24 +10,29 @@ What was recorded is judged now and then. Once a promise is broken the rest is n
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
+from purgatorio_stress.protocol.drawn_program import DRAWN, PLACES, drawn_program
 from purgatorio_stress.protocol.gate_play import Plays
-from purgatorio_stress.protocol.gate_program import GateProgram, gate_programs
+from purgatorio_stress.protocol.gate_program import ANY, GateProgram, gate_programs
 from purgatorio_stress.protocol.gate_steps import Steps
 from purgatorio_stress.protocol.message import STEP, Add, Description, Gauge, Quiesce, Register
-from purgatorio_stress.protocol.played_order import BROKEN, TOO_MANY, Orders, PlayedOrder
+from purgatorio_stress.protocol.played_order import BROKEN, TOO_MANY, Orders, PlayedOrder, Stop
 from purgatorio_stress.protocol.reach import REAPER_NS, levels_of
 
-Way = Literal["orders", "alone", "beside"]
-"""All orders of gates; a call stopped at each of its steps, alone, or beside a lane that stands at a gate."""
+Way = Literal["orders", "alone", "beside", "drawn"]
+"""All orders of gates; a call stopped at each of its steps, alone, or beside a lane that stands at a gate; what is
+drawn."""
 
 _ORDERS_MOST: Final = 1_000
 _ASLEEP: Final = 1_100
 _BUCKETS_ASLEEP: Final = 30
+_DRAWN_BEFORE_REST: Final = 100
+"""What was lost is seen when its time-out comes in its stead."""
 
 
 def takes_steps(description: Description, *, virtual: bool) -> bool:
@@ -47,12 +52,22 @@ class _Choice:
 
 
 class GatedRun:
-    """One run with gates. `tell`: called with the share of the whole that was played, roughly."""
+    """One run with gates. `tell`: called with the share of the whole that was played, roughly. `drawn`: so many
+    programs are drawn, by the seed."""
 
-    def __init__(self, plays: Plays, tell: Callable[[float], None] = lambda share: None) -> None:
+    def __init__(
+        self,
+        plays: Plays,
+        tell: Callable[[float], None] = lambda share: None,
+        seed: int = 1,
+        drawn: int = 0,
+    ) -> None:
         self._plays = plays
         self._tell = tell
+        self._seed = seed
+        self._most_drawn = drawn
         self._gates: tuple[str, ...] = ()
+        self._steps = Steps(plays, tell)
         self.orders: list[Orders] = []
         """What was played so far, program by program."""
 
@@ -68,19 +83,29 @@ class GatedRun:
         programs = tuple(program for program in programs if not leaving_out(program))
         if only is not None:
             programs = tuple(one for one in programs if one.name == only.program)
+            if only.program.startswith(DRAWN):
+                programs = (self._drawn(only.program),)
             if not only.errors:
                 programs = tuple(replace(one, fails=()) for one in programs)
             if only.stop is None:
                 self._all_orders(programs, only)
+            elif only.choices:
+                (program,) = programs
+                stop = self._steps.found_again(program, only.stop, self._gates_of_drawn())
+                self._play(program, _trail(only), stop=stop)
+                self._plays.come_to_rest()
             else:
-                Steps(self._plays).again(programs, only.stop)
+                self._steps.again(programs, only.stop)
             return
         for place, way in enumerate(ways):
             tell = partial(self._told, place, len(ways))
             if way == "orders":
                 self._all_orders(programs, tell=tell)
+            elif way == "drawn":
+                self._all_drawn(tell, leaving_out)
             elif not self._plays.broken:
-                self.orders.extend(Steps(self._plays, tell).drive(programs, beside=way == "beside"))
+                self._steps.tell = tell
+                self.orders.extend(self._steps.drive(programs, beside=way == "beside"))
 
     def _told(self, before: int, ways: int, share: float) -> None:
         self._tell((before + share) / ways)
@@ -111,7 +136,7 @@ class GatedRun:
             elif only is not None and not program.volley:
                 # One that has just started is slow: its threads would come too late for their places.
                 self._play(program, [])
-                self._play(program, [_Choice(taken, taken + 1) for taken in only.choices])
+                self._play(program, _trail(only))
             else:
                 self.orders.append(self._orders(program))
             if why is None and "gauge" in description.capabilities:
@@ -152,6 +177,40 @@ class GatedRun:
             self._plays.leap(REAPER_NS)
         self._plays.play_to_the_end([Quiesce()])
 
+    def _drawn(self, name: str) -> GateProgram:
+        plays = self._plays
+        return drawn_program(name, plays.delays, plays.description, virtual=plays.clock is not None)
+
+    def _gates_of_drawn(self) -> tuple[str, ...]:
+        return tuple(one for one in (*PLACES, STEP) if one in self._plays.description.gates)
+
+    def _all_drawn(self, tell: Callable[[float], None], leaving_out: Callable[[GateProgram], bool]) -> None:
+        """Programs that nobody wrote down, each in one order, most with one call stopped at one of its steps. Of a
+        purgatory: a timer has one callback."""
+        if self._plays.part == "timer":
+            return
+        plays, virtual = 0, self._plays.clock is not None
+        why: str | None = None
+        self._plays.start(self._gates_of_drawn())
+        for number in range(self._most_drawn if virtual else self._most_drawn // 5):
+            program = self._drawn(f"{DRAWN}{self._seed}-{number}")
+            if leaving_out(program):
+                continue
+            why = (
+                BROKEN if self._plays.broken else program.ruled_out(self._plays.description, virtual=virtual)
+            )
+            if why is not None:
+                break
+            draws = random.Random(program.name)
+            self._play(program, [], draws, self._steps.drawn(program, draws))
+            plays += 1
+            tell(number / self._most_drawn)
+            if virtual and plays % _DRAWN_BEFORE_REST == 0:
+                self._plays.come_to_rest()
+        self._plays.come_to_rest()
+        drawn = GateProgram("drawn", ANY, (), ())
+        self.orders.append(Orders(drawn, plays, cut=why or "") if plays else Orders(drawn, skipped=why or ""))
+
     def _orders(self, program: GateProgram) -> Orders:
         if program.volley:
             for plays in range(1, program.volley + 1):
@@ -172,14 +231,23 @@ class GatedRun:
                 return Orders(program, plays, cut=BROKEN if self._plays.broken else TOO_MANY)
             trail[-1].taken += 1
 
-    def _play(self, program: GateProgram, trail: list[_Choice]) -> list[_Choice]:
-        """Once through: the choices of `trail` as long as there are, then the first of each; all choices made."""
+    def _play(
+        self,
+        program: GateProgram,
+        trail: list[_Choice],
+        draws: random.Random | None = None,
+        stop: Stop | None = None,
+    ) -> list[_Choice]:
+        """Once through: the choices of `trail` as long as there are, then the first of each, or what is drawn; all
+        choices made. `stop`: where one call stands on its way."""
         if program.fresh and self._plays.clock is not None:
             self._plays.come_to_rest()
             self._plays.start(self._gates)
         play = self._plays.begun(program)
+        if stop is not None:
+            play.steps = {(stop.lane, stop.place): stop.steps}
         made: list[_Choice] = []
-        order = PlayedOrder(program.name, ())
+        order = PlayedOrder(program.name, (), stop)
         self._plays.under_way = None if program.volley else order
         self._plays.play_to_the_end(play.before, play)
         while True:
@@ -191,14 +259,19 @@ class GatedRun:
                 continue
             if not acts:
                 break
-            choice = trail[len(made)] if len(made) < len(trail) else _Choice(0, len(acts))
+            first = 0 if draws is None else draws.randrange(len(acts))
+            choice = trail[len(made)] if len(made) < len(trail) else _Choice(first, len(acts))
             # A subject that does not do the same twice may offer less than the last time.
             choice = _Choice(min(choice.taken, len(acts) - 1), len(acts))
             made.append(choice)
-            order = PlayedOrder(program.name, tuple(choice.taken for choice in made))
+            order = PlayedOrder(program.name, tuple(choice.taken for choice in made), stop)
             self._plays.under_way = None if program.volley else order
             acts[choice.taken]()
             self._plays.settle(play)
         self._plays.end(play, order)
         self._plays.under_way = None
         return made
+
+
+def _trail(order: PlayedOrder) -> list[_Choice]:
+    return [_Choice(taken, taken + 1) for taken in order.choices]
