@@ -68,8 +68,7 @@ PURGATORY: tuple[Change, ...] = (
     ("O3", EXPIRES, f'say(m="expired", id=op)\n                {EXPIRES}'),
     ("P1", "        self.watchers = {key: ops for key, ops in live.items() if ops}\n", ""),
     ("T5", '"delayed": len(self.armed)', '"delayed": len(self.timeouts)'),
-    ("no clause says what becomes of an operation that was given back", "self.watchers.pop(key, [])",
-     "self.watchers.get(key, [])"),
+    ("P1", "self.watchers.pop(key, [])", "self.watchers.get(key, [])"),
     ("no clause says that a completed operation is not given back", GIVEN_BACK, "]\n        for op in given_back"),
     ("T4", "        for op in given_back:\n            self.disarm(op)\n", ""),
 )  # fmt: skip
