@@ -52,6 +52,7 @@ from purgatorio_stress.trace_file import StreamedRecording
 _LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
 
 _DRAWN: Final = 300
+"""So many programs are drawn: a test takes some seconds more."""
 
 _OF_PLAY: Final = re.compile(r'"(p\d+-[^"]*)"')
 

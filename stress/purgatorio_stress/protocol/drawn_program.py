@@ -12,6 +12,7 @@ from typing import Final
 
 from purgatorio_stress.protocol.gate_program import ANY, Delays, Expiry, GateProgram, Inside, LaneCall, Until
 from purgatorio_stress.protocol.message import (
+    REPORTABLE,
     Call,
     CancelKey,
     Check,
@@ -27,14 +28,9 @@ DRAWN: Final = "drawn-"
 
 _KEYS: Final = ("a", "b")
 _LANES_MOST: Final = 3
-PLACES: Final = (
-    "try_complete",
-    "force_complete",
-    "on_complete",
-    "on_expiration",
-    "timer_add",
-    "timer_cancel",
-)
+PLACES: Final = tuple(place for place in REPORTABLE if place != "timer_fire")
+"""Where threads may be stopped: before an expiry they are in any program."""
+
 _CALLBACKS: Final = ("try_complete", "on_complete", "on_expiration")
 _INSIDE: Final = ("on_complete", "on_expiration")
 """An operation that is not completed has its lock, and who waits there for another's may wait for ever."""
@@ -83,8 +79,9 @@ class _Drawn:
             (*(Ready(one.id) for one in self._waiting), *map(Check, _KEYS)) if rng.random() < 0.5 else ()
         )
         fails: tuple[tuple[str, str], ...] = ()
-        if "failing" in self._description.capabilities and rng.random() < 0.1:
-            fails = ((rng.choice([one for one in _CALLBACKS if one in gates]), rng.choice(self._waiting).id),)
+        failing = [one for one in _CALLBACKS if one in gates]
+        if failing and "failing" in self._description.capabilities and rng.random() < 0.1:
+            fails = ((rng.choice(failing), rng.choice(self._waiting).id),)
         return GateProgram(name, ANY, tuple(lanes), tuple(stops), tuple(before), after, fails=fails)
 
     def _registered(self, delay_ns: int | None = None) -> Register:

@@ -70,6 +70,7 @@ _MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 _TOTAL_S: Final = 600.0
 """More than a run takes where many others run: who hangs is silent long before."""
 _DRAWN_MOST: Final = 1_000
+"""So many programs are drawn, or half as many as operations were asked for."""
 _ALONE_MOST: Final = 20
 """So many of those that waited are tried, each alone."""
 _UNFIT: Final = re.compile(r"[^a-z0-9_]+")
@@ -348,8 +349,7 @@ class CommandSubject:
                 why = f"{lost[0]} is broken: {first_few(late)} did not {lost[1]} in the lateness that is allowed"
                 why += f"; {failure.why}"
                 raise SubjectFailed(self.name, "late", why, failure.trace) from None
-            raced = out_path.with_name(f"{run_of_file(out_path)}-raced.jsonl")
-            if failure.kind == "refused" and self._is_raced(plan, raced):
+            if failure.kind == "refused" and self._is_raced(plan, out_path):
                 errors = "; ".join(filter(None, (self.account.errors, failure.why)))
                 why = f"P3 is broken: {errors}; {RACED}"
                 raise SubjectFailed(self.name, "raced", why, failure.trace) from None
@@ -358,7 +358,7 @@ class CommandSubject:
                 raise SubjectFailed(self.name, "raises", why, failure.trace) from None
             raise
         if self.account.errors:
-            if self._is_raced(plan, out_path.with_name(f"{run_of_file(out_path)}-raced.jsonl")):
+            if self._is_raced(plan, out_path):
                 why = f"P3 is broken: {self.account.errors}; {RACED}"
                 raise SubjectFailed(self.name, "raced", why, out_path)
             if self._raises(plan, out_path):
@@ -440,8 +440,9 @@ class CommandSubject:
         hung = failure is not None and failure.kind == "hang" and failure.stuck
         return TWICE if hung and again.oldest == self.account.oldest else ""
 
-    def _is_raced(self, plan: Plan, path: Path) -> bool:
-        """Whether a call ended with an error only by an order of threads."""
+    def _is_raced(self, plan: Plan, trace: Path) -> bool:
+        """Whether a call ended with an error only by an order of threads. The second trace is beside the first."""
+        path = trace.with_name(f"{run_of_file(trace)}-raced.jsonl")
 
         def erred(order: PlayedOrder) -> Sequence[str] | None:
             again, failure = self._again(plan, path, order)
