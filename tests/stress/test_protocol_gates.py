@@ -333,6 +333,7 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
     clock's in hand, or runs with it what is due already; a check that looks nowhere where the estimate says that
     nothing waits; sizes that are read without the lock of the lists.
     Without the slip nothing is found."""
+    monkeypatch.setattr(driver, "_DRAWN_MOST", 0)
     monkeypatch.setattr(gate_play, "_SAID_MOST", 2_000)
     # A thread that is slow on a busy machine is waited for.
     monkeypatch.setattr(gate_play, "_QUIET_LEAST_S", 0.05)
