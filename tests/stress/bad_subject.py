@@ -98,7 +98,7 @@ class Timer:
 
     def __init__(self) -> None:
         self.pending: dict[str, int] = {}
-        self.now_ns, self.holds = 0, 0
+        self.now_ns = self.holds = self.adds = 0
         self.gates: list[str] = []
 
     def fire(self, task: str) -> None:
@@ -139,6 +139,9 @@ class Timer:
         if name == "add" and (HOW == "refuse-all" or (HOW == "refuse-some" and self.pending)):
             out["err"] = "IndexError"
         elif name == "add":
+            self.adds += 1
+            if HOW == "gate-hang-later" and self.adds == 40:
+                time.sleep(FAR_AWAY_S)
             self.pending[call["id"]] = self.now_ns + call["delay_ns"]
         elif name == "register":
             self.pending[call["id"]], out["out"] = 1 << 62, 0
@@ -176,7 +179,8 @@ def main() -> None:
     while line := sys.stdin.readline():
         call = json.loads(line)
         if first and call["m"] == "advance":
-            misbehave(HOW, call["n"], first)
+            # Its twin does so only in a crowd.
+            misbehave("spin" if HOW == "spin-crowd" and len(timer.pending) > 1 else HOW, call["n"], first)
         last = HOW.startswith("real-") and len(timer.pending) == (0 if HOW.endswith("at-once") else 5)
         if last and call["m"] in ("add", "register"):
             time.sleep(FAR_AWAY_S)

@@ -630,7 +630,7 @@ def test_a_hang_by_its_order_of_threads_is_a_deadlock(
 ) -> None:
     """Threads that were let go run freely, so it need not hang each time; the calls must be the same, and return where
     they come one by one."""
-    order = PlayedOrder("program", (1, 0), None)
+    order = PlayedOrder("program", ("lane 0", "lane 1"), None)
     answers = iter(again)
 
     def alone(played: PlayedOrder) -> list[str] | None:

@@ -18,6 +18,7 @@ from purgatorio_spec.trace.record import End
 from purgatorio_stress import subjects
 from purgatorio_stress.conformance.command import CommandPlayer
 from purgatorio_stress.conformance.program import CallProgram, Pass
+from purgatorio_stress.protocol import driver
 from purgatorio_stress.protocol.driver import CommandSubject, command_subjects, describe_command
 from purgatorio_stress.protocol.message import Add, Advance
 from purgatorio_stress.protocol.shortest import shortest_hang
@@ -128,13 +129,26 @@ def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, 
     assert str(check_files([tmp_path / "run.jsonl"]).verdict) in ("UNKNOWN", "VIOLATED"), "never PASS"
 
 
-def test_who_runs_for_long_may_be_slow(tmp_path: Path) -> None:
-    """A call that takes far longer than any before it, and again on a fresh start, may still return: it is told, and
-    proves nothing. Its twin, in which nothing runs, is among the misbehaviours above."""
-    failure, _ = record("spin", tmp_path, QUICK)
-    assert failure.kind == "hang", failure.why
-    assert "none of its threads runs" not in failure.why
-    assert "no answer before took longer than 0.0" in failure.why
+@pytest.mark.parametrize(
+    ("how", "works_s", "ticks", "kind"),
+    [
+        ("spin", 0.1, 1_000, "endless"),
+        ("spin", 60.0, 1_000, "hang"),
+        ("spin", 0.1, -1, "hang"),
+        ("spin-crowd", 0.1, 1_000, "hang"),
+    ],
+)
+def test_who_works_for_long_may_be_slow(
+    how: str, works_s: float, ticks: int, kind: FailureKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call that takes far longer than any before it does not end where there is nothing else to do. The twins may
+    still return: one has not worked for long there, one may look at each tick of many, one needs a crowd."""
+    monkeypatch.setattr(driver, "_ENDLESS_S", works_s)
+    monkeypatch.setattr(driver, "_ENDLESS_TICKS", ticks)
+    failure, _ = record(how, tmp_path, QUICK)
+    assert failure.kind == kind, failure.why
+    assert failure.why.startswith("P3 is broken: ") is (kind == "endless")
+    assert re.search(r"; at work for \d+ s of that; no answer before took longer than 0\.0", failure.why)
 
 
 @pytest.mark.parametrize(
@@ -253,6 +267,21 @@ def test_misbehaviour_at_a_gate_has_its_kind(how: str, kind: FailureKind, why: s
         gated.run(PLAN, tmp_path / "run.jsonl", silent)
     assert (caught.value.kind, why in caught.value.why) == (kind, True), caught.value.why
     assert read_run(tmp_path / "run.jsonl").end is None
+
+
+def test_what_a_play_leaves_behind_may_hang_a_later_one(tmp_path: Path) -> None:
+    """By itself that one does not; after all the plays before it, it does so again."""
+    limits = replace(QUICK, silence_s=0.5)
+    (gated,) = (
+        one
+        for one in command_subjects(command("gate-hang-later"), limits=limits)
+        if one.mode == "virtual-gates"
+    )
+    with pytest.raises(SubjectFailed) as caught:
+        gated.run(PLAN, tmp_path / "run.jsonl", silent)
+    assert caught.value.kind == "deadlock", caught.value.why
+    assert caught.value.why.endswith(driver.TWICE)
+    assert (tmp_path / "run-deadlock.jsonl").exists()
 
 
 def test_a_stop_that_nobody_asked_for_is_rubbish(tmp_path: Path) -> None:

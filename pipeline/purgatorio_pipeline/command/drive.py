@@ -171,7 +171,7 @@ def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) ->
             for clause, judged in run.clauses.items()
             if judged.verdict is Verdict.VIOLATED
         ]
-        hung = {"deadlock": "P3", "hang": "hang"}.get(run.failure)
+        hung = {"deadlock": "P3", "endless": "P3", "hang": "hang"}.get(run.failure)
         if hung is not None and not subject.held:
             broken.insert(0, ToShow(subject, run, hung, hung=True))
         for one in broken:

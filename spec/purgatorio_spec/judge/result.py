@@ -86,9 +86,10 @@ def no_silent_pass(run: RunResult) -> RunResult:
 
 
 def broken_off(run: RunResult, failure: str, why: str) -> RunResult:
-    """The run of a subject that misbehaved: what was found stands, nothing of it is PASS. A `deadlock`, a `raced` or a
-    `raises` breaks P3, `late` T2 or O5. How it failed is why its trace has no end, which is not told as well."""
-    broken = failure in ("deadlock", "late", "raced", "raises")
+    """The run of a subject that misbehaved: what was found stands, nothing of it is PASS. A `deadlock` and what is
+    `raced`, `raises` or `endless` breaks P3, `late` T2 or O5. How it failed is why its trace has no end, which is not
+    told as well."""
+    broken = failure in ("deadlock", "late", "raced", "raises", "endless")
     verdict = worst((run.verdict, Verdict.VIOLATED if broken else Verdict.UNKNOWN))
     return replace(run, verdict=verdict, failure=failure, problems=(f"{failure}: {why}",))
 

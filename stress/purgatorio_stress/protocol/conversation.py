@@ -227,8 +227,18 @@ class Conversation:
         return sorted(call_name(one.call) for one in self._open.values() if not isinstance(one.call, Go))
 
     def stuck(self) -> list[str]:
-        """Those that must be answered, by name: none while we hold a thread."""
-        return self.unanswered() if self.owed else []
+        """Those that must be answered, by name: none while we hold a thread, and none where one was let go in a
+        callback and has not left it, which is the adapter's."""
+        kept = any(
+            stack and self._ends(stack[-1]) and self._innermost(thread) is None
+            for thread, stack in self._stacks.items()
+        )
+        return self.unanswered() if self.owed and not kept else []
+
+    def _ends(self, entered: _Entered) -> bool:
+        """Whether nothing of what is driven comes behind the gate of this function."""
+        task = entered.f == "timer_fire" and not self._operations[entered.id].keys
+        return entered.f in self._gates and (task or entered.f in ("on_complete", "on_expiration"))
 
     def overdue(self, by_ns: int = 0) -> list[str]:
         """The tasks and operations whose time is over, so long ago, and which are not: what a subject that hangs may

@@ -37,7 +37,7 @@ from purgatorio_stress.protocol.played_order import (
     comes_of_order,
     unfinished,
 )
-from purgatorio_stress.protocol.read_back import about, concerned, erring_script, leaping
+from purgatorio_stress.protocol.read_back import about, concerned, leaping, script_of
 from purgatorio_stress.protocol.real_time import drive_real
 from purgatorio_stress.protocol.script import Script, ScriptPlayer
 from purgatorio_stress.protocol.session import Listener, Session
@@ -50,7 +50,7 @@ from purgatorio_stress.protocol.virtual_time import (
 )
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.subject.child import ChildLimits, LineChild
-from purgatorio_stress.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed, silent
+from purgatorio_stress.subject.contract import LATE_SLACK_NS, FailureKind, Progress, SubjectFailed, silent
 from purgatorio_stress.subject.plan import MS, Plan, PlanShape
 from purgatorio_stress.trace_file import StreamedRecording, run_of_file
 
@@ -73,6 +73,10 @@ _DRAWN_MOST: Final = 1_000
 """So many programs are drawn, or half as many as operations were asked for."""
 _ALONE_MOST: Final = 20
 """So many of those that waited are tried, each alone."""
+_ENDLESS_S: Final = 10.0
+"""Who worked so long in one call, where there is next to nothing to do, does not come to an end."""
+_ENDLESS_TICKS: Final = 1_000
+"""Time goes on by so many ticks at most there: some timers look at each."""
 _UNFIT: Final = re.compile(r"[^a-z0-9_]+")
 """No dot either: a run is called by its file's name up to the first one."""
 
@@ -167,11 +171,12 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     return True
 
 
-TWICE: Final = "on a fresh start the same call does not return in twice the time"
-"""Why a hang of one thread is a deadlock."""
+TWICE: Final = "on a fresh start, after the same calls, it does not return in twice the time"
+"""Why a hang in which nothing runs is a deadlock."""
 
-RAISES: Final = "it does so too in a program started anew, with no other task or operation"
-"""Why an error is no refusal: nothing is too much there, and the description takes the call."""
+ALONE: Final = "it does so too in a program started anew, with no other task or operation"
+"""Why an error is no refusal: nothing is too much there, and the description takes the call. And why who works is not
+slow: there is next to nothing to do."""
 
 
 @dataclass
@@ -339,36 +344,39 @@ class CommandSubject:
             self._record(plan, out_path, progress)
         except SubjectFailed as failure:
             failure.trace = out_path if out_path.exists() else None
-            again = out_path.with_name(f"{run_of_file(out_path)}-deadlock.jsonl")
-            waits = failure.stuck and not failure.idle
-            if failure.kind == "hang" and (proof := self._deadlock(plan, again, waits)):
-                why = f"P3 is broken: {failure.why}; its trace is {again.name}; {proof}"
-                raise SubjectFailed(self.name, "deadlock", why, failure.trace) from None
-            if failure.kind == "hang" and (late := self.account.late):
-                lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
-                why = f"{lost[0]} is broken: {first_few(late)} did not {lost[1]} in the lateness that is allowed"
-                why += f"; {failure.why}"
-                raise SubjectFailed(self.name, "late", why, failure.trace) from None
-            if failure.kind == "refused" and self._is_raced(plan, out_path):
-                errors = "; ".join(filter(None, (self.account.errors, failure.why)))
-                why = f"P3 is broken: {errors}; {RACED}"
-                raise SubjectFailed(self.name, "raced", why, failure.trace) from None
-            if failure.kind == "refused" and not self.held and self._raises(plan, out_path):
-                why = f"P3 is broken: {failure.why}; {RAISES}"
-                raise SubjectFailed(self.name, "raises", why, failure.trace) from None
-            raise
+            raise self._judged(plan, out_path, failure) from None
         if self.account.errors:
-            if self._is_raced(plan, out_path):
-                why = f"P3 is broken: {self.account.errors}; {RACED}"
-                raise SubjectFailed(self.name, "raced", why, out_path)
-            if self._raises(plan, out_path):
-                why = f"P3 is broken: {self.account.errors}; {RAISES}"
-                raise SubjectFailed(self.name, "raises", why, out_path)
-            raise SubjectFailed(self.name, "refused", self.account.errors, out_path)
+            raise self._judged(
+                plan, out_path, SubjectFailed(self.name, "refused", self.account.errors, out_path)
+            )
         if (cut := unfinished(self.account.orders)) and not _breaks(out_path):
             raise SubjectFailed(self.name, "unfinished", cut, out_path)
         progress(self.name, plan.timers, plan.timers)
         return out_path
+
+    def _judged(self, plan: Plan, trace: Path, failure: SubjectFailed) -> SubjectFailed:
+        """The failure, or the promise that it is proved to break."""
+
+        def breaks(clause: str, kind: FailureKind, why: str) -> SubjectFailed:
+            return SubjectFailed(self.name, kind, f"{clause} is broken: {why}", failure.trace)
+
+        if failure.kind == "hang":
+            again = trace.with_name(f"{run_of_file(trace)}-deadlock.jsonl")
+            if proof := self._deadlock(plan, again, failure.stuck and not failure.idle):
+                return breaks("P3", "deadlock", f"{failure.why}; its trace is {again.name}; {proof}")
+            if self._is_endless(plan, failure):
+                return breaks("P3", "endless", f"{failure.why}; {ALONE}")
+            if late := self.account.late:
+                clause, lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
+                why = f"{first_few(late)} did not {lost} in the lateness that is allowed; {failure.why}"
+                return breaks(clause, "late", why)
+        if failure.kind == "refused":
+            errors = "; ".join(dict.fromkeys(filter(None, (self.account.errors, failure.why))))
+            if self._is_raced(plan, trace):
+                return breaks("P3", "raced", f"{errors}; {RACED}")
+            if not self.account.broke_off and self._raises(plan, trace):
+                return breaks("P3", "raises", f"{failure.why}; {ALONE}")
+        return failure
 
     def _record(self, plan: Plan, out_path: Path, progress: Progress) -> None:
         run = run_of_file(out_path)
@@ -395,8 +403,7 @@ class CommandSubject:
                 self.account.doubted = talked.doubted()
                 self.account.oldest, self.account.unanswered = talked.oldest(), talked.stuck()
                 self.account.refused = talked.refused
-                if isinstance(talked.refused, Advance):
-                    self.account.waiting = talked.waiting()
+                self.account.waiting = talked.waiting()
                 raise
             finally:
                 if errors := child.errors():
@@ -419,9 +426,9 @@ class CommandSubject:
 
     def _deadlock(self, plan: Plan, path: Path, stuck: bool) -> str:
         """Why a call of this run that did not return never will, or nothing. With gates: in its order of threads it
-        hangs again in a program started anew, and the calls return where they are made one after the other. Else: it
-        hangs there again, and both times nothing in it runs (`stuck`): who runs may be slow, and where no lane has a
-        call, the adapter lost it. The second trace is at `path`."""
+        hangs again in a program started anew, and the calls return where they are made one after the other. Or the
+        whole run hangs there again, and both times nothing in it runs (`stuck`): who runs may be slow, and where no
+        lane has a call, the adapter lost it. The second trace is at `path`."""
         first = self.account.under_way
 
         def unanswered(order: PlayedOrder) -> Sequence[str] | None:
@@ -432,13 +439,17 @@ class CommandSubject:
 
         if not self.virtual:
             return ""
-        if first is not None:
-            return AGAIN if comes_of_order(first, self.account.unanswered, unanswered) else ""
-        if not stuck or self.held:
+        if first is not None and comes_of_order(first, self.account.unanswered, unanswered):
+            return AGAIN
+        if not stuck or not self.account.unanswered:
             return ""
         again, failure = self._again(plan, path, None)
         hung = failure is not None and failure.kind == "hang" and failure.stuck
-        return TWICE if hung and again.oldest == self.account.oldest else ""
+        # With gates a call's number is not always the same.
+        same = (
+            again.unanswered == self.account.unanswered if self.held else again.oldest == self.account.oldest
+        )
+        return TWICE if hung and same else ""
 
     def _is_raced(self, plan: Plan, trace: Path) -> bool:
         """Whether a call ended with an error only by an order of threads. The second trace is beside the first."""
@@ -460,33 +471,67 @@ class CommandSubject:
             return False
         begins = start_of_clock(plan.seed, self.description)
         before: list[tuple[int, Call | None]] = [(begins, None)]
-        waited = sorted(self.account.waiting, key=lambda of: of[0] + of[1].delay_ns)
-        waited = waited[:: 1 + len(waited) // _ALONE_MOST]
         if isinstance(call, Cancel | Force):
             alone = Add(call.id, delay_ns) if self.part == "timer" else Register(call.id, ("key",), delay_ns)
             before = [(begins, alone)]
         elif isinstance(call, Advance):
-            before += waited
+            before += self._waited()
         scripts = [
             Script(self.part, since_t, (call,) if first is None else (first, call))
             for since_t, first in before
         ]
         if self.virtual and not self.held:
-            whole = erring_script(trace, self.part, call)
-            whose = [of.id for _, of in waited] or concerned(whole, call)
-            scripts += [leaping(about(whole, one)) for one in whose[-_ALONE_MOST:]]
+            whole = script_of(trace, self.part, last=call)
+            scripts += [leaping(about(whole, one)) for one in self._whose(whole, call)]
             # A clock that starts there is not what one that has come there by itself is.
             scripts.append(Script(self.part, whole.moments()[-1], (call,)))
-        return any(self._ends_with_error(script, self._limits(plan)) for script in scripts)
+        return any(self._tried(script, self._limits(plan)) == "refused" for script in scripts)
 
-    def _ends_with_error(self, script: Script, limits: ChildLimits) -> bool:
-        """Whether a call does, in a program started anew, and nothing else is wrong."""
+    def _is_endless(self, plan: Plan, failure: SubjectFailed) -> bool:
+        """Whether a call that works and works, of calls made one at a time, does so too at the end of all that was
+        asked of a task or operation that it speaks of, at the same times, in a program started anew. Not an `advance`
+        by many ticks."""
+        if (
+            not self.virtual
+            or self.held
+            or failure.stuck
+            or self.account.oldest is None
+            or self.account.errors
+        ):
+            return False
+        _, call = self.account.oldest
+        if failure.trace is None:
+            return False
+        whole = script_of(failure.trace, self.part, last=call)
+        *_, before_t, now_t = 0, *whole.moments()
+        if isinstance(call, Advance) and now_t - before_t > _ENDLESS_TICKS * self.tick_ns:
+            return False
+        scripts = [about(whole, one) for one in self._whose(whole, call)]
+        return any(self._tried(script, self._limits(plan)) == "endless" for script in scripts)
+
+    def _waited(self) -> Sequence[tuple[int, Add | Register]]:
+        """Some of what was waiting, by its deadlines."""
+        waited = sorted(self.account.waiting, key=lambda of: of[0] + of[1].delay_ns)
+        return waited[:: 1 + len(waited) // _ALONE_MOST]
+
+    def _whose(self, whole: Script, call: Call) -> Sequence[str]:
+        """For which tasks or operations this last call may have failed: those that it speaks of, or, of an `advance`,
+        those that wait, and those of which the calls before it speak."""
+        if not isinstance(call, Advance):
+            return concerned(whole, call)[-_ALONE_MOST:]
+        before = [one for of in whole.calls[-_ALONE_MOST:] for one in concerned(whole, of)[-1:]]
+        return [*dict.fromkeys([*(of.id for _, of in self._waited()), *before])]
+
+    def _tried(self, script: Script, limits: ChildLimits) -> FailureKind | None:
+        """What comes of it in a program started anew: `refused` where a call ends with an error, `endless` where one
+        works on and on."""
         with suppress(SubjectFailed), closing(ScriptPlayer(self.command, limits)) as player:
             played = player.tried(script)
             if played.failure is not None:
-                return played.failure.kind == "refused"
-            return any(event.err is not None for event in played.events)
-        return False
+                return "endless" if played.failure.busy_s >= _ENDLESS_S else played.failure.kind
+            if any(event.err is not None for event in played.events):
+                return "refused"
+        return None
 
     def _again(
         self, plan: Plan, path: Path, order: PlayedOrder | None

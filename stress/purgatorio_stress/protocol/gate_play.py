@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -203,6 +203,10 @@ class Plays:
         """See `Session.hear_on`."""
         self._count_what_is_said()
         self.session.hear_on()
+
+    def comes(self) -> bool:
+        """Whether something is heard: on a busy machine a thread comes late to its place."""
+        return self._hear(_GIVES_UP_S) is not None
 
     def _count_what_is_said(self) -> None:
         """A call that never ends may say something all the time, and is never silent. If it can be, it is ended where
@@ -398,17 +402,21 @@ class Play:
         """Whether it is about to expire before that is let come."""
         return hold.f == "timer_fire" and hold.id in self.held_back
 
-    def acts(self) -> list[Act]:
-        """What can be done now; nothing when the play is over, or when all that is left waits for ever."""
+    def acts(self) -> Mapping[str, Act]:
+        """What can be done now, by a name that is the same in each play of the program; nothing when the play is over,
+        or when all that is left waits for ever."""
         conversation = self.plays.session.conversation
         standing = [hold for hold in conversation.standing() if not self.early(hold)]
-        calls = [self._call(lane) for lane in range(len(self.lanes)) if self.can_call(lane)]
+        calls = {f"lane {lane}": self._call(lane) for lane in range(len(self.lanes)) if self.can_call(lane)}
         if self.program.volley:
-            if calls:
-                return calls[:1]
-            return [lambda: self.plays.go(standing)] if standing else []
-        goes = [self._go(hold) for hold in standing]
-        return [*goes, *calls]
+            goes = {"all": lambda: self.plays.go(standing)} if standing else {}
+            return dict(list(calls.items())[:1]) or goes
+        places = [" ".join(self._where(hold)) for hold in standing]
+        goes = {
+            f"{place} {places[:number].count(place)}": self._go(hold)
+            for number, (hold, place) in enumerate(zip(standing, places, strict=True))
+        }
+        return goes | calls
 
     def _go(self, hold: Hold) -> Act:
         return lambda: self.plays.go([hold], fail=self._fails(hold))

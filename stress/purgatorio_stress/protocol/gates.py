@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
 from purgatorio_stress.protocol.drawn_program import DRAWN, PLACES, drawn_program
-from purgatorio_stress.protocol.gate_play import Plays
+from purgatorio_stress.protocol.gate_play import Act, Play, Plays
 from purgatorio_stress.protocol.gate_program import ANY, GateProgram, gate_programs
 from purgatorio_stress.protocol.gate_steps import Steps
 from purgatorio_stress.protocol.message import STEP, Add, Description, Gauge, Quiesce, Register
@@ -89,10 +89,10 @@ class GatedRun:
                 programs = tuple(replace(one, fails=()) for one in programs)
             if only.stop is None:
                 self._all_orders(programs, only)
-            elif only.choices:
+            elif only.acts:
                 (program,) = programs
                 stop = self._steps.found_again(program, only.stop, self._gates_of_drawn())
-                self._play(program, _trail(only), stop=stop)
+                self._play(program, [], stop=stop, wanted=only.acts)
                 self._plays.come_to_rest()
             else:
                 self._steps.again(programs, only.stop)
@@ -136,7 +136,7 @@ class GatedRun:
             elif only is not None and not program.volley:
                 # One that has just started is slow: its threads would come too late for their places.
                 self._play(program, [])
-                self._play(program, _trail(only))
+                self._play(program, [], wanted=only.acts)
             else:
                 self.orders.append(self._orders(program))
             if why is None and "gauge" in description.capabilities:
@@ -237,9 +237,10 @@ class GatedRun:
         trail: list[_Choice],
         draws: random.Random | None = None,
         stop: Stop | None = None,
+        wanted: Sequence[str] = (),
     ) -> list[_Choice]:
         """Once through: the choices of `trail` as long as there are, then the first of each, or what is drawn; all
-        choices made. `stop`: where one call stands on its way."""
+        choices made. `stop`: where one call stands on its way. `wanted`: what is to be done, as long as it can be."""
         if program.fresh and self._plays.clock is not None:
             self._plays.come_to_rest()
             self._plays.start(self._gates)
@@ -247,31 +248,36 @@ class GatedRun:
         if stop is not None:
             play.steps = {(stop.lane, stop.place): stop.steps}
         made: list[_Choice] = []
-        order = PlayedOrder(program.name, (), stop)
-        self._plays.under_way = None if program.volley else order
+        done: list[str] = []
+        self._plays.under_way = None if program.volley else PlayedOrder(program.name, (), stop)
         self._plays.play_to_the_end(play.before, play)
-        while True:
-            acts = play.acts()
-            if not acts and self._plays.session.conversation.loose():
-                # Nobody is held, so whatever still runs comes somewhere.
-                self._plays.hear_on()
-                self._plays.settle(play)
-                continue
-            if not acts:
-                break
-            first = 0 if draws is None else draws.randrange(len(acts))
-            choice = trail[len(made)] if len(made) < len(trail) else _Choice(first, len(acts))
+        while acts := self._acts(play, wanted[len(done) : len(done) + 1]):
+            names = list(acts)
+            if len(made) < len(trail):
+                taken = trail[len(made)].taken
+            elif len(done) < len(wanted) and wanted[len(done)] in acts:
+                taken = names.index(wanted[len(done)])
+            else:
+                taken = 0 if draws is None else draws.randrange(len(names))
             # A subject that does not do the same twice may offer less than the last time.
-            choice = _Choice(min(choice.taken, len(acts) - 1), len(acts))
-            made.append(choice)
-            order = PlayedOrder(program.name, tuple(choice.taken for choice in made), stop)
+            made.append(_Choice(min(taken, len(names) - 1), len(names)))
+            done.append(names[made[-1].taken])
+            order = PlayedOrder(program.name, tuple(done), stop)
             self._plays.under_way = None if program.volley else order
-            acts[choice.taken]()
+            acts[done[-1]]()
             self._plays.settle(play)
-        self._plays.end(play, order)
+        self._plays.end(play, PlayedOrder(program.name, tuple(done), stop))
         self._plays.under_way = None
         return made
 
-
-def _trail(order: PlayedOrder) -> list[_Choice]:
-    return [_Choice(taken, taken + 1) for taken in order.choices]
+    def _acts(self, play: Play, wanted: Sequence[str]) -> Mapping[str, Act]:
+        """What can be done next, once anything can be, and `wanted` if that comes about."""
+        while self._plays.session.conversation.loose():
+            acts = play.acts()
+            if acts and (not wanted or wanted[0] in acts or not self._plays.comes()):
+                break
+            if not acts:
+                # Nobody is held, so whatever still runs comes somewhere.
+                self._plays.hear_on()
+            self._plays.settle(play)
+        return play.acts()

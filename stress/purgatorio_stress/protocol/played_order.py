@@ -59,11 +59,11 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class PlayedOrder:
-    """One play: the program, and which of the things that could be done was done each time; or where one call was
-    stopped. `errors`: whether callbacks end with an error where the program says so."""
+    """One play: the program, and what was done each time, see `Play.acts`; or where one call was stopped. `errors`:
+    whether callbacks end with an error where the program says so."""
 
     program: str
-    choices: tuple[int, ...]
+    acts: tuple[str, ...]
     stop: Stop | None = None
     errors: bool = True
 
@@ -85,9 +85,7 @@ def comes_of_order(
     left behind. Threads that were let go run freely, so an order
     in which nothing is seen is played again.
     """
-    one_by_one = replace(
-        order, choices=(), stop=order.stop and Stop(0, 0, (STEPS_MOST * 1_000,)), errors=False
-    )
+    one_by_one = replace(order, acts=(), stop=order.stop and Stop(0, 0, (STEPS_MOST * 1_000,)), errors=False)
     again = bool(seen) and any(alone(order) == seen for _ in range(_AGAIN_MOST))
     return again and alone(one_by_one) == []
 

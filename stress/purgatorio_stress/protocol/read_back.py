@@ -25,11 +25,14 @@ from purgatorio_stress.protocol.message import (
 from purgatorio_stress.protocol.script import Script, ScriptStep
 
 
-def script_of(path: Path, part: Part, until: int | None = None) -> Script:
-    """The calls of a recorded run in virtual time, all or those that were made until the event `until`. `quiesce` and
-    `gauge` are left out: a script reads them itself."""
+def script_of(path: Path, part: Part, until: int | None = None, last: Call | None = None) -> Script:
+    """The calls of a recorded run in virtual time, all or those that were made until the event `until`. `last`: up to
+    the first that ended with an error, or else never did, which is this one. `quiesce` and `gauge` are left out: a
+    script reads them itself."""
     table = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA)
-    rows = table.select(["i", "t", "ph", "f", "id", "c", "keys", "delay_ns"]).to_pylist()
+    rows = table.select(["i", "t", "ph", "f", "id", "c", "keys", "delay_ns", "err"]).to_pylist()
+    if last is not None:
+        until = next((row["c"] for row in rows if row["err"] is not None), None)
     ended = {row["c"]: row["t"] for row in rows if row["ph"] == "ret"}
     calls: list[Call] = []
     depth = 0
@@ -38,15 +41,9 @@ def script_of(path: Path, part: Part, until: int | None = None) -> Script:
         if depth == 0 and row["ph"] != "ret" and (until is None or row["i"] <= until):
             calls += _call(row["f"], row["id"], row["keys"] or [], row["delay_ns"] or 0, ended.get(row["i"]))
         depth += {"call": 1, "ret": -1, "at": 0}[row["ph"]]
+    # An advance that ends the run: the trace does not tell how far it was to go.
+    calls += [last] if isinstance(last, Advance) else []
     return Script(part, rows[0]["t"] if rows else 0, tuple(calls))
-
-
-def erring_script(path: Path, part: Part, call: Call) -> Script:
-    """The calls of a recorded run in virtual time up to the first that ended with an error, `call`."""
-    rows = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA).select(["c", "err"]).to_pylist()
-    script = script_of(path, part, next((row["c"] for row in rows if row["err"] is not None), None))
-    # An advance that ends so ends the run: the trace does not tell how far it was to go.
-    return replace(script, calls=(*script.calls, call)) if isinstance(call, Advance) else script
 
 
 def _call(f: str, operation: str, keys: list[str], delay_ns: int, ended_t: int | None) -> Iterator[Call]:
@@ -68,7 +65,7 @@ def _call(f: str, operation: str, keys: list[str], delay_ns: int, ended_t: int |
         yield Force(operation)
 
 
-def concerned(script: Script, call: Call) -> list[str]:
+def concerned(script: Script, call: ScriptStep) -> list[str]:
     """The tasks or operations that this call of the script speaks of, by name or by key."""
     if isinstance(call, Add | Cancel | Register | Ready | Force):
         return [call.id]

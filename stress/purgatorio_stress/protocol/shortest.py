@@ -119,9 +119,7 @@ def shortest_hang(
     for path, hung in _shorter(hasty, trace, seed, operations, folder):
         if hung is None:
             continue
-        script = script_of(path, subject.part)
-        # Its trace does not tell how far it was to go.
-        script = replace(script, calls=(*script.calls, *([hung] if isinstance(hung, Advance) else [])))
+        script = script_of(path, subject.part, last=hung)
         with suppress(SubjectFailed), closing(_Hanging(subject.command, hasty.limits)) as hanging:
             search = _Search(hanging.shows, subject.description)
             found = search.reduced(script, hung.id if isinstance(hung, Add | Register) else "")

@@ -63,8 +63,12 @@ _LISTENS: Final = "\tat java.io.FileInputStream.read"
 _LOOK_S: Final = 0.1
 """How often the child's end is looked for where the system does not tell it."""
 
-_THREADS, _PROCESSOR = 17, 36
-"""Where Linux says how many threads there are, and on which processor, counted from the letter for what it does."""
+_USER, _SYSTEM, _THREADS, _PROCESSOR = 11, 12, 17, 36
+"""Where Linux says how much time a process has used, how many threads there are, and on which processor, counted from
+the letter for what it does."""
+
+_AT_WORK_S: Final = 1.0
+"""From here on a silence is measured in processor time as well."""
 
 _LOOKS: Final = 20
 """So often its threads are looked at, to see whether any runs."""
@@ -119,6 +123,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         self._lines_said: deque[bytes] = deque()
         self._rest = b""
         self._errors = b""
+        self._used_s: float | None = None
         self._mark = secrets.token_hex(16)
         self._writers: list[threading.Thread] = []
         self.renew()
@@ -229,7 +234,10 @@ class LineChild(AbstractContextManager["LineChild"]):
             while not self._lines_said:
                 if not self._out_open:
                     return Quiet.ENDED
-                self._listen(until_s - now_s)
+                # Not at each of many glances: to ask takes milliseconds.
+                first = self._used_s is None and until_s - now_s > _AT_WORK_S
+                if not self._listen(_AT_WORK_S if first else until_s - now_s) and first:
+                    self._used_s = self._processor_s()
                 now_s = time.monotonic()
                 # Also where something came that is no line: a JVM tells of each line that a watched thread comes to,
                 # without end of one that runs in a circle.
@@ -240,6 +248,7 @@ class LineChild(AbstractContextManager["LineChild"]):
             if now_s >= self._end_s:
                 raise self._not_done()
         line = self._lines_said.popleft()
+        self._used_s = None
         self._lines += 1
         self._bytes += len(line) + 1
         limits = self._limits
@@ -328,17 +337,19 @@ class LineChild(AbstractContextManager["LineChild"]):
         """The failure of a child that was silent for so long: it does not listen, or it hangs."""
         if self._deaf():
             return self.failed("closed-input", f"closed its standard input and lives on{why}")
+        busy_s = 0.0 if self._used_s is None else self._processor_s() - self._used_s
         still = self._still()
         stacks = self._stacks()
         found, places = _places(stacks)
-        seen = f"silent for {seconds:g} s{why}{'; none of its threads runs' * still}{places}"
+        does = "; none of its threads runs" if still else f"; at work for {busy_s:.0f} s of that"
+        seen = f"silent for {seconds:g} s{why}{does}{places}"
         idle = lanes_wait(stacks.decode(errors="replace"))
         lost = (
             "; its reader and all its lanes wait for a call: so looks an adapter that lost one, or its answer"
         )
         seen += lost * idle
         failure = self.failed("deadlock", f"P3 is broken: {seen}") if found else self.failed("hang", seen)
-        failure.stuck, failure.idle = still, idle
+        failure.stuck, failure.idle, failure.busy_s = still, idle, busy_s
         # Behind the text, which ends with what the child itself wrote last.
         self._errors = (self._errors + stacks)[-STDERR_KEPT_BYTES:]
         return failure
@@ -353,6 +364,12 @@ class LineChild(AbstractContextManager["LineChild"]):
             stats = [_stat(thread) for process in family for thread in _threads(process)]
             met += not stats or any(stat and stat[0] in "RD" for stat in stats)
         return met <= _LOOKS // 4
+
+    def _processor_s(self) -> float:
+        """The processor time that it and what it started have used so far; 0 where the system does not tell."""
+        stats = [_stat(Path(f"/proc/{process}/stat")) for process in _marked(self._mark)]
+        ticks = sum(int(stat[place]) for stat in stats if stat for place in (_USER, _SYSTEM))
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def _stacks(self) -> bytes:
         """The stacks of all threads of a JVM, which writes them on its standard output when it is asked. Nobody else is

@@ -26,6 +26,7 @@ FailureKind = Literal[
     "late",
     "raced",
     "raises",
+    "endless",
     "died",
     "rubbish",
     "flood",
@@ -45,16 +46,17 @@ class SubjectFailed(Exception):
     """A subject misbehaved, or cannot run here; `trace` is what was recorded of the run until then, if anything.
 
     `unavailable`: cannot be started here (no Java, no jar). `hang`: silent for too long, or never done; `stuck`: and
-    none of its threads ran; `idle`: and no lane had a call. `deadlock`: a hang that comes again and that no slowness
-    explains. `late`: a hang in real time, in which tasks or operations became later than was promised. `raced`: ended
-    a call with an error that only an order of threads brings. `raises`: ended one with an error, and does so where
-    there is no other task or operation. `died`: ended before it was done. `rubbish`: said something that the protocol
-    does not know. `flood`: said too much. `closed-input`, `closed-output`: lives on without listening, or without a
-    voice. `answered-twice`, `wrong-id`: answered a call again, or spoke of a call, task or operation that there is not.
-    `wrong-version`: speaks another version of the protocol. `refused`: ended a call with an error without which there
-    is no run.
-    `unfinished`: nothing of the kind; its plan was cut short by a limit of ours, and the trace is whole; or the process
-    that drove it was killed.
+    none of its threads ran; `idle`: and no lane had a call; `busy_s`: so much processor time it used meanwhile.
+    `deadlock`: a hang that comes again and that no slowness explains. `late`: a hang in real time, in which tasks or
+    operations became later than was promised. `raced`: ended a call with an error that only an order of threads
+    brings. `raises`: ended one with an error, and does so where there is no other task or operation. `endless`: a
+    hang in which it works, and does so there. `died`: ended before it was done. `rubbish`: said something that the
+    protocol does not know. `flood`: said too much. `closed-input`, `closed-output`: lives on without listening, or
+    without a voice. `answered-twice`, `wrong-id`: answered a call again, or spoke of a call, task or operation that
+    there is not. `wrong-version`: speaks another version of the protocol. `refused`: ended a call with an error
+    without which there is no run.
+    `unfinished`: nothing of the kind; its plan was cut short by a limit of ours, and the trace is whole; or the
+    process that drove it was killed.
     """
 
     subject: str
@@ -63,6 +65,7 @@ class SubjectFailed(Exception):
     trace: Path | None = None
     stuck: bool = False
     idle: bool = False
+    busy_s: float = 0.0
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.kind}: {self.why}"
