@@ -10,7 +10,8 @@ from typing import cast
 import pytest
 
 from purgatorio_spec.check import check_files
-from purgatorio_stress.protocol.driver import CommandSubject, Mode, command_subjects, not_looked_for
+from purgatorio_stress.protocol.coverage import not_looked_for
+from purgatorio_stress.protocol.driver import CommandSubject, Mode, command_subjects
 from purgatorio_stress.protocol.jdwp import Jvm, JvmGone, Line, Listening, Location, Stopped, places_between
 from purgatorio_stress.protocol.lines import Lines, Point
 from purgatorio_stress.protocol.shortest import order_of_run

@@ -11,7 +11,8 @@ import pytest
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.protocol.driver import command_subjects, looked_for, not_looked_for
+from purgatorio_stress.protocol.coverage import looked_for, not_looked_for
+from purgatorio_stress.protocol.driver import command_subjects
 from purgatorio_stress.protocol.free_play import free_programs
 from purgatorio_stress.protocol.gate_program import CLASSES, OTHER_WAYS, Delays, Inside, gate_programs
 from purgatorio_stress.protocol.played_order import BROKEN, Orders

@@ -25,8 +25,9 @@ from purgatorio_stress.conformance.probe import Probe
 from purgatorio_stress.conformance.program import GatedProgram
 from purgatorio_stress.protocol import driver, gate_play, gates
 from purgatorio_stress.protocol.conversation import Conversation
+from purgatorio_stress.protocol.coverage import not_looked_for
 from purgatorio_stress.protocol.describe import reported
-from purgatorio_stress.protocol.driver import command_subjects, not_looked_for
+from purgatorio_stress.protocol.driver import command_subjects
 from purgatorio_stress.protocol.gate_play import Play, Plays
 from purgatorio_stress.protocol.gate_program import Expiry, GateProgram, delays_for, gate_programs
 from purgatorio_stress.protocol.gates import GatedRun
@@ -47,6 +48,18 @@ PURGATORY = (*PYTHON, str(EXAMPLES / "toy_purgatory.py"))
 
 
 NODE = shutil.which("node")
+
+
+def _only(monkeypatch: pytest.MonkeyPatch, *programs: str) -> None:
+    """Nothing but these is played."""
+    monkeypatch.setattr(
+        gates,
+        "gate_programs",
+        lambda part, delays: tuple(one for one in gate_programs(part, delays) if one.name in programs),
+    )
+    monkeypatch.setattr(GatedRun, "_sleep", lambda run: None)
+    monkeypatch.setattr(driver, "_DRAWN_MOST", 0)
+    monkeypatch.setattr(gated_conformance, "_DRAWN", 0)
 
 
 def gated(command: tuple[str, ...], folder: Path) -> RunResult:
@@ -333,15 +346,10 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
     clock's in hand, or runs with it what is due already; a check that looks nowhere where the estimate says that
     nothing waits; sizes that are read without the lock of the lists.
     Without the slip nothing is found."""
-    monkeypatch.setattr(driver, "_DRAWN_MOST", 0)
+    _only(monkeypatch, program)
     monkeypatch.setattr(gate_play, "_SAID_MOST", 2_000)
     # A thread that is slow on a busy machine is waited for.
     monkeypatch.setattr(gate_play, "_QUIET_LEAST_S", 0.05)
-    monkeypatch.setattr(
-        gates,
-        "gate_programs",
-        lambda part, delays: tuple(one for one in gate_programs(part, delays) if one.name == program),
-    )
     example = (str(EXAMPLES / "reference_purgatory.py"), "locked")
     for command, clauses, kind in (
         (("-c", SLIP.format(slip), *example), broken, failure),
@@ -380,13 +388,7 @@ def test_who_hangs_in_real_time_with_nobody_held_and_has_lost_what_is_due_is_lat
     dies: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error in one expiry keeps the worker that carries them out for ever. The twin forgets the error."""
-    monkeypatch.setattr(
-        gates,
-        "gate_programs",
-        lambda part, delays: tuple(
-            one for one in gate_programs(part, delays) if one.name == "error-in-expiry"
-        ),
-    )
+    _only(monkeypatch, "error-in-expiry")
     slip = SLIP.format(DIES.format("time.sleep(600)" if dies else "pass"))
     (real,) = (
         one
@@ -542,7 +544,7 @@ def test_an_add_that_hands_its_work_over_meets_one_who_has_taken_all(
 ) -> None:
     """The add has seen that time moves; that ends; only then it says what there is to be done."""
     programs = [one for one in gate_programs("timer", delays_for(_MILLISECONDS, MS * 3_600_000)) if one.ahead]
-    monkeypatch.setattr(gates, "gate_programs", lambda *_: tuple(programs))
+    _only(monkeypatch, *(one.name for one in programs))
     promise = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True)
     judged = play(GatedProgram("steps"), of_timer(promise, lambda _: HandsOver(looks=looks)))
     assert not judged.broken_off
@@ -580,12 +582,7 @@ class AtOnce(TwoLists):
 @pytest.mark.parametrize("taken", [True, False])
 def test_what_is_due_at_its_add_meets_another_such_add(taken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """One has read what there is to run; another comes; only then the first clears it."""
-    programs = [
-        one
-        for one in gate_programs("timer", delays_for(_MILLISECONDS, MS * 3_600_000))
-        if one.name == "adds-that-are-due"
-    ]
-    monkeypatch.setattr(gates, "gate_programs", lambda *_: tuple(programs))
+    _only(monkeypatch, "adds-that-are-due")
     promise = Promise("timer", MS, early_ns=0, threads=True, lacks={"size": "it is not counted"})
     judged = play(GatedProgram("steps"), of_timer(promise, lambda _: AtOnce(taken=taken)))
     assert not judged.broken_off
@@ -940,12 +937,7 @@ def test_a_slip_is_found_by_its_program(
 ) -> None:
     """Two calls that are held at once; what is left of an operation when a callback of its own raises. Without the slip
     nothing is found."""
-    monkeypatch.setattr(
-        gates,
-        "gate_programs",
-        lambda part, delays: tuple(one for one in gate_programs(part, delays) if one.name in programs),
-    )
-    monkeypatch.setattr(gated_conformance, "_DRAWN", 0)
+    _only(monkeypatch, *programs)
     lacks = {"cancel-for-key": "it is small"}
     promise = Promise(
         "pending-flag" if twin else "locked", MS, early_ns=0, late_ns=0, purge_interval=0, lacks=lacks
@@ -972,7 +964,8 @@ def test_a_slip_is_found_by_its_program(
 )
 def test_a_slip_is_found_by_what_is_drawn(slip: str, clause: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With no program that was written for it. Without a slip nothing is found."""
-    monkeypatch.setattr(gates, "gate_programs", lambda part, delays: ())
+    _only(monkeypatch)
+    monkeypatch.setattr(gated_conformance, "_DRAWN", 300)
     promise = Promise(
         "locked", MS, early_ns=0, late_ns=0, purge_interval=0, lacks={"cancel-for-key": "it is small"}
     )

@@ -18,7 +18,7 @@ from purgatorio_spec.trace.record import End
 from purgatorio_stress import subjects
 from purgatorio_stress.conformance.command import CommandPlayer
 from purgatorio_stress.conformance.program import CallProgram, Pass
-from purgatorio_stress.protocol import driver
+from purgatorio_stress.protocol import proof
 from purgatorio_stress.protocol.driver import CommandSubject, command_subjects, describe_command
 from purgatorio_stress.protocol.message import Add, Advance
 from purgatorio_stress.protocol.shortest import shortest_hang
@@ -143,8 +143,8 @@ def test_who_works_for_long_may_be_slow(
 ) -> None:
     """A call that takes far longer than any before it does not end where there is nothing else to do. The twins may
     still return: one has not worked for long there, one may look at each tick of many, one needs a crowd."""
-    monkeypatch.setattr(driver, "_ENDLESS_S", works_s)
-    monkeypatch.setattr(driver, "_ENDLESS_TICKS", ticks)
+    monkeypatch.setattr(proof, "_ENDLESS_S", works_s)
+    monkeypatch.setattr(proof, "_ENDLESS_TICKS", ticks)
     failure, _ = record(how, tmp_path, QUICK)
     assert failure.kind == kind, failure.why
     assert failure.why.startswith("P3 is broken: ") is (kind == "endless")
@@ -280,7 +280,7 @@ def test_what_a_play_leaves_behind_may_hang_a_later_one(tmp_path: Path) -> None:
     with pytest.raises(SubjectFailed) as caught:
         gated.run(PLAN, tmp_path / "run.jsonl", silent)
     assert caught.value.kind == "deadlock", caught.value.why
-    assert caught.value.why.endswith(driver.TWICE)
+    assert caught.value.why.endswith(proof.TWICE)
     assert (tmp_path / "run-deadlock.jsonl").exists()
 
 

@@ -26,7 +26,8 @@ from purgatorio_pipeline.command.showing import CheckOutput, EngineAsked, engine
 from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process, together
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
-from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, doubted, looked_for, not_looked_for
+from purgatorio_stress.protocol.coverage import doubted, looked_for, not_looked_for
+from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice
 from purgatorio_stress.protocol.lines import ANY_CLASS
 from purgatorio_stress.subjects import MAIN, SUBJECTS, RunRecord, record_runs, subjects_named
 

@@ -9,37 +9,32 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, get_args
 
 from purgatorio_spec.check import check_files
-from purgatorio_spec.show.visible import first_few
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.protocol.account import Account
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profile_of, reported
 from purgatorio_stress.protocol.free_play import drive_free, free_programs
 from purgatorio_stress.protocol.gate_play import Plays
-from purgatorio_stress.protocol.gate_program import CLASSES, OTHER_WAYS, delays_for, gate_programs
+from purgatorio_stress.protocol.gate_program import delays_for, gate_programs
 from purgatorio_stress.protocol.gate_steps import STEPS_S
 from purgatorio_stress.protocol.gates import GatedRun, Way, takes_steps
 from purgatorio_stress.protocol.jdwp import AGENT, Listening
 from purgatorio_stress.protocol.lines import ANY_CLASS, Lines
-from purgatorio_stress.protocol.message import STEP, Add, Advance, Call, Cancel, Description, Force, Register
+from purgatorio_stress.protocol.message import STEP, Description
 from purgatorio_stress.protocol.played_order import (
-    AGAIN,
-    BROKEN,
-    RACED,
-    Orders,
     PlayedOrder,
-    comes_of_order,
     unfinished,
 )
-from purgatorio_stress.protocol.read_back import about, concerned, leaping, script_of
+from purgatorio_stress.protocol.proof import Proof
 from purgatorio_stress.protocol.real_time import drive_real
-from purgatorio_stress.protocol.script import Script, ScriptPlayer
 from purgatorio_stress.protocol.session import Listener, Session
 from purgatorio_stress.protocol.timeline import fitted, shape_of, timeline
 from purgatorio_stress.protocol.virtual_time import (
@@ -50,7 +45,7 @@ from purgatorio_stress.protocol.virtual_time import (
 )
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.subject.child import ChildLimits, LineChild
-from purgatorio_stress.subject.contract import LATE_SLACK_NS, FailureKind, Progress, SubjectFailed, silent
+from purgatorio_stress.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed, silent
 from purgatorio_stress.subject.plan import MS, Plan, PlanShape
 from purgatorio_stress.trace_file import StreamedRecording, run_of_file
 
@@ -71,12 +66,6 @@ _TOTAL_S: Final = 600.0
 """More than a run takes where many others run: who hangs is silent long before."""
 _DRAWN_MOST: Final = 1_000
 """So many programs are drawn, or half as many as operations were asked for."""
-_ALONE_MOST: Final = 20
-"""So many of those that waited are tried, each alone."""
-_ENDLESS_S: Final = 10.0
-"""Who worked so long in one call, where there is next to nothing to do, does not come to an end."""
-_ENDLESS_TICKS: Final = 1_000
-"""Time goes on by so many ticks at most there: some timers look at each."""
 _UNFIT: Final = re.compile(r"[^a-z0-9_]+")
 """No dot either: a run is called by its file's name up to the first one."""
 
@@ -171,112 +160,6 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     return True
 
 
-TWICE: Final = "on a fresh start, after the same calls, it does not return in twice the time"
-"""Why a hang in which nothing runs is a deadlock."""
-
-ALONE: Final = "it does so too in a program started anew, with no other task or operation"
-"""Why an error is no refusal: nothing is too much there, and the description takes the call. And why who works is not
-slow: there is next to nothing to do."""
-
-
-@dataclass
-class Account:
-    """What came of the last run: the orders that were played with gates, by the number of the play and by program; what
-    was `left_out` of the reaching parts; what `errors` calls ended with, or nothing, the type of the first of them, and
-    with gates in virtual time the order in which it came (`erred`, `erring`); the first call that did (`refused`). Of a
-    run that failed: that it `broke_off`, if that was with gates, the order `under_way`, the `oldest` call without an
-    answer and its number, the names of all of them, what was `late` by then, and what was `waiting`, each since when.
-    `doubted`: what looks like a mistake of the adapter's. `lost`: why a JVM's threads could not be stopped at lines, or
-    nothing. `only`: the one order that the next run plays."""
-
-    plays: list[PlayedOrder] = field(default_factory=list)
-    orders: list[Orders] = field(default_factory=list)
-    left_out: str = ""
-    errors: str = ""
-    erred: Sequence[str] = ()
-    erring: PlayedOrder | None = None
-    refused: Call | None = None
-    waiting: Sequence[tuple[int, Add | Register]] = ()
-    broke_off: bool = False
-    under_way: PlayedOrder | None = None
-    oldest: tuple[int, Call] | None = None
-    unanswered: list[str] = field(default_factory=list)
-    late: Sequence[str] = ()
-    doubted: Sequence[str] = ()
-    lost: str = ""
-    only: PlayedOrder | None = None
-
-
-def _parts(subjects: Sequence[CommandSubject]) -> Iterator[tuple[str, Part, list[CommandSubject]]]:
-    """The parts of programs, as they are called, and the ways in which each was driven."""
-    for label, part in dict.fromkeys((subject.label, subject.part) for subject in subjects):
-        yield (
-            f"{label} {part}",
-            part,
-            [subject for subject in subjects if (subject.label, subject.part) == (label, part)],
-        )
-
-
-def _looked(ways: Sequence[CommandSubject]) -> dict[str, int]:
-    """The classes of bugs that were looked for by small programs, each with the number of its plays."""
-    plays: dict[str, int] = {}
-    for orders in (orders for way in ways for orders in way.account.orders if not orders.skipped):
-        plays[orders.program.looks_for] = plays.get(orders.program.looks_for, 0) + orders.plays
-    return plays
-
-
-def looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
-    """Of each program and part, by its name: the classes of bugs that were looked for, and how often."""
-    return [
-        (
-            name,
-            "looked for, in so many plays: " + "; ".join(f"{one} {plays:,}" for one, plays in looked.items()),
-        )
-        for name, _, ways in _parts(subjects)
-        if (looked := _looked(ways))
-    ]
-
-
-def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
-    """Of each program and part, by its name: the classes of bugs that nothing was done to find, or that only luck could
-    find on free lanes, by the reason, and what was left out."""
-    found: list[tuple[str, str]] = []
-    for name, part, ways in _parts(subjects):
-        looked = _looked(ways)
-        gated = [way for way in ways if way.held]
-        lacks: dict[str, list[str]] = {}
-        for orders in (orders for way in gated for orders in way.account.orders):
-            lacks.setdefault(orders.program.looks_for, []).append(orders.skipped)
-        broke_off = any(way.account.broke_off or not way.account.orders for way in gated)
-        left = "left to luck" if any(way.mode == "real-free" for way in ways) else "not looked for"
-        missing: dict[str, list[str]] = {}
-        for looks_for in (one for one in CLASSES[part] if one not in looked):
-            none = "the run with gates broke off" if broke_off else "no gates"
-            # What a promise that was broken kept from being played is no lack of the subject's, and what one way cannot
-            # play another may.
-            why = min(lacks.get(looks_for, [none]), key=lambda one: (one != BROKEN, one in OTHER_WAYS))
-            missing.setdefault(why, []).append(looks_for)
-        found += [(name, f"{left} ({why}): {'; '.join(these)}") for why, these in missing.items()]
-        lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
-        found += [(name, f"what lies between two lines was not looked for: {why}") for why in lost]
-        found += [(way.name, f"left out: {way.account.left_out}") for way in ways if way.account.left_out]
-    return found
-
-
-def doubted(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
-    """Of each program and part, by its name: what looks like a mistake of its adapter's, with the first run that does,
-    and which only who wrote that can tell from one of what it drives."""
-    found: list[tuple[str, str]] = []
-    for name, _, ways in _parts(subjects):
-        first: dict[str, str] = {}
-        for way in ways:
-            for doubt in way.account.doubted:
-                said = f"perhaps a mistake of the adapter's ({way.mode}): {doubt}"
-                first.setdefault(doubt.partition("'")[0], said)
-        found += [(name, told) for told in first.values()]
-    return found
-
-
 @dataclass(frozen=True)
 class CommandSubject:
     """A program, one part of it, driven in one manner; made by `command_subjects`. See `Subject`. `lines`: the classes
@@ -344,39 +227,14 @@ class CommandSubject:
             self._record(plan, out_path, progress)
         except SubjectFailed as failure:
             failure.trace = out_path if out_path.exists() else None
-            raise self._judged(plan, out_path, failure) from None
+            raise self._proof(plan, out_path).of(failure) from None
         if self.account.errors:
-            raise self._judged(
-                plan, out_path, SubjectFailed(self.name, "refused", self.account.errors, out_path)
-            )
+            refused = SubjectFailed(self.name, "refused", self.account.errors, out_path)
+            raise self._proof(plan, out_path).of(refused)
         if (cut := unfinished(self.account.orders)) and not _breaks(out_path):
             raise SubjectFailed(self.name, "unfinished", cut, out_path)
         progress(self.name, plan.timers, plan.timers)
         return out_path
-
-    def _judged(self, plan: Plan, trace: Path, failure: SubjectFailed) -> SubjectFailed:
-        """The failure, or the promise that it is proved to break."""
-
-        def breaks(clause: str, kind: FailureKind, why: str) -> SubjectFailed:
-            return SubjectFailed(self.name, kind, f"{clause} is broken: {why}", failure.trace)
-
-        if failure.kind == "hang":
-            again = trace.with_name(f"{run_of_file(trace)}-deadlock.jsonl")
-            if proof := self._deadlock(plan, again, failure.stuck and not failure.idle):
-                return breaks("P3", "deadlock", f"{failure.why}; its trace is {again.name}; {proof}")
-            if self._is_endless(plan, failure):
-                return breaks("P3", "endless", f"{failure.why}; {ALONE}")
-            if late := self.account.late:
-                clause, lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
-                why = f"{first_few(late)} did not {lost} in the lateness that is allowed; {failure.why}"
-                return breaks(clause, "late", why)
-        if failure.kind == "refused":
-            errors = "; ".join(dict.fromkeys(filter(None, (self.account.errors, failure.why))))
-            if self._is_raced(plan, trace):
-                return breaks("P3", "raced", f"{errors}; {RACED}")
-            if not self.account.broke_off and self._raises(plan, trace):
-                return breaks("P3", "raises", f"{failure.why}; {ALONE}")
-        return failure
 
     def _record(self, plan: Plan, out_path: Path, progress: Progress) -> None:
         run = run_of_file(out_path)
@@ -424,114 +282,19 @@ class CommandSubject:
         late_ns = self.description.late_ns
         return None if late_ns is None else late_ns + self.late_slack_ns
 
-    def _deadlock(self, plan: Plan, path: Path, stuck: bool) -> str:
-        """Why a call of this run that did not return never will, or nothing. With gates: in its order of threads it
-        hangs again in a program started anew, and the calls return where they are made one after the other. Or the
-        whole run hangs there again, and both times nothing in it runs (`stuck`): who runs may be slow, and where no
-        lane has a call, the adapter lost it. The second trace is at `path`."""
-        first = self.account.under_way
-
-        def unanswered(order: PlayedOrder) -> Sequence[str] | None:
-            place = path if order == first else path.with_name(f"{path.stem}-control.jsonl")
-            again, failure = self._again(plan, place, order)
-            hung = failure is None or (failure.kind == "hang" and again.under_way)
-            return again.unanswered if hung else None
-
-        if not self.virtual:
-            return ""
-        if first is not None and comes_of_order(first, self.account.unanswered, unanswered):
-            return AGAIN
-        if not stuck or not self.account.unanswered:
-            return ""
-        again, failure = self._again(plan, path, None)
-        hung = failure is not None and failure.kind == "hang" and failure.stuck
-        # With gates a call's number is not always the same.
-        same = (
-            again.unanswered == self.account.unanswered if self.held else again.oldest == self.account.oldest
+    def _proof(self, plan: Plan, trace: Path) -> Proof:
+        return Proof(
+            self.command,
+            self.description,
+            self.part,
+            self.virtual,
+            self.held,
+            self._limits(plan),
+            self.account,
+            trace,
+            start_of_clock(plan.seed, self.description),
+            partial(self._again, plan),
         )
-        return TWICE if hung and same else ""
-
-    def _is_raced(self, plan: Plan, trace: Path) -> bool:
-        """Whether a call ended with an error only by an order of threads. The second trace is beside the first."""
-        path = trace.with_name(f"{run_of_file(trace)}-raced.jsonl")
-
-        def erred(order: PlayedOrder) -> Sequence[str] | None:
-            again, failure = self._again(plan, path, order)
-            return again.erred if failure is None or failure.kind == "refused" else None
-
-        order = self.account.erring
-        return order is not None and comes_of_order(order, self.account.erred, erred)
-
-    def _raises(self, plan: Plan, trace: Path) -> bool:
-        """Whether the first call that ended with an error does so where next to nothing is asked: in virtual time, in a
-        program started anew. First alone: with what it speaks of, or of an `advance` one of what waited. Then at the
-        end of all that was asked of that one task or operation, at the same times: the others are left out."""
-        call, delay_ns = self.account.refused, delays_for(self.description, 60_000 * MS).far_ns
-        if call is None or "virtual-time" not in self.description.capabilities:
-            return False
-        begins = start_of_clock(plan.seed, self.description)
-        before: list[tuple[int, Call | None]] = [(begins, None)]
-        if isinstance(call, Cancel | Force):
-            alone = Add(call.id, delay_ns) if self.part == "timer" else Register(call.id, ("key",), delay_ns)
-            before = [(begins, alone)]
-        elif isinstance(call, Advance):
-            before += self._waited()
-        scripts = [
-            Script(self.part, since_t, (call,) if first is None else (first, call))
-            for since_t, first in before
-        ]
-        if self.virtual and not self.held:
-            whole = script_of(trace, self.part, last=call)
-            scripts += [leaping(about(whole, one)) for one in self._whose(whole, call)]
-            # A clock that starts there is not what one that has come there by itself is.
-            scripts.append(Script(self.part, whole.moments()[-1], (call,)))
-        return any(self._tried(script, self._limits(plan)) == "refused" for script in scripts)
-
-    def _is_endless(self, plan: Plan, failure: SubjectFailed) -> bool:
-        """Whether a call that works and works, of calls made one at a time, does so too at the end of all that was
-        asked of a task or operation that it speaks of, at the same times, in a program started anew. Not an `advance`
-        by many ticks."""
-        if (
-            not self.virtual
-            or self.held
-            or failure.stuck
-            or self.account.oldest is None
-            or self.account.errors
-        ):
-            return False
-        _, call = self.account.oldest
-        if failure.trace is None:
-            return False
-        whole = script_of(failure.trace, self.part, last=call)
-        *_, before_t, now_t = 0, *whole.moments()
-        if isinstance(call, Advance) and now_t - before_t > _ENDLESS_TICKS * self.tick_ns:
-            return False
-        scripts = [about(whole, one) for one in self._whose(whole, call)]
-        return any(self._tried(script, self._limits(plan)) == "endless" for script in scripts)
-
-    def _waited(self) -> Sequence[tuple[int, Add | Register]]:
-        """Some of what was waiting, by its deadlines."""
-        waited = sorted(self.account.waiting, key=lambda of: of[0] + of[1].delay_ns)
-        return waited[:: 1 + len(waited) // _ALONE_MOST]
-
-    def _whose(self, whole: Script, call: Call) -> Sequence[str]:
-        """For which tasks or operations this last call may have failed: those that it speaks of, or, of an `advance`,
-        those that wait, and those of which the calls before it speak."""
-        if not isinstance(call, Advance):
-            return concerned(whole, call)[-_ALONE_MOST:]
-        before = [one for of in whole.calls[-_ALONE_MOST:] for one in concerned(whole, of)[-1:]]
-        return [*dict.fromkeys([*(of.id for _, of in self._waited()), *before])]
-
-    def _tried(self, script: Script, limits: ChildLimits) -> FailureKind | None:
-        """What comes of it in a program started anew: `refused` where a call ends with an error, `endless` where one
-        works on and on."""
-        with suppress(SubjectFailed), closing(ScriptPlayer(self.command, limits)) as player:
-            played = player.tried(script)
-            if played.failure is not None:
-                return "endless" if played.failure.busy_s >= _ENDLESS_S else played.failure.kind
-            if any(event.err is not None for event in played.events):
-                return "refused"
-        return None
 
     def _again(
         self, plan: Plan, path: Path, order: PlayedOrder | None

@@ -18,7 +18,8 @@ from typing import Final
 
 from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.protocol.driver import Account, CommandSubject
+from purgatorio_stress.protocol.account import Account
+from purgatorio_stress.protocol.driver import CommandSubject
 from purgatorio_stress.protocol.message import (
     Add,
     Advance,
