@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +26,7 @@ from purgatorio_stress.trace_file import run_of_file
 
 _ALONE_MOST: Final = 20
 """So many of those that waited are tried, each alone."""
+_FEW_MOST: Final = 8
 _ENDLESS_S: Final = 10.0
 """Who worked so long in one call, where there is next to nothing to do, does not come to an end."""
 _ENDLESS_TICKS: Final = 1_000
@@ -35,8 +36,10 @@ TWICE: Final = "on a fresh start, after the same calls, it does not return in tw
 """Why a hang in which nothing runs is a deadlock."""
 
 ALONE: Final = "it does so too in a program started anew, with no other task or operation"
-"""Why an error is no refusal: nothing is too much there, and the description takes the call. And why who works is not
-slow: there is next to nothing to do."""
+"""Why an error is no refusal: nothing is too much there, and the description takes the call."""
+
+FEW: Final = f"it does so too in a program started anew, with {_FEW_MOST} tasks or operations at most"
+"""Why who works is not slow: there is next to nothing to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +71,8 @@ class Proof:
             again = self.trace.with_name(f"{run_of_file(self.trace)}-deadlock.jsonl")
             if proof := self._deadlock(again, failure.stuck and not failure.idle):
                 return breaks("P3", "deadlock", f"{failure.why}; its trace is {again.name}; {proof}")
-            if self._is_endless(failure):
-                return breaks("P3", "endless", f"{failure.why}; {ALONE}")
+            if not failure.stuck and self._is_endless():
+                return breaks("P3", "endless", f"{failure.why}; {FEW}")
             if late := self.account.late:
                 clause, lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
                 why = f"{first_few(late)} did not {lost} in the lateness that is allowed; {failure.why}"
@@ -144,12 +147,12 @@ class Proof:
             scripts.append(Script(self.part, whole.moments()[-1], (call,)))
         return any(self._tried(script) == "refused" for script in scripts)
 
-    def _is_endless(self, failure: SubjectFailed) -> bool:
+    def _is_endless(self) -> bool:
         """Whether a call that works and works, of calls made one at a time, does so too at the end of all that was
-        asked of a task or operation that it speaks of, at the same times, in a program started anew. Not an `advance`
-        by many ticks."""
+        asked of a few tasks or operations, at the same times, in a program started anew. Not an `advance` by many
+        ticks."""
         oldest = self.account.oldest
-        if not self.virtual or self.held or failure.stuck or oldest is None or self.account.errors:
+        if not self.virtual or self.held or oldest is None or self.account.errors:
             return False
         _, call = oldest
         whole = script_of(self.trace, self.part, last=call)
@@ -157,8 +160,18 @@ class Proof:
         *_, before_t, now_t = 0, *whole.moments()
         if isinstance(call, Advance) and now_t - before_t > _ENDLESS_TICKS * tick_ns:
             return False
-        scripts = [about(whole, one) for one in self._whose(whole, call)]
-        return any(self._tried(script) == "endless" for script in scripts)
+        whose = self._whose(whole, call)
+        few = [*dict.fromkeys([*whose[:1], *self._beside(whose[0])])] if whose else []
+        sets = [*([one] for one in whose), *(few[:most] for most in range(2, min(_FEW_MOST, len(few)) + 1))]
+        # To be silent takes long: the first that is decides.
+        tried = (self._tried(about(whole, *some), patience=2) for some in sets)
+        return next((kind for kind in tried if kind in ("hang", "endless")), None) == "endless"
+
+    def _beside(self, one: str) -> Sequence[str]:
+        """What else waits, that of the nearest deadlines first."""
+        due_t = {of.id: since_t + of.delay_ns for since_t, of in self.account.waiting}
+        near_t = due_t.get(one, self.begins_t)
+        return sorted(due_t, key=lambda other: abs(due_t[other] - near_t))
 
     def _waited(self) -> Sequence[tuple[int, Add | Register]]:
         """Some of what was waiting, by its deadlines."""
@@ -173,10 +186,11 @@ class Proof:
         before = [one for of in whole.calls[-_ALONE_MOST:] for one in concerned(whole, of)[-1:]]
         return [*dict.fromkeys([*(of.id for _, of in self._waited()), *before])]
 
-    def _tried(self, script: Script) -> FailureKind | None:
+    def _tried(self, script: Script, patience: int = 1) -> FailureKind | None:
         """What comes of it in a program started anew: `refused` where a call ends with an error, `endless` where one
         works on and on."""
-        with suppress(SubjectFailed), closing(ScriptPlayer(self.command, self.limits)) as player:
+        limits = replace(self.limits, silence_s=patience * self.limits.silence_s)
+        with suppress(SubjectFailed), closing(ScriptPlayer(self.command, limits)) as player:
             played = player.tried(script)
             if played.failure is not None:
                 return "endless" if played.failure.busy_s >= _ENDLESS_S else played.failure.kind

@@ -74,15 +74,15 @@ def concerned(script: Script, call: ScriptStep) -> list[str]:
     return [one.id for one in script.calls if isinstance(one, Register) and call.key in one.keys]
 
 
-def about(script: Script, operation: str) -> Script:
-    """Only what concerns this operation, and the passing of time."""
-    registered = [call for call in script.calls if isinstance(call, Register) and call.id == operation]
+def about(script: Script, *operations: str) -> Script:
+    """Only what concerns these operations, and the passing of time."""
+    registered = [call for call in script.calls if isinstance(call, Register) and call.id in operations]
     keys = {key for call in registered for key in call.keys}
     kept = (
         call
         for call in script.calls
         if isinstance(call, Advance)
-        or _is(call, operation)
+        or (isinstance(call, Add | Cancel | Register | Ready | Force) and call.id in operations)
         or (isinstance(call, Check | CancelKey) and call.key in keys)
     )
     return replace(script, calls=tuple(kept))
@@ -94,7 +94,3 @@ def leaping(script: Script) -> Script:
     pairs = zip(script.calls, following, strict=True)
     kept = (call for call, then in pairs if not (isinstance(call, Advance) and isinstance(then, Advance)))
     return replace(script, calls=tuple(kept))
-
-
-def _is(call: ScriptStep, operation: str) -> bool:
-    return isinstance(call, Add | Cancel | Register | Ready | Force) and call.id == operation

@@ -50,11 +50,11 @@ class SubjectFailed(Exception):
     `deadlock`: a hang that comes again and that no slowness explains. `late`: a hang in real time, in which tasks or
     operations became later than was promised. `raced`: ended a call with an error that only an order of threads
     brings. `raises`: ended one with an error, and does so where there is no other task or operation. `endless`: a
-    hang in which it works, and does so there. `died`: ended before it was done. `rubbish`: said something that the
-    protocol does not know. `flood`: said too much. `closed-input`, `closed-output`: lives on without listening, or
-    without a voice. `answered-twice`, `wrong-id`: answered a call again, or spoke of a call, task or operation that
-    there is not. `wrong-version`: speaks another version of the protocol. `refused`: ended a call with an error
-    without which there is no run.
+    hang in which it works, and does so where there are few others. `died`: ended before it was done. `rubbish`: said
+    something that the protocol does not know. `flood`: said too much. `closed-input`, `closed-output`: lives on
+    without listening, or without a voice. `answered-twice`, `wrong-id`: answered a call again, or spoke of a call,
+    task or operation that there is not. `wrong-version`: speaks another version of the protocol. `refused`: ended a
+    call with an error without which there is no run.
     `unfinished`: nothing of the kind; its plan was cut short by a limit of ours, and the trace is whole; or the
     process that drove it was killed.
     """
