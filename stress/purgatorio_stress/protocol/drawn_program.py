@@ -10,7 +10,16 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from purgatorio_stress.protocol.gate_program import ANY, Delays, Expiry, GateProgram, Inside, LaneCall, Until
+from purgatorio_stress.protocol.gate_program import (
+    ANY,
+    Delays,
+    Expiry,
+    GateProgram,
+    Inside,
+    LaneCall,
+    Until,
+    left_behind,
+)
 from purgatorio_stress.protocol.message import (
     REPORTABLE,
     Call,
@@ -30,6 +39,10 @@ _KEYS: Final = ("a", "b")
 _LANES_MOST: Final = 3
 PLACES: Final = tuple(place for place in REPORTABLE if place != "timer_fire")
 """Where threads may be stopped: before an expiry they are in any program."""
+
+_GARBAGE_OF_ALL: Final = 1.5
+_GARBAGE_LEAST: Final = 10
+"""A program has so many operations of garbage, on the average; in not more of them than if each had this many."""
 
 _CALLBACKS: Final = ("try_complete", "on_complete", "on_expiration")
 _INSIDE: Final = ("on_complete", "on_expiration")
@@ -55,14 +68,16 @@ class _Drawn:
         """See `drawn_program`."""
         rng, gates = self._rng, self._description.gates
         before: list[Call | Until] = [self._registered() for _ in range(rng.choice((1, 2, 2, 3, 4)))]
+        garbage = self._garbage()
         expiring = None
-        if self._expires and rng.random() < 0.4:
+        if garbage or (self._expires and rng.random() < 0.4):
             expiring = self._registered(self._delays.soon_ns)
             before.insert(rng.randrange(len(before) + 1), expiring)
         before += [Ready(one.id) for one in self._waiting if rng.random() < 0.4]
         if self._virtual and rng.random() < 0.25:
             first = self._registered(self._delays.soon_ns)
             before += [first, Until(first.id, 0)]
+        before += garbage
         lanes: list[tuple[LaneCall, ...]] = []
         for _ in range(rng.randint(2, max(2, min(_LANES_MOST, self._description.lanes)))):
             lanes.append(tuple(call for _ in range(rng.choice((1, 1, 2, 3))) for call in self._calls()))
@@ -83,6 +98,15 @@ class _Drawn:
         if failing and "failing" in self._description.capabilities and rng.random() < 0.1:
             fails = ((rng.choice(failing), rng.choice(self._waiting).id),)
         return GateProgram(name, ANY, tuple(lanes), tuple(stops), tuple(before), after, fails=fails)
+
+    def _garbage(self) -> tuple[Call, ...]:
+        """Seldom as much of it as has it purged when something expires."""
+        most = self._delays.garbage
+        if not self._expires or not 0 < (self._description.purge_interval or 0) <= most:
+            return ()
+        if self._rng.random() >= _GARBAGE_OF_ALL / max(_GARBAGE_LEAST, most):
+            return ()
+        return left_behind(most, self._rng.choice(_KEYS), self._delays.far_ns)
 
     def _registered(self, delay_ns: int | None = None) -> Register:
         rng = self._rng

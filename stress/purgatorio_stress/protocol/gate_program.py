@@ -302,6 +302,14 @@ def gate_programs(part: Part, delays: Delays) -> tuple[GateProgram, ...]:
     return _of_purgatory(delays) if part == "purgatory" else _of_timer(delays)
 
 
+def left_behind(count: int, key: str, far_ns: int) -> tuple[Call, ...]:
+    """So many completed operations stay in the list of this key."""
+    names = [f"left-{number}" for number in range(count)]
+    return tuple(
+        call for name in names for call in (Register(name, (key, "g"), far_ns), Ready(name), Check("g"))
+    )
+
+
 def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
     soon_ns, far_ns, level_ns = delays.soon_ns, delays.far_ns, delays.level_ns
 
@@ -321,8 +329,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
     done = (_TRY, _FORCE, _DONE)
 
     def left(count: int) -> tuple[Call, ...]:
-        names = [f"left-{number}" for number in range(count)]
-        return tuple(call for name in names for call in (waits("ag", name), Ready(name), Check("g")))
+        return left_behind(count, "a", far_ns)
 
     # The expiry is the one too many. Anew, or what is left of the play before would have them purged earlier, by an
     # adapter that has its reaper turn after each call.
