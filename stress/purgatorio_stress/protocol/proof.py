@@ -29,6 +29,8 @@ _ALONE_MOST: Final = 20
 _FEW_MOST: Final = 8
 _ENDLESS_S: Final = 10.0
 """Who worked so long in one call, where there is next to nothing to do, does not come to an end."""
+_PATIENCE: Final = 15
+"""It may take so many times as long as silence else may, where many others work."""
 _ENDLESS_TICKS: Final = 1_000
 """Time goes on by so many ticks at most there: some timers look at each."""
 
@@ -38,7 +40,10 @@ TWICE: Final = "on a fresh start, after the same calls, it does not return in tw
 ALONE: Final = "it does so too in a program started anew, with no other task or operation"
 """Why an error is no refusal: nothing is too much there, and the description takes the call."""
 
-FEW: Final = f"it does so too in a program started anew, with {_FEW_MOST} tasks or operations at most"
+FEW: Final = (
+    f"in a program started anew, with {_FEW_MOST} tasks or operations at most, it works for {_ENDLESS_S:g} s of the"
+    " processor's time and does not return"
+)
 """Why who works is not slow: there is next to nothing to do."""
 
 
@@ -145,7 +150,7 @@ class Proof:
             scripts += [leaping(about(whole, one)) for one in self._whose(whole, call)]
             # A clock that starts there is not what one that has come there by itself is.
             scripts.append(Script(self.part, whole.moments()[-1], (call,)))
-        return any(self._tried(script) == "refused" for script in scripts)
+        return any(self._tried(script, self.limits) == "refused" for script in scripts)
 
     def _is_endless(self) -> bool:
         """Whether a call that works and works, of calls made one at a time, does so too at the end of all that was
@@ -164,7 +169,8 @@ class Proof:
         few = [*dict.fromkeys([*whose[:1], *self._beside(whose[0])])] if whose else []
         sets = [*([one] for one in whose), *(few[:most] for most in range(2, min(_FEW_MOST, len(few)) + 1))]
         # To be silent takes long: the first that is decides.
-        tried = (self._tried(about(whole, *some), patience=2) for some in sets)
+        patient = replace(self.limits, silence_s=_PATIENCE * self.limits.silence_s, work_s=_ENDLESS_S)
+        tried = (self._tried(about(whole, *some), patient) for some in sets)
         return next((kind for kind in tried if kind in ("hang", "endless")), None) == "endless"
 
     def _beside(self, one: str) -> Sequence[str]:
@@ -186,10 +192,9 @@ class Proof:
         before = [one for of in whole.calls[-_ALONE_MOST:] for one in concerned(whole, of)[-1:]]
         return [*dict.fromkeys([*(of.id for _, of in self._waited()), *before])]
 
-    def _tried(self, script: Script, patience: int = 1) -> FailureKind | None:
+    def _tried(self, script: Script, limits: ChildLimits) -> FailureKind | None:
         """What comes of it in a program started anew: `refused` where a call ends with an error, `endless` where one
         works on and on."""
-        limits = replace(self.limits, silence_s=patience * self.limits.silence_s)
         with suppress(SubjectFailed), closing(ScriptPlayer(self.command, limits)) as player:
             played = player.tried(script)
             if played.failure is not None:

@@ -79,9 +79,11 @@ _MARK: Final = "PURGATORIO_SUBJECT"
 
 @dataclass(frozen=True, slots=True)
 class ChildLimits:
-    """What a child may do before it is given up. `start_s`: its first silence, while it starts."""
+    """What a child may do before it is given up. `start_s`: its first silence, while it starts. `work_s`: if it works
+    for so long, by the processor's time, a shorter silence is enough."""
 
     silence_s: float = 20.0
+    work_s: float | None = None
     total_s: float = 120.0
     line_bytes: int = 64 * 1024
     lines: int = 2_000_000
@@ -124,6 +126,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         self._rest = b""
         self._errors = b""
         self._used_s: float | None = None
+        self._quiet_since_s = 0.0
         self._mark = secrets.token_hex(16)
         self._writers: list[threading.Thread] = []
         self.renew()
@@ -234,10 +237,7 @@ class LineChild(AbstractContextManager["LineChild"]):
             while not self._lines_said:
                 if not self._out_open:
                     return Quiet.ENDED
-                # Not at each of many glances: to ask takes milliseconds.
-                first = self._used_s is None and until_s - now_s > _AT_WORK_S
-                if not self._listen(_AT_WORK_S if first else until_s - now_s) and first:
-                    self._used_s = self._processor_s()
+                self._wait(until_s - now_s)
                 now_s = time.monotonic()
                 # Also where something came that is no line: a JVM tells of each line that a watched thread comes to,
                 # without end of one that runs in a circle.
@@ -259,6 +259,18 @@ class LineChild(AbstractContextManager["LineChild"]):
         if self._bytes > limits.output_bytes:
             raise self.failed("flood", f"more than {limits.output_bytes} bytes")
         return line
+
+    def _wait(self, within_s: float) -> None:
+        """Listen, and see how much it works meanwhile. Not at each of many glances: to ask takes milliseconds."""
+        work_s = self._limits.work_s
+        looks = within_s > _AT_WORK_S and (self._used_s is None or work_s is not None)
+        if self._listen(_AT_WORK_S if looks else within_s) or not looks:
+            return
+        used_s = self._processor_s()
+        if self._used_s is None:
+            self._used_s, self._quiet_since_s = used_s, time.monotonic() - _AT_WORK_S
+        elif work_s is not None and used_s - self._used_s >= work_s:
+            raise self.silent(round(time.monotonic() - self._quiet_since_s))
 
     def _not_done(self) -> SubjectFailed:
         why = f"not done after {self._limits.total_s:g} s; run it again where less else runs, or with fewer operations"
