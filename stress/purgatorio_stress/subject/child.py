@@ -125,8 +125,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         self._lines_said: deque[bytes] = deque()
         self._rest = b""
         self._errors = b""
-        self._used_s: float | None = None
-        self._quiet_since_s = 0.0
+        self._quiet: tuple[float, float] | None = None
         self._mark = secrets.token_hex(16)
         self._writers: list[threading.Thread] = []
         self.renew()
@@ -248,7 +247,7 @@ class LineChild(AbstractContextManager["LineChild"]):
             if now_s >= self._end_s:
                 raise self._not_done()
         line = self._lines_said.popleft()
-        self._used_s = None
+        self._quiet = None
         self._lines += 1
         self._bytes += len(line) + 1
         limits = self._limits
@@ -263,14 +262,13 @@ class LineChild(AbstractContextManager["LineChild"]):
     def _wait(self, within_s: float) -> None:
         """Listen, and see how much it works meanwhile. Not at each of many glances: to ask takes milliseconds."""
         work_s = self._limits.work_s
-        looks = within_s > _AT_WORK_S and (self._used_s is None or work_s is not None)
+        looks = within_s > _AT_WORK_S and (self._quiet is None or work_s is not None)
         if self._listen(_AT_WORK_S if looks else within_s) or not looks:
             return
-        used_s = self._processor_s()
-        if self._used_s is None:
-            self._used_s, self._quiet_since_s = used_s, time.monotonic() - _AT_WORK_S
-        elif work_s is not None and used_s - self._used_s >= work_s:
-            raise self.silent(round(time.monotonic() - self._quiet_since_s))
+        now_s, used_s = time.monotonic(), self._processor_s()
+        since_s, used_before_s = self._quiet = self._quiet or (now_s - _AT_WORK_S, used_s)
+        if work_s is not None and used_s - used_before_s >= work_s:
+            raise self.silent(round(now_s - since_s))
 
     def _not_done(self) -> SubjectFailed:
         why = f"not done after {self._limits.total_s:g} s; run it again where less else runs, or with fewer operations"
@@ -349,11 +347,12 @@ class LineChild(AbstractContextManager["LineChild"]):
         """The failure of a child that was silent for so long: it does not listen, or it hangs."""
         if self._deaf():
             return self.failed("closed-input", f"closed its standard input and lives on{why}")
-        busy_s = 0.0 if self._used_s is None else self._processor_s() - self._used_s
+        busy_s = 0.0 if self._quiet is None else self._processor_s() - self._quiet[1]
         still = self._still()
         stacks = self._stacks()
         found, places = _places(stacks)
-        does = "; none of its threads runs" if still else f"; at work for {busy_s:.0f} s of that"
+        worked = f"; at work for {busy_s:.0f} s of that" if busy_s else ""
+        does = "; none of its threads runs" if still else worked
         seen = f"silent for {seconds:g} s{why}{does}{places}"
         idle = lanes_wait(stacks.decode(errors="replace"))
         lost = (
