@@ -186,6 +186,25 @@ def g7_silent_leader(s: Story, bad: bool) -> None:
         s.repeat()
 
 
+def g11_let_in(s: Story, bad: bool) -> None:
+    """Of one that was out, by its name."""
+    static_pair(s)
+    s.beat(8500, "b", 1, 25, instance="ib")
+    s.beat(8510, "a", 1, 27, instance="ia")
+    s.join(8550, 8600, "a", 2, leader="a", told="ab" if not bad else "a", instance="ia")
+    given, number, error = ("", -1, 25) if bad else ("b2", 2, 0)
+    s.join(8560, 8561 if bad else 8600, "", number, error=error, leader="a", given=given, instance="ib")
+
+
+def g11_let_in_again(s: Story, bad: bool) -> None:
+    """Of one that had left."""
+    static_pair(s)
+    s.leave(2100, "b")
+    given, number, error = ("", -1, 25) if bad else ("b2", 2, 0)
+    s.join(2200, 2300, "a", 2, leader="a", told="a" if bad else "ab", instance="ia")
+    s.join(2210, 2211 if bad else 2300, "", number, error=error, leader="a", given=given, instance="ib")
+
+
 def g11_other_protocol(s: Story, bad: bool) -> None:
     static_pair(s)
     told = "own a" if bad else "range"
@@ -222,6 +241,14 @@ def x4_forgotten(s: Story, bad: bool) -> None:
     s.topic("u")
     _session(s, 5, 0, [("t", 0), ("u", 0)], came={("t", 0): [], ("u", 0): []})
     _session(s, 10, 1, [], came={("t", 0): []} if bad else {}, forgets=("t",))
+
+
+def x4_asked_for_again(s: Story, bad: bool) -> None:
+    """What is new in a session is told, though it was told before it was taken out."""
+    s.topic("u")
+    _session(s, 5, 0, [("t", 0), ("u", 0)], came={("t", 0): [], ("u", 0): []})
+    _session(s, 10, 1, [], forgets=("t",))
+    _session(s, 20, 2, [("t", 0)], came={} if bad else {("t", 0): []})
 
 
 def f5_session_start(s: Story, bad: bool) -> None:
@@ -360,6 +387,22 @@ def g0_beside_a_refusal(s: Story, bad: bool) -> None:
     s.pair()
     s.join(2100, 2101, "", error=23, kind="another")
     s.join(2110, 2111, "", error=23 if bad else 79, given="" if bad else "c")
+
+
+def g0_of_other_protocols_than_who_has_left(s: Story, bad: bool) -> None:
+    """Of those who were there only `b` had not the one that `c` has."""
+    s.pair()
+    s.leave(2100, "b")
+    body = {"group_id": "g", "member_id": "", "session_timeout_ms": 6000, "rebalance_timeout_ms": 3000,
+            "protocol_type": "consumer", "protocols": [{"name": "own a", "metadata": ""}]}  # fmt: skip
+    said = {"error_code": 23, "member_id": ""} if bad else {"error_code": 79, "member_id": "c"}
+    s.ask(2150, "join_group", body, 2151, said)
+
+
+def g0_of_another_kind_than_who_has_left(s: Story, bad: bool) -> None:
+    s.gathered("a")
+    s.leave(2100, "a")
+    s.join(2150, 2151, "", error=23 if bad else 79, given="" if bad else "c", kind="another")
 
 
 def g2_protocol(s: Story, bad: bool) -> None:
@@ -1593,6 +1636,11 @@ def g9_past(s: Story, bad: bool) -> None:
     s.beat(3100, "a", 1, 0 if bad else 22)
 
 
+def g9_past_in_a_rebalance(s: Story, bad: bool) -> None:
+    told_of_a_rebalance(s)
+    s.beat(2200, "b", 0, 27 if bad else 22)
+
+
 def g9_unknown(s: Story, bad: bool) -> None:
     s.pair()
     s.beat(3000, "nobody", 1, 0 if bad else 25)
@@ -2210,6 +2258,14 @@ def g12_in_a_rebalance(s: Story, bad: bool) -> None:
     s.commit(2200, "b", 1, 27 if bad else 0)
 
 
+def g12_of_a_deleted_group(s: Story, bad: bool) -> None:
+    """Another has its name by now."""
+    s.commit(10, "", -1, at=7)
+    to_be_deleted(s, 20, 0)
+    s.join(30, 31, "", error=79, given="a")
+    s.offset(40, 7 if bad else -1)
+
+
 def g12_forgotten(s: Story, bad: bool) -> None:
     """The topic is deleted, and what was committed of it too, if not at once."""
     s.topic()
@@ -2706,6 +2762,32 @@ def test_who_has_a_protocol_of_each_member_and_none_of_all_is_refused() -> None:
             "protocol_type": "consumer", "protocols": theirs}  # fmt: skip
     story.ask(2100, "join_group", body, 2101, {"error_code": 23, "member_id": ""})
     assert {story.judged(clause).verdict for clause in ("G0", "G9")} <= {Verdict.PASS, Verdict.SKIPPED}
+
+
+def test_who_leaves_by_its_name_while_it_joins_is_told_so() -> None:
+    story = Story()
+    static_pair(story)
+    story.join(2200, 2301, "", error=25, instance="ic")
+    story.leave(2300, "", instance="ic")
+    assert story.judged("G11").verdict is not Verdict.VIOLATED
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_rebalance_that_nobody_is_left_in_keeps_its_kind(waits: bool) -> None:
+    """One goes on for who was given an id, or until the initial delay is over (ClassicGroup.supportsProtocols)."""
+    story = Story()
+    if waits:
+        story.join(10, 11, "", error=79, given="a")
+        story.join(15, 101, "a", error=25)
+        story.leave(100, "a")
+        story.join(200, 201, "", error=23, kind="another")
+    else:
+        story.gathered("a")
+        story.join(2050, 2051, "", error=79, given="b")
+        story.leave(2100, "a")
+        story.join(2150, 2151, "", error=23, kind="another")
+    story.repeat()
+    assert story.judged("G0", 2 * END_MS).verdict is not Verdict.VIOLATED
 
 
 def test_the_session_of_somebody_who_never_joined_may_end_the_initial_delay() -> None:

@@ -168,6 +168,13 @@ class Group:
         """When the member's leaving was asked for, if it was by `t`."""
         return min((one.t for one in self.leaves if one.t <= t and member in leavers(one)), default=None)
 
+    def gone_by(self, member: str, t: int) -> bool:
+        """Whether a member had surely left by `t`."""
+        return any(
+            one.answer_t is not None and one.answer_t <= t and left_with(one).get(member) == 0
+            for one in self.leaves
+        )
+
     def held_by(self, one: Generation) -> dict[str, Exchange]:
         """The members of a generation, each static one by the id with which it was last back in it."""
         held = one.members

@@ -327,8 +327,9 @@ _MARKS: Final = ("high_watermark", "log_start_offset")
 
 def _complete_sessions(scene: Scene) -> None:
     """Give the fetches of a session (KIP-227) all that it has, and their answers what they leave out, as that of which
-    there is no news: so they are judged as others are. What names a session that is not there, or another request of it
-    than the next, stays as it is, with the error that it is to be refused with."""
+    there is no news: so they are judged as others are. What is new in it is told, so of that nothing is given. What
+    names a session that is not there, or another request of it than the next, stays as it is, with the error that it is
+    to be refused with."""
     sessions: dict[int, tuple[int, _Parts, _Parts]] = {}
     for one in scene.of("fetch"):
         number, epoch = integer(one.body, "session_id"), integer(one.body, "session_epoch", -1)
@@ -343,11 +344,11 @@ def _complete_sessions(scene: Scene) -> None:
         one.session = number
         if not one.error:  # a broker has room for so many sessions
             gone = _forgotten(one.body)
-            wanted = sessions[number][1] | _parts_of(one.body)
-            asked = {part: said for part, said in wanted.items() if part not in gone}
+            had, named = sessions[number][1], _parts_of(one.body)
+            asked = {part: said for part, said in (had | named).items() if part not in gone}
             told = sessions[number][2] | _told(one)
             sessions[number] = (epoch + 1, asked, told)
-            _complete(one, asked, told)
+            _complete(one, asked, told, {*named} - {*had})
 
 
 def _told(one: Exchange) -> _Parts:
@@ -361,13 +362,13 @@ def _told(one: Exchange) -> _Parts:
     }
 
 
-def _complete(one: Exchange, asked: _Parts, told_before: _Parts) -> None:
+def _complete(one: Exchange, asked: _Parts, told_before: _Parts, new: set[tuple[str, int]]) -> None:
     topics = [{"topic": topic, "partitions": [part]} for (topic, _), part in asked.items()]
     one.body = {**one.body, "session_id": 0, "session_epoch": 0, "topics": topics}
     if one.answer is None or one.answer.body is None:
         return
     told = [*items(one.answer.body, "responses")]
-    silent = {*asked} - {
+    named = {
         (text(topic, "topic"), integer(part, "partition_index"))
         for topic in told
         for part in items(topic, "partitions")
@@ -375,7 +376,7 @@ def _complete(one: Exchange, asked: _Parts, told_before: _Parts) -> None:
     told += [
         {"topic": topic, "partitions": [
             {**told_before.get((topic, number), {}), "partition_index": number, "error_code": 0, "records": []}]}
-        for topic, number in sorted(silent)
+        for topic, number in sorted({*asked} - new - named)
     ]  # fmt: skip
     one.answer = replace(one.answer, body={**one.answer.body, "responses": told})
 

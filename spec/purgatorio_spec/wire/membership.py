@@ -13,6 +13,7 @@ from purgatorio_spec.wire.group import (
     UNKNOWN_MEMBER,
     Generation,
     Group,
+    answered,
     apart,
     given_id,
     id_over,
@@ -49,8 +50,7 @@ def _member_ids(group: Group) -> Rows:
     for one in group.joins:
         member = member_id(one)
         until = one.answer_t or one.watched_t
-        # Who was refused for its protocols is no member.
-        earlier = [x for x in group.joins if x is not one and x.t <= until and x.error != OTHER_PROTOCOL]
+        earlier = _others(group, one, until)
         if names_no_protocol(one):
             continue
         if other := [x for x in earlier if apart(x, one)]:
@@ -79,6 +79,17 @@ def _member_ids(group: Group) -> Rows:
             late_ns = group.session_ms(member) * MS // 4 + group.bounds.allowed_ns(one.t, one.answer_t)
             if issued[member].error and one.t >= id_over(issued[member], latest=True) + late_ns:
                 yield refused(group.bounds, one, UNKNOWN_MEMBER)
+
+
+def _others(group: Group, one: Exchange, until: int) -> list[Exchange]:
+    """The other joins that this one may be held against. Who was refused for its protocols is no member; nor is who has
+    left, where that leaves members for certain, or nobody after a generation."""
+    earlier = [x for x in group.joins if x is not one and x.t <= until and x.error != OTHER_PROTOCOL]
+    there = [x for x in earlier if not group.gone_by(given_id(x) or member_id(x), one.t)]
+    current = group.current(one)
+    if not there and all(answered(x) for x in earlier if member_id(x)):
+        return there
+    return there if current is not None and group.staying(current, until) else earlier
 
 
 def _forgotten(group: Group, one: Exchange, allowed: str) -> Row:
@@ -116,7 +127,8 @@ def _heartbeats(group: Group) -> Rows:
         if not group.steady(member, current, beat):
             continue
         if beat.api != "join_group" and number != current.number:
-            if beat.error != REBALANCING:
+            # Kafka answers so to syncs while a group is loading.
+            if beat.api != "sync_group" or beat.error != REBALANCING:
                 yield refused(group.bounds, beat, ILLEGAL_GENERATION)
         elif beat.error == UNKNOWN_MEMBER:
             why = "though it was heard of in time, before the rebalance time-out"

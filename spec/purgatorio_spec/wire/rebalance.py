@@ -130,7 +130,7 @@ def _stays(group: Group, one: Generation) -> Rows:
     for join in one.again:
         if given_id(join) in {*one.members, *group.unheard(one)}:
             continue
-        empty = all(_gone_by(group, member, join.t) for member in one.members)
+        empty = all(group.gone_by(member, join.t) for member in one.members)
         seen = f"generation {one.number}, which had begun before it was asked"
         yield broken(
             "G3", "generation-stays", join, "a generation above", seen, *_numbers(one.joins),
@@ -211,15 +211,7 @@ def _surely_empty(group: Group, before: Generation, one: Generation) -> bool:
     if any(join.t <= left_t for member, join in group.issued().items() if member not in before.members):
         return False
     out = {*map(member_id, told)}
-    return all(member in out or _gone_by(group, member, one.asked_t) for member in before.members)
-
-
-def _gone_by(group: Group, member: str, t: int) -> bool:
-    """Whether a member had surely left by `t`."""
-    return any(
-        member in leavers(one) and one.answer_t is not None and one.answer_t <= t and one.error == 0
-        for one in group.leaves
-    )
+    return all(member in out or group.gone_by(member, one.asked_t) for member in before.members)
 
 
 def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
@@ -303,7 +295,7 @@ def _nobody_rejoined(group: Group, one: Generation) -> Rows:
         if x is None or x.answer_t is None or group.left(member, x.answer_t) is not None:
             continue
         # A newcomer that has left, with its join that was told so, awaits nothing.
-        if any(join.t <= x.answer_t and not _gone_by(group, member_id(join), told.answer_t + longest_ns // 4)
+        if any(join.t <= x.answer_t and not group.gone_by(member_id(join), told.answer_t + longest_ns // 4)
                for join in joins):  # fmt: skip
             continue
         if group.bounds.allowed_ns(told.t, x.answer_t) > longest_ns // 2:

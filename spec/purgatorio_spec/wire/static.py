@@ -24,6 +24,7 @@ from purgatorio_spec.wire.group import (
     number_of,
     protocols,
     rebalance_ms,
+    session_asked,
 )
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items, text
 from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, in_time, kept, named
@@ -40,11 +41,25 @@ def static_members(group: Group) -> Rows:
             yield from _by_name(one, held)
         instance = text(one.body, "group_instance_id")
         if one.api == "join_group" and instance and not member_id(one):
+            yield from _let_in(one, held)
             yield from _return(group.bounds, one, instance, held)
         elif one.api == "heartbeat" and instance and one.answer_t is not None:
             yield from _absent(one, instance, held)
         if one.api in ("heartbeat", "sync_group") and instance and one.answer_t is not None:
             yield from _newest(one, instance, held)
+
+
+def _let_in(one: Exchange, held: list[Exchange]) -> Rows:
+    """Who comes by its name alone is no unknown member, whether nobody has that name, or it was out, or had left."""
+    until = one.answer_t or END_OF_TIME
+    asks_ms = session_asked(one) or 0
+    left = any(x.api == "leave_group" and x.t <= until and (x.answer_t or until) >= one.t for x in held)
+    if one.error not in (0, UNKNOWN_MEMBER) or until - one.t >= asks_ms * MS:
+        return
+    if not one.error:
+        yield kept("G11", "let-in")
+    elif not left:
+        yield broken("G11", "let-in", one, "a member by its name", named(UNKNOWN_MEMBER))
 
 
 def _awaited(group: Group) -> Rows:

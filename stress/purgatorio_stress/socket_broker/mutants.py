@@ -24,7 +24,7 @@ from purgatorio_broker.delayed_group import DelayedJoin, DelayedSync, InitialDel
 from purgatorio_broker.delayed_produce import DelayedProduce, ProduceResult
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
-from purgatorio_broker.group import Group, GroupState, Member
+from purgatorio_broker.group import Group, GroupState, JoinCallback, JoinResult, Member
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import Log
@@ -249,6 +249,94 @@ def _put_newest(self: Group, member: Member) -> None:
 def _fenced_by_any_group(group: Group, instance: str, member_id: str) -> bool:
     static = group.instance(instance)
     return _FENCED(group, instance, member_id) or (static is not None and _NEWEST[instance] != static.id)
+
+
+_MADE_REPLICA: Final = ReplicaManager._replica
+_REPLICAS_LEFT: Final[dict[TopicPartition, Partition]] = {}
+
+
+def _stopped_and_kept(self: ReplicaManager, partition: TopicPartition, *, deleted: bool = False) -> None:
+    replica = self.replicas.get(partition)
+    if replica is not None:
+        _REPLICAS_LEFT[partition] = replica
+    _STOP(self, partition, deleted=deleted)
+
+
+def _made_of_what_was_kept(
+    self: ReplicaManager, partition: TopicPartition, segment_bytes: int | None = None
+) -> Partition:
+    if partition in _REPLICAS_LEFT:
+        self.replicas.put(partition, _REPLICAS_LEFT.pop(partition))
+    return _MADE_REPLICA(self, partition, segment_bytes)
+
+
+_DELETED_GROUP: Final = GroupCoordinator.delete
+_MADE_GROUP: Final = GroupCoordinator.group
+_OFFSETS_LEFT: Final[dict[str, dict[TopicPartition, int]]] = {}
+
+
+def _deleted_but_for_its_offsets(self: GroupCoordinator, group_id: str) -> Error:
+    group = self.known(group_id)
+    error = _DELETED_GROUP(self, group_id)
+    if group is not None and error is Error.NONE:
+        _OFFSETS_LEFT[group_id] = dict(group._offsets.get())
+    return error
+
+
+def _made_with_the_offsets_left(self: GroupCoordinator, group_id: str) -> Group:
+    group = _MADE_GROUP(self, group_id)
+    group.commit(_OFFSETS_LEFT.pop(group_id, {}))
+    return group
+
+
+_EXPIRED: Final = GroupCoordinator._session_expired
+_LEAVE: Final = GroupCoordinator.leave
+_NAMES_OUT: Final[set[tuple[str, str]]] = set()
+
+
+def _expired_but_for_its_name(self: GroupCoordinator, group: Group, member_id: str, pending: bool) -> None:
+    with group.lock:
+        member = group.get(member_id)
+    _EXPIRED(self, group, member_id, pending)
+    if member is not None and member.instance and group.instance(member.instance) is None:
+        _NAMES_OUT.add((group.id, member.instance))
+
+
+def _left_but_for_its_name(self: GroupCoordinator, group_id: str, member_id: str) -> Error:
+    group = self.known(group_id)
+    member = None
+    if group is not None:
+        with group.lock:
+            member = group.get(member_id)
+    if member is not None and member.instance:
+        _NAMES_OUT.add((group_id, member.instance))
+    return _LEAVE(self, group_id, member_id)
+
+
+def _joined_unless_out(
+    self: GroupCoordinator, group_id: str, member_id: str, protocols: tuple[str, ...], callback: JoinCallback,
+    **more: object,
+) -> None:  # fmt: skip
+    if (group_id, more["instance"]) in _NAMES_OUT:
+        callback(JoinResult(Error.UNKNOWN_MEMBER_ID, member_id))
+        return
+    cast("Callable[..., None]", _JOIN_GROUP)(self, group_id, member_id, protocols, callback, **more)
+
+
+_NEXT_GENERATION: Final = Group.next_generation
+_SHARES: Final = Group.shares_a_protocol
+_CANDIDATES: Final[dict[str, set[str]]] = {}
+
+
+def _next_with_candidates(self: Group) -> None:
+    _NEXT_GENERATION(self)
+    held = [set(one.protocols) for one in self.members()]
+    _CANDIDATES[self.id] = set.intersection(*held) if held else set()
+
+
+def _shares_with_the_generation(self: Group, member_id: str, protocols: tuple[str, ...]) -> bool:
+    kept = _CANDIDATES.get(self.id) if self.members() else None
+    return not kept.isdisjoint(protocols) if kept else _SHARES(self, member_id, protocols)
 
 
 _SEND_PRODUCED: Final = _Produced.send
@@ -2049,6 +2137,93 @@ _MUTANTS: Final = (
             "Error.NONE",
         ),
         brokers=2,
+    ),
+    _one(
+        "ready-part-unwatched",
+        "appends to a partition that had something when a fetch came do not wake it",
+        "F3 F7",
+        edited(
+            ReplicaManager,
+            "fetch_records",
+            "operation, list(partitions)",
+            "operation, [p for p in partitions if not results[p].size_bytes()] or list(partitions)",
+        ),
+    ),
+    _one(
+        "forgotten-and-known",
+        "what a session asks for again is told when it moves, as if it had not been taken out",
+        "X4",
+        edited(FetchSessions, "go_on", "session.told.pop(place, None)", "pass"),
+    ),
+    _one(
+        "records-outlive-the-topic",
+        "a topic that is made by the name of one that was deleted has its records",
+        "P1",
+        Patch(ReplicaManager, "stop_replica", _stopped_and_kept),
+        Patch(ReplicaManager, "_replica", _made_of_what_was_kept),
+    ),
+    _one(
+        "offsets-outlive-the-group",
+        "a group that is made by the name of one that was deleted has its offsets",
+        "G12",
+        Patch(GroupCoordinator, "delete", _deleted_but_for_its_offsets),
+        Patch(GroupCoordinator, "group", _made_with_the_offsets_left),
+    ),
+    _one(
+        "eight-keys-at-most",
+        "a fetch is watched under the first eight of its partitions alone",
+        "F3",
+        edited(
+            ReplicaManager,
+            "fetch_records",
+            "operation, list(partitions)",
+            "operation, list(partitions)[:8]",
+        ),
+    ),
+    _one(
+        "kind-outlives-the-members",
+        "a group that has become empty takes members of the kind alone that it had",
+        "G0",
+        edited(
+            GroupCoordinator,
+            "_refuses_join",
+            "bool(group.members()) and protocol_type",
+            "bool(group.protocol_type.get()) and protocol_type",
+        ),
+    ),
+    _one(
+        "name-outlives-the-leaving",
+        "a static member that has left is unknown by its name for ever",
+        "G11",
+        Patch(GroupCoordinator, "leave", _left_but_for_its_name),
+        Patch(GroupCoordinator, "join", _joined_unless_out),
+    ),
+    _one(
+        "static-never-back",
+        "a static member whose session was over is unknown by its name for ever",
+        "G11",
+        Patch(GroupCoordinator, "_session_expired", _expired_but_for_its_name),
+        Patch(GroupCoordinator, "join", _joined_unless_out),
+    ),
+    _one(
+        "protocols-of-the-generation",
+        "who joins is held against the protocols of all of the generation, also of who has left",
+        "G0 G2",
+        Patch(Group, "next_generation", _next_with_candidates),
+        Patch(Group, "shares_a_protocol", _shares_with_the_generation),
+    ),
+    _one(
+        "any-generation-in-a-rebalance",
+        "while a group rebalances a heartbeat of any generation is told so",
+        "G9",
+        edited(
+            GroupCoordinator,
+            "heartbeat",
+            "if refusal is not Error.NONE or member is None:",
+            "if refusal is Error.ILLEGAL_GENERATION and group.state() is GroupState.PREPARING:\n"
+            "            refusal = Error.NONE\n"
+            "        if refusal is not Error.NONE or member is None:",
+        ),
     ),
 )
 

@@ -198,7 +198,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             "topics", "topics", ("A1 made-twice", "A1 never-seen", "A2 never-seen", "A2 left-to-its-time-out", "X4"),
             _OTHER.topics,
         ),
-        SceneSpec("recreated", "topics", ("F3 not-woken",), _OTHER.recreated),
+        SceneSpec("recreated", "topics", ("F3 not-woken", "P1 offsets-do-not-grow"), _OTHER.recreated),
         SceneSpec("wrong-topics", "topics", ("A1 taken-though-wrong", "A1 made-though-validated"), _OTHER.wrong_topics),
         SceneSpec(
             "partitions", "topics", ("A3 grows", "A3 never-seen", "E1", "F3 not-woken", "L1"), _OTHER.partitions,

@@ -30,7 +30,10 @@ FIRST_SESSIONS: Final = 7
 ROLLS: Final = 5
 SEGMENT_BYTES: Final = 1 << 20
 """The smallest segment that Kafka 4 allows (KIP-1030): two appends of three fifths do not fit into one."""
+MANY: Final = 32
 TURNS: Final = 4
+SUMS: Final = (((0, 1), ()), ((), (0, 1)), ((0,), (1,)), ((0,), (0,)), ((1,), (1,)))
+"""The partitions that get a batch before a fetch, and those that get one while it waits."""
 MOST_LOST: Final = 3
 """A racer that was not woken so often has shown it."""
 UNANSWERED: Final = "an append or a fetch was not answered"
@@ -148,7 +151,7 @@ async def woken_many(play: Play) -> None:
 
 async def several_partitions(play: Play) -> None:
     """A fetch waits for three partitions of two topics each: whichever is appended to wakes it. Then who waits for one
-    of them alone is woken by an append to all."""
+    of them alone is woken by an append to all; and who waits for many, by one to any."""
     topics = [await play.topic(partitions=3) for _ in range(2)]
     parts = [(topic, number) for topic in topics for number in range(3)]
     writer, readers = await play.open("writer"), await play.open_many(len(parts), "reader")
@@ -161,6 +164,13 @@ async def several_partitions(play: Play) -> None:
     sent = [play.fetch(conn, [(*one, 1)], max_wait_ms=wait) for conn, one in zip(readers, parts, strict=True)]
     await play.pause(50)
     await settle(play.produce(writer, *parts, acks=-1), *sent, seconds=wait / 1000 + 6)
+    many = await play.topic(partitions=MANY)
+    ends = [(many, number, 0) for number in range(MANY)]
+    for number in (MANY - 1, *play.rng.sample(range(MANY - 1), 2)):
+        fetch = play.fetch(readers[0], ends, max_wait_ms=wait)
+        await play.pause(50)
+        must(await settle(play.produce(writer, (many, number)), fetch, seconds=wait / 1000 + 6), UNANSWERED)
+        ends[number] = (many, number, 1)
 
 
 async def rolled(play: Play) -> None:
@@ -292,9 +302,9 @@ async def wrong_fetch(play: Play) -> None:
 async def fetch_sessions(play: Play) -> None:
     """Sessions, by names and by ids: what each fetch leaves out stays as it was. It waits, and is woken, for all of it,
     for what was added and for another place; not for what was taken out. Its next request is no other one. It is told
-    of a place that is not there, and when records are deleted. Once it is closed, or another has begun in its place, it
-    is not there any more. Where there is room for one batch, each partition has its turn; the room of a partition is
-    that with which it was named last."""
+    of a place that is not there, of one that it asks for again, and when records are deleted. Once it is closed, or
+    another has begun in its place, it is not there any more. Where there is room for one batch, each partition has its
+    turn; the room of a partition is that with which it was named last."""
     play.need("fetch", "produce", least=FIRST_SESSIONS)
     for version in (play.broker.version("fetch"), play.broker.version("fetch", by_id=True)):
         if version is not None:
@@ -329,6 +339,8 @@ async def _fetch_session(play: Play, version: int) -> None:
     await ask([], (topic, 0), (other, 0), least=2 * batch_bytes(100))
     one.forgets = [(topic, 0)]
     await ask([(other, 0, 2)], wait_ms=wait // 5)
+    await ask([(topic, 0, 2)], wait_ms=0)
+    one.forgets = [(topic, 0)]
     await ask([], (topic, 0), wait_ms=wait // 5)
     await ask([], (topic, 1))
     number, epoch = one.id, one.epoch
@@ -371,19 +383,20 @@ async def _fetch_session(play: Play, version: int) -> None:
 
 
 async def sum_fetch(play: Play) -> None:
-    """min_bytes is reached by two partitions together, and by neither alone."""
+    """min_bytes is reached by two partitions together, and by neither alone; or by one that has something already and
+    gets more, beside one that has nothing."""
     play.need("fetch", "produce")
     wait = play.wait_ms(WAKE_MS)
     writer, reader = await play.open("writer"), await play.open("reader")
-    for when in ("before", "after", "between"):
+    for before, after in SUMS:
         topic = await play.topic(partitions=2)
-        parts = [(topic, 0, 0), (topic, 1, 0)]
-        if when != "after":
-            await play.ask_all(play.produce(writer, topic, size=200))
-        if when == "before":
-            await play.ask_all(play.produce(writer, (topic, 1), size=200))
-        fetch = play.fetch(reader, parts, max_wait_ms=wait, min_bytes=2 * batch_bytes(200))
-        for number in {"before": (), "after": (0, 1), "between": (1,)}[when]:
+        for number in before:
+            await play.ask_all(play.produce(writer, (topic, number), size=200))
+        fetch = play.fetch(
+            reader, [(topic, 0, 0), (topic, 1, 0)], max_wait_ms=wait,
+            min_bytes=(len(before) + len(after)) * batch_bytes(200),
+        )  # fmt: skip
+        for number in after:
             await play.pause(60)
             await play.ask_all(play.produce(writer, (topic, number), size=200))
         await settle(fetch, seconds=wait / 1000 + 6)

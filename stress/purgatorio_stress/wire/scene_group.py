@@ -70,6 +70,7 @@ class Member:
     """What its subscription has of its own, the same whenever it joins."""
     own: str = ""
     """A protocol that nobody else has."""
+    kind: str = CONSUMER
     common: tuple[str, ...] = (PROTOCOL, OTHER_PROTOCOL)
     """What all members have, in the order that it prefers. One that comes back as another would move the group."""
 
@@ -97,7 +98,7 @@ class Member:
         """A join, on its way."""
         return self.play.join(
             self.conn, self.group, self.id, session_ms=self.session_ms, rebalance_ms=self.rebalance_ms,
-            instance=self.instance, protocols=(self.own, *self.common), says=self.says,
+            instance=self.instance, protocols=(self.own, *self.common), says=self.says, kind=self.kind,
         )  # fmt: skip
 
     def took(self, body: Mapping[str, object] | None) -> bool:
@@ -122,7 +123,7 @@ class Member:
         given = (name for name in self.told if name != self.omits) if self.leads else ()
         shares = {name: f"{name}:{self.generation}" for name in given}
         return self.play.sync(
-            self.conn, self.group, self.id, self.generation, shares, self.instance, self.protocol
+            self.conn, self.group, self.id, self.generation, shares, self.instance, self.protocol, self.kind
         )
 
     async def reconnect(self) -> None:
@@ -226,13 +227,15 @@ async def warm_up(play: Play) -> None:
 
 
 async def first_generation(play: Play) -> None:
-    """An empty group: one member alone, who leaves, and the next one; and several that come one after the other, the
-    second within the initial delay. One of them joins again. Elsewhere the first leaves again in the delay."""
+    """An empty group: one member alone, who leaves, and the next one, of another kind; and several that come one after
+    the other, the second within the initial delay. One of them joins again. Elsewhere the first leaves again in the
+    delay."""
 
     async def alone() -> None:
         group = await play.group()
-        for _ in range(2):
-            (one,) = await members(play, group, 1)
+        for kind in (CONSUMER, "another"):
+            one = Member(play, await play.open("m"), group, kind=kind, common=(f"of {kind}s",))
+            await one.enter()
             await stable([one])
             await one.beat()
             await play.leave(one.conn, group, one.id).within(8)
@@ -566,7 +569,8 @@ async def _never_synced(play: Play, again: bool) -> None:
 
 
 async def left_waiting(play: Play) -> None:
-    """A member leaves while its own join waits; those of whom the rebalance has not heard commit, and sync."""
+    """A member leaves while its own join waits; those of whom the rebalance has not heard commit, and sync; a wrong
+    generation is refused them as at other times."""
     group = await play.group()
     topics = await _to_commit(play, "G12")
     pair = await members(play, group, 2)
@@ -581,13 +585,18 @@ async def left_waiting(play: Play) -> None:
         if topics:
             await one.commit(*topics)
         await one.beat()
+        for wrong in (one.generation + 100, one.generation - 1):
+            await play.heartbeat(one.conn, group, one.id, wrong).within(8)
+            if topics:
+                await play.commit(one.conn, group, one.id, wrong, topics).within(8)
     await stable(pair)
     await play.ask_offsets(pair[1].conn, group, topics or None)
 
 
 async def forgotten_offsets(play: Play) -> None:
     """A group commits an offset, and the same with another note. Of one of its topics, which is deleted, it goes with
-    that; of another it stays. Then a topic of that name is made anew."""
+    that; of another it stays. Then a topic of that name is made anew. In the end the group is deleted, and one of its
+    name commits what it had not."""
     play.need("offset_commit", "offset_fetch", "create_topics", "delete_topics")
     group, conn = await play.group(), await play.open("committer")
     topics = [await play.topic(), await play.topic()]
@@ -604,6 +613,11 @@ async def forgotten_offsets(play: Play) -> None:
         await play.pause(100)
     await play.create(topics[0])
     await play.ask_offsets(conn, group, topics)
+    if play.offers("delete_groups"):
+        await play.ask(conn, "delete_groups", {"groups_names": [group]})
+        await play.commit(conn, group, "", -1, topics[:1]).within(8)
+        await play.ask_offsets(conn, group, None)
+        await play.ask_offsets(conn, group, topics)
 
 
 async def cut_members(play: Play) -> None:
@@ -670,7 +684,11 @@ async def described(play: Play) -> None:
 async def resubscribed(play: Play) -> None:
     """A follower of a stable group joins again with another subscription, then without the protocol that was chosen,
     and once more as another before anybody has synced: a rebalance each time, and the leader is told it. The last one
-    is over, and nothing comes of its time-out."""
+    is over, and nothing comes of its time-out. Elsewhere who has few protocols leaves, and others come with few."""
+    await asyncio.gather(_resubscribed(play), _few_protocols(play))
+
+
+async def _resubscribed(play: Play) -> None:
     group, rebalance_ms = await play.group(), play.wait_ms(2500)
     pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
     await stable(pair)
@@ -687,6 +705,25 @@ async def resubscribed(play: Play) -> None:
         if at != 1:
             await synced(pair)
     await _beating(pair, play.pause(rebalance_ms * 6 / 5))
+
+
+async def _few_protocols(play: Play) -> None:
+    """One who has few protocols has left: who has another alone may come, then who has that one alone may not."""
+    group = await play.group()
+    stays, leaves = pair = await members(play, group, 2)
+    leaves.common = (PROTOCOL,)
+    await stable(pair)
+    await play.leave(leaves.conn, group, leaves.id).within(8)
+    must(await _is_told(stays), NOT_TOLD)
+    comes, apart = Member(play, await play.open("few"), group), Member(play, await play.open("few"), group)
+    comes.common, apart.common = (OTHER_PROTOCOL,), (PROTOCOL,)
+    await comes.enter()
+    sent = [comes.ask_join()]
+    await play.pause(300)
+    await apart.enter()
+    sent += [apart.ask_join(), stays.ask_join()]
+    await answered((comes, apart, stays), sent)
+    await synced([one for one in (comes, apart, stays) if one.generation >= 0])
 
 
 async def order_of_joins(play: Play) -> None:
@@ -870,6 +907,10 @@ async def static_members(play: Play) -> None:
         await play.pause(300)
         await _leave_by_name(others[1], "", others[1].instance)
         await answered(others[2:], [sent])
+        back = await _come_back(others[0])
+        sent = back.ask_join()
+        await play.pause(300)
+        await answered([back, others[2]], [sent, others[2].ask_join()])
     led = max(range(2), key=lambda at: pair[at].leads)
     for at, former in enumerate(pair):
         other = pair[1 - at]

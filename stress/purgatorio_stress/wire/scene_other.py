@@ -98,11 +98,13 @@ async def topics(play: Play) -> None:
 
 
 async def recreated(play: Play) -> None:
-    """A topic has been deleted and is made anew by its name: appends to it wake who waits for it."""
+    """A topic with records has been deleted and is made anew by its name: it has none, and appends to it wake who waits
+    for it."""
     play.need("create_topics", "delete_topics", "metadata")
     before = Play(play.broker, play.recorder, f"{play.name}-before", play.rng)
     try:
         name = await before.topic(partitions=2)
+        await before.ask_all(before.produce(await before.open("writer"), name, (name, 1)))
         await before.delete(name)
         await _until_told(before, name, 3)
         await _until_free(before, name)
