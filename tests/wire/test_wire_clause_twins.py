@@ -161,6 +161,38 @@ def x4_commits(s: Story, bad: bool) -> None:
     s.ask(10, "offset_commit", body, 11, {"topics": [{"name": "t", "partitions": told}]})
 
 
+def _written(s: Story, t: float, sequence: int, base: int, error: int = 0, *, producer: int = 7) -> None:
+    """An append of one record by an idempotent producer."""
+    batch = {"base": 0, "last": 0, "count": 1, "bytes": SIZE, "producer_id": producer, "producer_epoch": 0}
+    data = [{"index": 0, "records": [{**batch, "base_sequence": sequence}]}]
+    said = {"index": 0, "error_code": error, "base_offset": base}
+    s.ask(
+        t, "produce", {"acks": -1, "timeout_ms": 1000, "topic_data": [{"name": "t", "partition_data": data}]},
+        t + 1, {"responses": [{"name": "t", "partition_responses": [said]}]},
+    )  # fmt: skip
+
+
+def p7(s: Story, bad: bool) -> None:
+    s.topic()
+    for at in range(2):
+        _written(s, 10 + 10 * at, at, at)
+    _written(s, 50, 0, 2 if bad else 0)
+
+
+def p7_in_order(s: Story, bad: bool) -> None:
+    s.topic()
+    _written(s, 10, 0, 0)
+    _written(s, 20, 2, 1 if bad else -1, 0 if bad else 45)
+
+
+def p1_sent_again(s: Story, bad: bool) -> None:
+    """What was sent again is not there again, nor is it what another producer sends with that number."""
+    s.topic()
+    for at in (10, 20):
+        _written(s, at, 0, 0)
+    _written(s, 30, 0, 2 if bad else 1, producer=8)
+
+
 def a1_refused(s: Story, bad: bool) -> None:
     said = {"name": "u", "error_code": 3 if bad else 0}
     asked = {"topics": [{"name": "u", "num_partitions": 1}], "timeout_ms": 5000}
@@ -2770,6 +2802,17 @@ def test_who_leaves_by_its_name_while_it_joins_is_told_so() -> None:
     story.join(2200, 2301, "", error=25, instance="ic")
     story.leave(2300, "", instance="ic")
     assert story.judged("G11").verdict is not Verdict.VIOLATED
+
+
+@pytest.mark.parametrize(("sequence", "base", "error"), [(0, -1, 46), (1, -1, 45), (5, 5, 0)])
+def test_a_number_that_a_broker_need_not_know_any_more(sequence: int, base: int, error: int) -> None:
+    """Of the last five batches it does."""
+    story = Story()
+    story.topic()
+    for at in range(7):
+        _written(story, 10 + 10 * at, at, at)
+    _written(story, 100, sequence, base, error)
+    assert story.judged("P7").verdict in (Verdict.PASS, Verdict.SKIPPED)
 
 
 @pytest.mark.parametrize("waits", [False, True])

@@ -54,6 +54,14 @@ class Append:
     """By when it surely is in the log, though with acks 0 nobody acknowledges it."""
     lowest: int
     """Its base is this at least."""
+    written: tuple[int, int, int] | None = None
+    """By which producer, in which of its epochs and from which sequence number on; None of what no idempotent one
+    wrote."""
+
+    @property
+    def may_be_there(self) -> bool:
+        """Whether its records are or may be in the log."""
+        return self.error in MAY_BE_THERE
 
 
 @dataclass(slots=True)
@@ -77,7 +85,7 @@ class Log:
         return sum(
             one.bytes
             for one in self.appends
-            if one.t <= t and one.error in MAY_BE_THERE and (one.base < 0 or one.base >= offset)
+            if one.t <= t and one.may_be_there and (one.base < 0 or one.base >= offset)
         )
 
     def largest(self, offset: int) -> int:
@@ -111,6 +119,11 @@ class Log:
                     end = append.base + append.count
         return end
 
+    def again(self, written: tuple[int, int, int] | None) -> Append | None:
+        """What an idempotent producer sent before with this sequence number and may be there: that is there once."""
+        of = (one for one in self.appends if written is not None and one.written == written)
+        return next((one for one in of if one.may_be_there), None)
+
     def replicated_end(self, t: int) -> int:
         """The high watermark is at least here at `t`. A fetch above it is answered by Kafka as one of a log that was
         cut."""
@@ -118,7 +131,7 @@ class Log:
 
     def most_end(self, t: int) -> int:
         """The end is at most here at `t`: nothing but what was sent can be in a topic of our own."""
-        return sum(one.count for one in self.appends if one.t <= t and one.error in MAY_BE_THERE)
+        return sum(one.count for one in self.appends if one.t <= t and one.may_be_there)
 
     def low_at(self, t: int) -> int:
         """The low watermark that was acknowledged by `t`."""
@@ -246,12 +259,14 @@ class Topics:
             ack_t = None if answer is None or error else one.answer_t
             log = self.logs[part]
             taken_t, lowest = (one.done_t, log.least_end(one.t)) if acks == 0 else (ack_t, base)
-            append = Append(
-                one, one.t, ack_t, count, size, base if ack_t else -1, error, acks, taken_t, lowest
-            )
-            log.appends.append(append)
             if ack_t is not None:
                 log.settled_t = min(log.settled_t, ack_t)
+            written = written_by(batches)
+            if log.again(written) is None:
+                base = base if ack_t else -1
+                log.appends.append(
+                    Append(one, one.t, ack_t, count, size, base, error, acks, taken_t, lowest, written)
+                )
 
     def _fetch(self, one: Exchange) -> None:
         if one.answer_t is None or one.error:
@@ -354,6 +369,15 @@ def produced(one: Exchange) -> Iterator[tuple[Part, list[Body], Body | None]]:
 def summed(batches: Iterable[Body], name: str) -> int:
     """How many records, or bytes, batches have together."""
     return sum(integer(batch, name) for batch in batches)
+
+
+def written_by(batches: Iterable[Body]) -> tuple[int, int, int] | None:
+    """The idempotent producer of these, in which of its epochs, and from which sequence number on; None of others."""
+    first = next(iter(batches), {})
+    written = (
+        integer(first, "producer_id", -1), integer(first, "producer_epoch", -1), integer(first, "base_sequence", -1),
+    )  # fmt: skip
+    return written if written[0] >= 0 else None
 
 
 def corrupt(batches: Iterable[Body]) -> bool:

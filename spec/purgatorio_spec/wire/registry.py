@@ -34,6 +34,7 @@ P3 | acks other than -1, 0, 1 are refused: INVALID_REQUIRED_ACKS (21)
 P4 | acks -1 below min.insync.replicas is refused at once, acks 1 is not
 P5 | with a replica stopped, acks -1 is answered REQUEST_TIMED_OUT (7) at its time-out, not before
 P6 | acks -1 is answered promptly after the replica goes on | as Kafka
+P7 | what an idempotent producer sends again is acknowledged where it is, once; out of order it is refused (45) | KIP-98
 A1 | a created topic is there, with an id, and leads; a second or wrong creation is told so; none waits for its time-out
 A2 | a deleted topic is gone, by its id too, and its deletion not left to its time-out
 A3 | a topic grows to as many partitions as are asked for, and to no fewer than it has (37)

@@ -16,6 +16,7 @@ from purgatorio_stress.socket_broker.fetch_sessions import CLOSES, FetchSession,
 from purgatorio_stress.socket_broker.fields import Fields, Values, code_of
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.record_batch import (
+    BatchHeader,
     Corrupt,
     Invalid,
     batches_of,
@@ -25,6 +26,7 @@ from purgatorio_stress.socket_broker.record_batch import (
     stored,
 )
 from purgatorio_stress.socket_broker.reply import Reply, Request
+from purgatorio_stress.wire.records import Written
 
 Asked = list[tuple[str | None, UUID | None, list[tuple[int, Fields]]]]
 """The topics of a request, in its order: the name (None: nobody knows the id), the id where it gave one, and the
@@ -41,17 +43,30 @@ def produce(node: Node, request: Request) -> None:
     acks = request.fields.number("acks")
     batches: dict[TopicPartition, list[NewRecord]] = {}
     refused: dict[TopicPartition, int] = {}
+    again: dict[TopicPartition, int] = {}
+    taken: dict[TopicPartition, Written] = {}
     for name, _, partitions in asked:
         for number, entry in partitions:
             if name is None:
                 continue
             partition = TopicPartition(name, number)
             try:
-                batches[partition] = _records(node, entry.data("records"))
+                header, new = _records(node, entry.data("records"))
             except _Refused as why:
                 refused[partition] = why.code
+                continue
+            known = node.sequences.take(partition, header) if acks else None
+            if isinstance(known, ErrorCode):
+                refused[partition] = known.value
+            elif known is not None:
+                again[partition] = known
+            else:
+                batches[partition] = new
+                if acks:
+                    taken[partition] = header.written
     unknown = any(name is None for name, _, _ in asked)
-    sent = _Produced(node, request, asked, refused, closes=acks == 0 and bool(refused or unknown))
+    closes = acks == 0 and bool(refused or unknown)
+    sent = _Produced(node, request, asked, refused, again, taken, closes=closes)
     node.layer.produce(request.fields.ms("timeout"), acks, batches, sent.send, sent.close)
     if acks == 0:
         sent.none()
@@ -66,6 +81,8 @@ class _Produced:
         request: Request,
         asked: Asked,
         refused: Mapping[TopicPartition, int],
+        again: Mapping[TopicPartition, int],
+        taken: Mapping[TopicPartition, Written],
         *,
         closes: bool,
     ) -> None:
@@ -73,9 +90,13 @@ class _Produced:
         self._reply = request.reply
         self._asked = asked
         self._refused = refused
+        self._again = again
+        self._taken = taken
         self._closes = closes
 
     def send(self, results: Mapping[TopicPartition, ProduceResult]) -> None:
+        bases = {partition: result.base_offset for partition, result in results.items()}
+        self._node.sequences.appended(bases, self._taken)
         self._reply.send(lambda: self._answer(results))
 
     def close(self) -> None:
@@ -94,6 +115,8 @@ class _Produced:
             partition = TopicPartition(name, number)
             if partition in self._refused:
                 return {"error_code": self._refused[partition], "base_offset": -1}
+            if partition in self._again:
+                return {"error_code": 0, "base_offset": self._again[partition]}
             result = results[partition]
             start = _start(self._node, partition) if result.error is Error.NONE else -1
             return {
@@ -113,7 +136,7 @@ class _Refused(Exception):
         self.code = int(error.value)
 
 
-def _records(node: Node, records: bytes) -> list[NewRecord]:
+def _records(node: Node, records: bytes) -> tuple[BatchHeader, list[NewRecord]]:
     """The one batch that a partition's records are."""
     try:
         found = list(batches_of(records))
@@ -128,7 +151,7 @@ def _records(node: Node, records: bytes) -> list[NewRecord]:
         raise _Refused(ErrorCode.message_too_large)
     if not node.takes(len(batch)):
         raise _Refused(ErrorCode.kafka_storage_error)
-    return new_records(header, batch)
+    return header, new_records(header, batch)
 
 
 def fetch(node: Node, request: Request) -> None:

@@ -294,8 +294,7 @@ def delete_groups(node: Node, request: Request) -> None:
 
 
 def init_producer_id(node: Node, request: Request) -> None:
-    """Kafka's InitProducerId, 0 to 5, for idempotent producers. Their sequences are not checked: a batch that is sent
-    twice is there twice. There are no transactions."""
+    """Kafka's InitProducerId, 0 to 5, for idempotent producers (`sequences`). There are no transactions."""
     if request.fields.has("transactional_id"):
         code = ErrorCode.coordinator_not_available.value
         request.reply.send(lambda: {"error_code": code, "producer_epoch": -1})

@@ -48,6 +48,7 @@ from purgatorio_stress.socket_broker.fetch_sessions import FetchSession, FetchSe
 from purgatorio_stress.socket_broker.fields import Fields
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.reply import Make, Reply
+from purgatorio_stress.socket_broker.sequences import Sequences
 from purgatorio_stress.socket_broker.server import Server
 from purgatorio_stress.wire.frame import Frames
 from purgatorio_stress.wire.message import read_request
@@ -2197,6 +2198,39 @@ _MUTANTS: Final = (
         "G11",
         Patch(GroupCoordinator, "leave", _left_but_for_its_name),
         Patch(GroupCoordinator, "join", _joined_unless_out),
+    ),
+    _one(
+        "sent-again-there-again",
+        "what an idempotent producer sends again is appended again",
+        "P7",
+        edited(Sequences, "take", "if written.producer_id < 0:", "if True:"),
+    ),
+    _one(
+        "sequence-gap-taken",
+        "an idempotent producer may leave out sequence numbers",
+        "P7",
+        edited(
+            Sequences, "take", "written.base_sequence != known.next", "written.base_sequence < known.next"
+        ),
+    ),
+    _one(
+        "last-batch-known",
+        "of an idempotent producer the last batch alone is known again",
+        "P7",
+        edited(Sequences, "take", "> REMEMBERED", "> 1"),
+    ),
+    _one(
+        "duplicate-at-its-end",
+        "what is sent again is acknowledged with the offset behind it",
+        "P7",
+        edited(Sequences, "take", "return base if base >= 0", "return base + count if base >= 0"),
+    ),
+    _one(
+        "sequences-of-any-producer",
+        "what an idempotent producer sends is taken for what another sent with the same sequence number",
+        "P1 P7",
+        edited(Sequences, "take", "key = partition, written.producer_id", "key = partition, 0"),
+        edited(Sequences, "appended", "(partition, written.producer_id)", "(partition, 0)"),
     ),
     _one(
         "static-never-back",

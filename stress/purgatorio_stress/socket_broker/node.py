@@ -24,6 +24,7 @@ from purgatorio_broker.topics import Topics
 from purgatorio_stress.recorded import DIALECTS
 from purgatorio_stress.socket_broker.cluster import Broker, Cluster, Topic
 from purgatorio_stress.socket_broker.fetch_sessions import FetchSessions
+from purgatorio_stress.socket_broker.sequences import Sequences
 from purgatorio_stress.socket_broker.settings import Settings
 
 _TURN_S: Final = 0.1
@@ -45,6 +46,7 @@ class Node:
             session_bounds_ms=settings.session_bounds_ms, new_id=lambda: f"member-{uuid4()}",
         )  # fmt: skip
         self.sessions = FetchSessions()
+        self.sequences = Sequences()
         self._lock = threading.Lock()
         self._stored_bytes = 0
         self._producers = 0
@@ -180,6 +182,7 @@ class Node:
                 self.manager.stop_replica(partition, deleted=True)
             self.groups.forget_topic(topic.name)
             self._forget_notes(topic.name)
+            self.sequences.forget(topic.name)
             self.topics.metadata.remove(topic.name)
         self.count_stored()
 

@@ -15,6 +15,7 @@ from typing import Final
 from crc32c import crc32c
 
 from purgatorio_broker.log import NewRecord, Record
+from purgatorio_stress.wire.records import Written
 
 MAX_RECORDS: Final = 100_000
 """In one batch: each offset costs memory, and a compressed batch of few bytes may claim any number."""
@@ -40,20 +41,21 @@ class Invalid(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BatchHeader:
-    """`records`: how many offsets the batch takes. `last_timestamp_ms`: the largest."""
+    """`records`: how many offsets the batch takes. `last_timestamp_ms`: the largest. `written`: by whom."""
 
     base_offset: int
     size_bytes: int
     epoch: int
     records: int
     last_timestamp_ms: int
+    written: Written
 
 
 def read_header(batch: bytes | memoryview) -> BatchHeader:
     """The header of the batch at the beginning of these bytes. `Corrupt`, `Invalid`."""
     if len(batch) < _HEADER.size:
         raise Corrupt(f"{len(batch)} bytes are no batch")
-    (base, length, epoch, magic, crc, attributes, last_delta, _, last_ms, _, _, _, count) = (
+    (base, length, epoch, magic, crc, attributes, last_delta, _, last_ms, *written, count) = (
         _HEADER.unpack_from(batch)
     )
     size_bytes = _LENGTH_FROM + length
@@ -68,7 +70,7 @@ def read_header(batch: bytes | memoryview) -> BatchHeader:
         raise Invalid(f"{count} records, last offset delta {last_delta}, codec {codec}")
     if not codec and count * _SMALLEST_RECORD_BYTES > size_bytes - _HEADER.size:
         raise Invalid(f"{count} records in {size_bytes} bytes")
-    return BatchHeader(base, size_bytes, epoch, count, last_ms)
+    return BatchHeader(base, size_bytes, epoch, count, last_ms, Written(*written))
 
 
 def batches_of(records: bytes) -> Iterator[tuple[BatchHeader, bytes]]:

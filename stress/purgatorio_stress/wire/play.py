@@ -21,7 +21,7 @@ from purgatorio_spec.wire.record import Body, Declared
 from purgatorio_stress.wire.connection import API_KEYS, Address, Connection, Got, NoAnswer, Sent, connect
 from purgatorio_stress.wire.message import versions_of
 from purgatorio_stress.wire.recorder import Recorder
-from purgatorio_stress.wire.records import filler, spoilt
+from purgatorio_stress.wire.records import BY_NOBODY, Written, filler, spoilt
 
 MOST_VERSION: Final[Mapping[str, int]] = {
     "produce": 12, "fetch": 12, "list_offsets": 9, "metadata": 12, "find_coordinator": 4, "join_group": 9,
@@ -343,12 +343,12 @@ class Play:
 
     def produce(
         self, conn: Connection, *parts: str | tuple[str, int], acks: int = 1, size: int = 20, records: int = 1,
-        timeout_ms: int = 10_000, corrupt: int | None = None,
+        timeout_ms: int = 10_000, corrupt: int | None = None, written: Written = BY_NOBODY,
     ) -> Sent:  # fmt: skip
         """An append of `records` records of `size` bytes, to each of these partitions; to 0 of a topic alone. What the
-        partition `corrupt` is sent came to harm on its way."""
+        partition `corrupt` is sent came to harm on its way. `written`: by an idempotent producer."""
         # The time is now: what is dated long ago is deleted by retention half a minute after a broker's start.
-        data = filler(size, records, int(time.time()) * 1000)
+        data = filler(size, records, int(time.time()) * 1000, written)
         into = ((one, 0) if isinstance(one, str) else one for one in parts)
         each = (
             (topic, {"index": number, "records": spoilt(data) if number == corrupt else data})

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from crc32c import crc32c
 from kio.records.schema import NewRecordBatch, Record
@@ -26,24 +26,40 @@ MOST_BATCHES: Final = 10_000
 """More batches of one partition of one answer are not looked at."""
 
 
+class Written(NamedTuple):
+    """By which producer and in which epoch of it a batch was written, and the sequence number of its first record; -1
+    of what no idempotent producer wrote."""
+
+    producer_id: int = -1
+    producer_epoch: int = -1
+    base_sequence: int = -1
+
+
+BY_NOBODY: Final = Written()
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a batch's head says: offset of its first and last record, how many records, its size in bytes; and whether
-    the checksum does not fit what is behind it."""
+    """What a batch's head says: offset of its first and last record, how many records, its size in bytes, who wrote it;
+    and whether the checksum does not fit what is behind it."""
 
     base: int
     last: int
     count: int
     bytes: int
     corrupt: bool = False
+    written: Written = BY_NOBODY
 
     def plain(self) -> dict[str, object]:
         """As it stands in a trace."""
         harm = {"corrupt": True} if self.corrupt else {}
-        return {"base": self.base, "last": self.last, "count": self.count, "bytes": self.bytes, **harm}
+        written = self.written._asdict() if self.written.producer_id >= 0 else {}
+        return {
+            "base": self.base, "last": self.last, "count": self.count, "bytes": self.bytes, **harm, **written,
+        }  # fmt: skip
 
 
-def batch_of(values: Sequence[bytes], timestamp_ms: int = 0) -> bytes:
+def batch_of(values: Sequence[bytes], timestamp_ms: int = 0, written: Written = BY_NOBODY) -> bytes:
     """A batch of records with these values, without keys, as a producer sends it."""
     at = TZAwareMicros.parse(datetime.datetime.fromtimestamp(timestamp_ms / 1000, datetime.UTC))
     records = tuple(
@@ -51,17 +67,18 @@ def batch_of(values: Sequence[bytes], timestamp_ms: int = 0) -> bytes:
         for number, value in enumerate(values)
     )
     batch = NewRecordBatch(
-        producer_id=i64(-1), producer_epoch=i16(-1), base_sequence=i32(-1), records=records, attributes=i16(0)
-    )
+        producer_id=i64(written.producer_id), producer_epoch=i16(written.producer_epoch),
+        base_sequence=i32(written.base_sequence), records=records, attributes=i16(0),
+    )  # fmt: skip
     with io.BytesIO() as out:
         write_new_batch(out, batch)
         return out.getvalue()
 
 
 @lru_cache(256)
-def filler(size: int, records: int, timestamp_ms: int) -> bytes:
+def filler(size: int, records: int, timestamp_ms: int, written: Written = BY_NOBODY) -> bytes:
     """A batch of so many records of `size` bytes."""
-    return batch_of([b"." * size] * records, timestamp_ms)
+    return batch_of([b"." * size] * records, timestamp_ms, written)
 
 
 def spoilt(batch: bytes) -> bytes:
@@ -82,13 +99,13 @@ def batches(data: bytes) -> list[Batch]:
     if 0 < len(data) < _HEAD.size:
         return [Batch(-1, -1, 0, len(data))]
     while at + _HEAD.size <= len(data) and len(found) < MOST_BATCHES:
-        base, length, _, magic, crc, _, last_delta, *_, count = _HEAD.unpack_from(data, at)
+        base, length, _, magic, crc, _, last_delta, _, _, *written, count = _HEAD.unpack_from(data, at)
         size = length + _BEFORE_LENGTH_ENDS
         if magic != 2 or size < _HEAD.size:
             break
         if at + size > len(data):
             return found or [Batch(-1, -1, 0, len(data))]
         corrupt = crc32c(data[at + _CRC_ENDS : at + size]) != crc
-        found.append(Batch(base, base + last_delta, count, size, corrupt))
+        found.append(Batch(base, base + last_delta, count, size, corrupt, Written(*written)))
         at += size
     return found

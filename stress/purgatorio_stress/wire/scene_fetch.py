@@ -11,9 +11,18 @@ from typing import Final
 
 from purgatorio_spec.wire.history import integer, items, text
 from purgatorio_spec.wire.log import BY_ID
-from purgatorio_stress.wire.connection import NoAnswer
-from purgatorio_stress.wire.play import ANSWER_SECONDS, UNMADE, FetchSession, Play, codes, must, settle
-from purgatorio_stress.wire.records import batch_bytes
+from purgatorio_stress.wire.connection import Connection, NoAnswer
+from purgatorio_stress.wire.play import (
+    ANSWER_SECONDS,
+    UNMADE,
+    FetchSession,
+    Play,
+    SceneLost,
+    codes,
+    must,
+    settle,
+)
+from purgatorio_stress.wire.records import Written, batch_bytes
 
 WAKE_MS: Final = 3000
 LONG_MS: Final = 8500
@@ -30,6 +39,7 @@ FIRST_SESSIONS: Final = 7
 ROLLS: Final = 5
 SEGMENT_BYTES: Final = 1 << 20
 """The smallest segment that Kafka 4 allows (KIP-1030): two appends of three fifths do not fit into one."""
+ID_TRIES: Final = 50
 MANY: Final = 32
 TURNS: Final = 4
 SUMS: Final = (((0, 1), ()), ((), (0, 1)), ((0,), (1,)), ((0,), (0,)), ((1,), (1,)))
@@ -475,3 +485,39 @@ async def acks(play: Play) -> None:
             await play.ask_all(play.produce(await play.open("wrong"), topic, acks=wrong))
         except NoAnswer:
             continue
+
+
+async def idempotent(play: Play) -> None:
+    """An idempotent producer sends batches again, on another connection too, and one whose number is not the next;
+    beside it, another one begins with its own numbers."""
+    play.need("init_producer_id")
+    topic = await play.topic()
+    writer, other, reader = await play.open("writer"), await play.open("writer"), await play.open("reader")
+    for _ in range(2):
+        producer, epoch = await _new_producer(play, writer)
+
+        async def write(sequence: int, records: int, conn: Connection, acks: int = -1) -> None:
+            written = Written(producer, epoch, sequence)  # noqa: B023 # it is awaited in this turn
+            await play.ask_all(play.produce(conn, topic, acks=acks, records=records, written=written))
+
+        for sequence, records, conn in (
+            (0, 1, writer), (0, 1, writer), (1, 3, writer), (1, 3, other), (0, 1, writer), (9, 1, writer),
+            (4, 2, other), (4, 2, writer), (7, 1, writer), (1, 3, writer), (6, 1, writer),
+        ):  # fmt: skip
+            await write(sequence, records, conn)
+        await play.ask_all(play.fetch(reader, [(topic, 0, 0)], max_wait_ms=0))
+
+
+async def _new_producer(play: Play, conn: Connection) -> tuple[int, int]:
+    """The id of an idempotent producer, and its epoch. SceneLost where none is given out."""
+    nobody = {
+        "transactional_id": None, "transaction_timeout_ms": 60_000, "producer_id": -1, "producer_epoch": -1,
+    }  # fmt: skip
+    error = 0
+    for _ in range(ID_TRIES):
+        got = await play.ask(conn, "init_producer_id", nobody)
+        error = codes(got.body)
+        if not error:
+            return integer(got.body, "producer_id"), integer(got.body, "producer_epoch")
+        await play.pause(100)  # a broker gets them from the controller, many at a time
+    raise SceneLost(f"no producer id: error {error}")
