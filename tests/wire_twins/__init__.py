@@ -1,0 +1,22 @@
+"""Histories of each clause of the wire that keep it, with an occasion, each with a twin that breaks it."""
+
+from collections.abc import Callable
+
+from purgatorio_spec.wire.registry import WIRE_CLAUSES
+from wire_story import Story
+from wire_twins import fetch, group, log, members, produce, topics
+
+Twin = Callable[[Story, bool], None]
+"""Tells a history; with True, the one that is broken."""
+
+_TOLD = {
+    name: told
+    for module in (fetch, group, log, members, produce, topics)
+    for name, told in vars(module).items()
+}
+
+TWINS: dict[str, tuple[Twin, ...]] = {
+    clause: tuple(told for name, told in _TOLD.items() if name.partition("_")[0] == clause.lower())
+    for clause in WIRE_CLAUSES
+}
+"""By the first word of their names."""
