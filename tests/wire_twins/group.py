@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from purgatorio_spec.wire.record import Declared
 from wire_story import Story
 from wire_twins.told import newcomer, nobody_rejoins, static_pair, told_of_a_rebalance
 
@@ -34,6 +35,11 @@ def g0_of_other_protocols_than_who_has_left(s: Story, bad: bool) -> None:
             "protocol_type": "consumer", "protocols": [{"name": "own a", "metadata": ""}]}  # fmt: skip
     said = {"error_code": 23, "member_id": ""} if bad else {"error_code": 79, "member_id": "c"}
     s.ask(2150, "join_group", body, 2151, said)
+
+
+def g0_longest_session(s: Story, bad: bool) -> None:
+    s.declared = Declared(session_least_ms=10, session_most_ms=6000)
+    s.join(10, 11, "", error=26 if bad else 79, given="" if bad else "a", session=6000)
 
 
 def g0_of_another_kind_than_who_has_left(s: Story, bad: bool) -> None:

@@ -46,7 +46,9 @@ _OF_A_MEMBER: Final = {"heartbeat": "G10", "leave_group": "G8"}
 
 
 def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
-    """G9: a group without a name, and a session outside of the bounds, whatever else is asked."""
+    """G9: a group without a name, and a session outside of the bounds, whatever else is asked; G0: one that is not
+    outside is not refused for it."""
+    least, most = bounds.declared.session_least_ms, bounds.declared.session_most_ms
     for one in scene.of("join_group", "sync_group", "heartbeat", "leave_group"):
         if one.unread or one.throttled_ms or one.error in LOADING or one.error in {29, 30, 31}:
             continue
@@ -54,6 +56,9 @@ def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
             yield refused(bounds, one, INVALID_GROUP)
         elif bounds.declared.refuses_session(session_asked(one)):
             yield refused(bounds, one, INVALID_SESSION)
+        elif one.error == INVALID_SESSION and None not in (least, most):
+            seen = f"{named(INVALID_SESSION)} for {session_asked(one)} ms"
+            yield broken("G0", "session-refused", one, f"a session of {least} to {most} ms", seen)
 
 
 def coordinator_away(scene: Scene) -> Rows:

@@ -2233,6 +2233,12 @@ _MUTANTS: Final = (
         edited(Sequences, "appended", "(partition, written.producer_id)", "(partition, 0)"),
     ),
     _one(
+        "longest-session-refused",
+        "a session as long as may be is refused",
+        "G0",
+        edited(GroupCoordinator, "_refuses_join", "<= session_timeout_ms <=", "<= session_timeout_ms <"),
+    ),
+    _one(
         "static-never-back",
         "a static member whose session was over is unknown by its name for ever",
         "G11",

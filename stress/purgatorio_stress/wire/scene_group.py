@@ -1124,7 +1124,8 @@ async def _ask_anything(
 
 
 async def _refused_at_sight(play: Play, conn: Connection, group: str) -> None:
-    """A group without a name; sessions that are too short or too long; joins without a protocol."""
+    """A group without a name; sessions that are too short or too long, and the longest that is not; joins without a
+    protocol."""
     await _ask_anything(play, conn, "", "nobody", 1, ())
     declared = play.broker.declared
     least, most = declared.session_least_ms, declared.session_most_ms
@@ -1132,6 +1133,9 @@ async def _refused_at_sight(play: Play, conn: Connection, group: str) -> None:
         await play.join(conn, group, "", session_ms=least - 1).within(8)
     if most is not None and most < (1 << 31) - 1:
         await play.join(conn, group, "", session_ms=most + 1).within(8)
+        if play.offers("join_group", least=4):
+            longest = await play.join(conn, group, "", session_ms=most).within(8)
+            await play.leave(conn, group, text(longest.body, "member_id")).within(8)
     await play.join(conn, group, "", protocols=()).within(JOIN_SECONDS)
     await play.join(conn, group, "", kind="").within(JOIN_SECONDS)
 
