@@ -297,6 +297,35 @@ def watched(self):
 
 Purgatory.__init__, Purgatory.watched = made, watched
 """
+ONE_LOCK_A_KEY = """
+import threading
+from purgatorio import Purgatory
+
+locks = {}
+
+def registers(self, operation, keys, does=Purgatory.try_complete_else_watch):
+    operation.lock = locks.setdefault(keys[0], threading.RLock())
+    return does(self, operation, keys)
+
+Purgatory.try_complete_else_watch = registers
+"""
+PURGES_WHAT_IS_FREE = """
+from purgatorio import Purgatory
+
+def by_length(self, key):
+    return self._watcher_lists[len(key)]
+
+def watch(self, key, operation):
+    by_length(self, key).watch(key, operation)
+
+def all_watchers(self, takes=WatcherList.all_watchers):
+    if not self._lock.acquire(blocking=False):
+        return []
+    self._lock.release()
+    return takes(self)
+
+Purgatory._watcher_list, Purgatory._watch, WatcherList.all_watchers = by_length, watch, all_watchers
+"""
 
 
 @pytest.mark.slow
@@ -326,6 +355,8 @@ Purgatory.__init__, Purgatory.watched = made, watched
         ("registration-inside-completion-beside-due", RUNS_WHAT_IS_DUE, set(), "deadlock"),
         ("purge-and-event-of-given-back", UNCOUNTED, {"O4"}, None),
         ("sizes-beside-registration", COUNTS_WITHOUT_LOCK, set(), "raced"),
+        ("completions-that-check-each-other", ONE_LOCK_A_KEY, set(), "deadlock"),
+        ("purge-cancel", PURGES_WHAT_IS_FREE, {"P1"}, None),
     ],
 )
 def test_a_slip_of_the_reference_is_found_by_its_program(
@@ -344,10 +375,11 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
     second look that leaves its lock held where it raises; a key that is given back from within what that waits for; an
     add on the thread of the callbacks that the next add is to take along; one that asks for its task's lock with the
     clock's in hand, or runs with it what is due already; a check that looks nowhere where the estimate says that
-    nothing waits; sizes that are read without the lock of the lists.
+    nothing waits; sizes that are read without the lock of the lists; operations of a key that have one lock; a purge
+    that passes lists whose lock is taken.
     Without the slip nothing is found."""
     _only(monkeypatch, program)
-    monkeypatch.setattr(gate_play, "_SAID_MOST", 2_000)
+    monkeypatch.setattr(gate_play, "_SAID_MOST", 4_000)
     # A thread that is slow on a busy machine is waited for.
     monkeypatch.setattr(gate_play, "_QUIET_LEAST_S", 0.05)
     example = (str(EXAMPLES / "reference_purgatory.py"), "locked")
@@ -437,7 +469,7 @@ class TwoLists:
         self._lists: dict[str, list[_Entry]] = {"coarse": [], "fine": []}
         self._locks = {name: threading.Lock() for name in self._lists}
 
-    def add(self, delay_ns: int, task: Callable[[], None]) -> _Entry:
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
         """See `TimerUnderTest`."""
         return self._put(_Entry(self._now_ns + delay_ns, task))
 
@@ -495,6 +527,58 @@ def test_a_cancel_that_is_held_twice_meets_the_move_and_the_add(looks: bool) -> 
     assert not judged.unfinished
     broken = {name for name, clause in judged.result.clauses.items() if clause.violations}
     assert broken == (set() if looks else {"T3"})
+
+
+class Pools(TwoLists):
+    """An entry is used again when its task has run. Unless it `looks` with a lock whose it is, a cancel may take
+    another's task off."""
+
+    def __init__(self, *, looks: bool) -> None:
+        super().__init__(looks=True)
+        self._using = threading.Lock() if looks else nullcontext()
+        self._free: list[_Entry] = []
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> _Task:
+        """See `TimerUnderTest`."""
+        entry = self._free.pop() if self._free else _Entry(0, task)
+        made = _Task(entry)
+        entry.deadline_ns, entry.task = self._now_ns + delay_ns, partial(self._run, made, entry, task)
+        self._put(entry)
+        return made
+
+    def _run(self, made: _Task, entry: _Entry, task: Callable[[], None]) -> None:
+        with self._using:
+            made.entry = None
+            self._free.append(entry)
+        task()
+
+    def cancel(self, handle: object) -> None:
+        """See `Cancels`."""
+        assert isinstance(handle, _Task)
+        with self._using:
+            if (entry := handle.entry) is not None:
+                handle.entry = None
+                super().cancel(entry)
+
+
+@dataclass(eq=False)
+class _Task:
+    entry: _Entry | None
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_a_cancel_meets_the_run_of_its_task_and_an_add(looks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has read which entry its task has; the task runs; another is added with that entry."""
+    programs = [
+        one
+        for one in gate_programs("timer", delays_for(_MILLISECONDS, MS * 3_600_000))
+        if one.name == "cancel-fire-add"
+    ]
+    monkeypatch.setattr(gates, "gate_programs", lambda *_: tuple(programs))
+    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={"size": "it is not counted"})
+    judged = play(GatedProgram("steps"), of_timer(promise, lambda _: Pools(looks=looks)))
+    assert not judged.broken_off
+    assert bool(judged.result.clauses["T3"].violations) is not looks
 
 
 class HandsOver(TwoLists):
@@ -561,7 +645,7 @@ class AtOnce(TwoLists):
         self._taking = threading.Lock()
         self._due: list[_Entry] = []
 
-    def add(self, delay_ns: int, task: Callable[[], None]) -> _Entry:
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
         """See `TimerUnderTest`."""
         if delay_ns > 0:
             return super().add(delay_ns, task)
@@ -705,7 +789,8 @@ class Small:
     takes what waits off its list and puts it back behind), `scratch` (checks go through one and the same list, one
     inside another too), `deep` (a check is made no more than sixteen deep), `indexed` (a check goes by the places
     on the list, from which others take off what is completed), `hurried` (who makes time go on gives up at a lock
-    that is taken), `entered` (there is no purge during a registration, and one that raises never ends)."""
+    that is taken), `entered` (there is no purge during a registration, and one that raises never ends), `marked` (the
+    sizes leave out what is completed, and keys that a purge found to be empty, which it notes behind its look)."""
 
     def __init__(self, slip: str) -> None:
         self._slip = slip
@@ -723,6 +808,7 @@ class Small:
         self._entered = 0
         self._scratch: list[_Op] = []
         self._timekeeper = 0
+        self._empty: set[str] = set()
 
     def register(self, probe: Probe) -> bool:
         """See `PurgatoryUnderTest`."""
@@ -744,6 +830,7 @@ class Small:
                     if watched is None:
                         watched = []
                         self._lists[key] = watched
+                    self._empty.discard(key)
                     watched.append(op)
             looks = (
                 events != self._events if self._slip == "late" else self._slip != "nested" or not self._busy
@@ -842,6 +929,8 @@ class Small:
                 if op.completed or self._slip == "moved":
                     self._lists[key].remove(op)
                     self._lists[key] += [] if op.completed else [op]
+            if self._slip == "marked" and not self._lists[key]:
+                self._empty.add(key)
 
     def cancel_for_key(self, key: str) -> list[Probe]:
         """Not had."""
@@ -850,7 +939,10 @@ class Small:
     def gauges(self) -> tuple[int, int]:
         """See `PurgatoryUnderTest`."""
         waiting = [op for op in self._timed if not op.completed]
-        return sum(map(len, self._lists.values())), len(waiting)
+        watched = [op for key, ops in self._lists.items() if key not in self._empty for op in ops]
+        if self._slip == "marked":
+            watched = [op for op in watched if not op.completed]
+        return len(watched), len(waiting)
 
 
 class _Op:
@@ -925,6 +1017,7 @@ def _small(slip: str, _: Promise) -> Small:
         ("counted", "O4", ("new-key",), ""),
         ("nested", "O4", ("event-beside-registration-inside-completion",), ""),
         ("moved", "O4", ("calls-beside-purge",), ""),
+        ("marked", "P2", ("calls-beside-purge",), ""),
         ("scratch", "O4", ("checks-inside-completions-before-others",), ""),
         ("deep", "O4", ("completions-that-check-the-next",), ""),
         ("hurried", "O4", ("check-inside-expiry-beside-check",), ""),

@@ -67,8 +67,9 @@ class GateProgram:
     only. `fresh`: each play has a subject that was started anew. `fails`: who goes on from there, place and id, does so
     with an error; `spared`: not the first so many, and only the one after them. `twice`: only the first lane's call is
     stopped, at two of its steps; the second lane's is made while it stands at the first, the third's while it stands at
-    the other. `ahead`: the first lane's call stands at a step until the second's has come to one of its own, and ends
-    before that does. `whose`: if any, only at these places of these is anyone stopped."""
+    the other. `first_only`: only the first lane's call is stopped. `ahead`: that call stands at a step until the second
+    lane's has come to one of its own, and ends before that does. `whose`: if any, only at these places of these is
+    anyone stopped."""
 
     name: str
     looks_for: str
@@ -81,6 +82,7 @@ class GateProgram:
     fails: tuple[tuple[str, str], ...] = ()
     spared: int | None = None
     twice: bool = False
+    first_only: bool = False
     ahead: bool = False
     whose: tuple[tuple[str, str], ...] = ()
 
@@ -129,8 +131,8 @@ class GateProgram:
     def stepped(self) -> Iterator[tuple[int, int, LaneCall]]:
         """The calls that can be stopped at their steps, each with its lane and its place there; of lanes that make the
         same calls only the first's."""
-        first_alone = self.twice or self.ahead or self.long or self.counts
-        for lane, calls in enumerate(self.lanes[:1] if first_alone else self.lanes):
+        first_only = self.first_only or self.twice or self.ahead or self.long or self.counts
+        for lane, calls in enumerate(self.lanes[:1] if first_only else self.lanes):
             if calls not in self.lanes[:lane]:
                 for place, call in enumerate(calls):
                     if not isinstance(call, Ready | Gauge) or self.counts:
@@ -331,6 +333,10 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
     def left(count: int) -> tuple[Call, ...]:
         return left_behind(count, "a", far_ns)
 
+    def ready(count: int, *keys: str) -> tuple[Call, ...]:
+        made = [Register(f"left-{number}", keys, far_ns) for number in range(count)]
+        return tuple(call for one in made for call in (one, Ready(one.id)))
+
     # The expiry is the one too many. Anew, or what is left of the play before would have them purged earlier, by an
     # adapter that has its reaper turn after each call.
     garbage = left(delays.garbage)
@@ -341,18 +347,19 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("purge-registration", _PURGE, ((Expiry("other"),), (waits("a"),)), (_TRY, _ARM), purge,
                     (Ready("op"), Check("a")), fresh=True),
         GateProgram("calls-beside-purge", _PURGE, ((Expiry("other"),), (waits("a"), Ready("live"), Check("b"))), (),
-                    (waits("b", "live"), *garbage, waits("a", "other", soon_ns)), (Ready("op"), Check("a")),
+                    (waits("b", "live"), *garbage, waits("a", "other", soon_ns)), (Quiesce(), Ready("op"), Check("a")),
                     fresh=True),
+        # Of one hash: what is held while the one key is given back is what the garbage of the other lies under.
+        GateProgram("purge-cancel", _PURGE, ((CancelKey("Aa"),), (Check("g"), Expiry("other"))), (_DISARM,),
+                    (Register("op", ("Aa",), far_ns), *ready(2 * delays.garbage + _LOOKS_MORE, "BB", "g"),
+                     waits("c", "other", soon_ns)),
+                    volley=1, fresh=True, whose=((_DISARM, "op"),)),
     )  # fmt: skip
     # It has no time-out any more, which is why it is one of those too many, and waits under its other key all the same.
     given_back = GateProgram("purge-and-event-of-given-back", _PURGE, ((Expiry("other"), Ready("op"), Check("b")),),
                              (_TRY, _DONE), (waits("bd"), CancelKey("d"), *left(delays.garbage - 1), purge[-1]),
                              fresh=True)  # fmt: skip
     both = (waits("a"), waits("a", "other"))
-
-    def crowd(key: str) -> tuple[Call, ...]:
-        names = [f"left-{number}" for number in range(_OTHERS)]
-        return tuple(call for name in names for call in (waits(key, name), Ready(name)))
 
     # First: what has expired before widens the bound on garbage.
     looks = GateProgram("garbage-of-second-looks", _LISTS, ((waits("ab"),), inside("op", Ready("op"))), (_TRY,),
@@ -371,8 +378,8 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("three-events", _GIVE_UP, ((Check("a"),), (Check("a"),), event), (_TRY,), (waits("a"),)),
         GateProgram("event-after-event", _GIVE_UP, ((Check("a"),), (Check("a"), Check("a"), *event)), (_TRY,),
                     (waits("a"),)),
-        GateProgram("event-beside-others", _GIVE_UP, ((Check("a"),), (Check("b"),)), (_TRY,), (waits("a"), *crowd("b")),
-                    whose=((_TRY, "op"),)),
+        GateProgram("event-beside-others", _GIVE_UP, ((Check("a"),), (Check("b"),)), (_TRY,),
+                    (waits("a"), *ready(_OTHERS, "b")), whose=((_TRY, "op"),)),
         GateProgram("event-event", _CLAIM, ((Check("a"),), (Check("b"),)), done, (waits("ab"), Ready("op"))),
         GateProgram("force-force", _CLAIM, forces[:2], (_FORCE, _DISARM, _DONE), (waits("a"),)),
         GateProgram("event-force", _CLAIM, ((Check("a"),), (Ready("op"), *forces[0])), done, (waits("a"),)),
@@ -399,7 +406,8 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
         GateProgram("list-empties-twice-and-fills", _LISTS, ((Check("a"),), (Check("a"), waits("a", "next"))), (_DONE,),
                     (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
-        GateProgram("long-list-empties-and-fills", _LISTS, ((waits("a"),), (Check("a"),)), (), crowd("a"), event),
+        GateProgram("long-list-empties-and-fills", _LISTS, ((waits("a"),), (Check("a"),)), (), ready(_OTHERS, "a"),
+                    event),
         # What a check has passed, and another takes off, is not there for its next step to count on.
         GateProgram("list-shrinks-behind-a-check", _LISTS, ((Check("a"),), (*forces[0], Check("a"))), (_TRY,),
                     (*both, waits("a", "third"), Ready("third")), volley=1, whose=((_TRY, "other"),)),
@@ -447,7 +455,8 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     ((Check("b"),), (CancelKey("a"),), inside("op", Check("a"))), (_DONE,), (waits("ab"), Ready("op"))),
         GateProgram("completions-that-check-each-other", _CALLBACK,
                     ((Check("a"),), (Check("b"),), inside("op", Check("b")), inside("other", Check("a"))), (_DONE,),
-                    (waits("a"), waits("b", "other"), Ready("op"), Ready("other"))),
+                    (waits("a"), waits("b", "other"), waits("a", "third"), waits("b", "next"), Ready("op"),
+                     Ready("other"))),
         GateProgram("cancel-inside-completion", _CALLBACK, ((Check("a"),), inside("op", CancelKey("b"))),
                     (_TRY, _DONE), (waits("ab"), waits("b", "other"), Ready("op"))),
         GateProgram("cancel-inside-registration", _CALLBACK, ((waits("a"),), inside("op", CancelKey("b"))), (_TRY,),
@@ -521,6 +530,9 @@ def _of_timer(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("fire-add-again-alone", _TIMER, (fires, (soon,)), (_FIRE,), (soon,)),
         GateProgram("add-again-cancel", _TIMER, ((Add("t", far_ns),), (Cancel("t"),)), (), (Add("t", far_ns),)),
         GateProgram("cancel-add", _TIMER, ((Cancel("t"),), (other, Expiry("u"))), (), (soon,)),
+        # Anew, or what other tasks have left is used again first.
+        GateProgram("cancel-fire-add", _TIMER, ((Cancel("t"),), (*fires, Add("v", far_ns))), (), (soon,), fresh=True,
+                    first_only=True),
         GateProgram("cancel-cancel", _TIMER, ((Cancel("t"),), (Cancel("t"),)), (), (Add("t", far_ns),)),
         GateProgram("add-cancel", _TIMER, ((Add("t", far_ns),), (Cancel("t"),)), ()),
         GateProgram("cancels-beside", _TIMER,
