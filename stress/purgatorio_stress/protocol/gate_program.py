@@ -346,9 +346,11 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     fresh=True),
         GateProgram("purge-registration", _PURGE, ((Expiry("other"),), (waits("a"),)), (_TRY, _ARM), purge,
                     (Ready("op"), Check("a")), fresh=True),
-        GateProgram("calls-beside-purge", _PURGE, ((Expiry("other"),), (waits("a"), Ready("live"), Check("b"))), (),
-                    (waits("b", "live"), *garbage, waits("a", "other", soon_ns)), (Quiesce(), Ready("op"), Check("a")),
-                    fresh=True),
+        # Under both keys that have become empty: the purge stands where it comes to the first.
+        GateProgram("calls-beside-purge", _PURGE,
+                    ((Expiry("other"),), (waits("a"), waits("g", "next"), Ready("live"), Check("b"))), (),
+                    (waits("b", "live"), *garbage, waits("a", "other", soon_ns)),
+                    (Quiesce(), Ready("op"), Check("a"), Ready("next"), Check("g")), fresh=True),
         # Of one hash: what is held while the one key is given back is what the garbage of the other lies under.
         GateProgram("purge-cancel", _PURGE, ((CancelKey("Aa"),), (Check("g"), Expiry("other"))), (_DISARM,),
                     (Register("op", ("Aa",), far_ns), *ready(2 * delays.garbage + _LOOKS_MORE, "BB", "g"),
