@@ -47,11 +47,12 @@ def test_giving_up_at_a_taken_lock_is_met_without_gates(tmp_path: Path) -> None:
 
 
 def test_what_has_one_lane_or_no_purgatory_is_asked_for_less() -> None:
-    """Programs of two lanes need two; those with calls from inside callbacks need a gate."""
+    """Programs of two lanes need two; those with calls from inside callbacks, or of one order, need a gate."""
     description = command_subjects(REFERENCE)[0].description
     programs = free_programs(description, "purgatory")
     assert {"two-events", "expiry-event", "forces-at-once"} <= {one.name for one in programs}
-    assert not {"event-inside-registration", "sizes-inside-callbacks"} & {one.name for one in programs}
+    gated = {"event-inside-registration", "sizes-inside-callbacks", "purge-cancel"}
+    assert not gated & {one.name for one in programs}
     assert free_programs(replace(description, lanes=1), "purgatory") == ()
 
 

@@ -41,8 +41,8 @@ _EARLY_S: Final = 0.001
 
 
 def free_programs(description: Description, part: Part) -> tuple[GateProgram, ...]:
-    """Those that the subject can be put through without any gate."""
-    programs = gate_programs(part, delays_for(description, _FAR_NS))
+    """Those that the subject can be put through without any gate. A volley of one is an order, and kept by gates."""
+    programs = [one for one in gate_programs(part, delays_for(description, _FAR_NS)) if one.volley != 1]
     return tuple(
         one for one in programs if len(one.lanes) > 1 and one.ruled_out(description, free=True) is None
     )
