@@ -150,16 +150,17 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             _GROUP.static_waits,
         ),
         SceneSpec(
-            "left-waiting", "groups", ("G8 left-waiting", "G12 committed", "G3 told-otherwise"), _GROUP.left_waiting,
+            "left-waiting", "groups", ("G8 left-waiting", "G9", "G12 committed", "G3 told-otherwise"),
+            _GROUP.left_waiting,
         ),
         SceneSpec("static-protocols", "groups", ("G11 other-protocol",), _GROUP.static_protocols),
-        SceneSpec("static-silent", "groups", ("G7 not-put-out",), _GROUP.static_silent),
+        SceneSpec("static-silent", "groups", ("G7 not-put-out", "G11 let-in"), _GROUP.static_silent),
         SceneSpec(
             "static-members", "groups",
             ("G11 leads-on", "G11 put-out", "G4 static-not-awaited", "G2", "G8 not-told", "G8 leave-by-name"),
             _GROUP.static_members,
         ),
-        SceneSpec("refusals", "groups", ("G9 refusal-waits", "G9 left-twice", "G12 committed"), _GROUP.refusals),
+        SceneSpec("refusals", "groups", ("G0", "G9 refusal-waits", "G9 left-twice", "G12 committed"), _GROUP.refusals),
         SceneSpec("expected-member", "groups", ("G4", "G8", "G7 waits-for-the-silent"), _GROUP.expected_member),
         SceneSpec(
             "described", "groups", ("G13 PreparingRebalance", "G13 Stable", "G13 Empty", "G13 deleted"),
