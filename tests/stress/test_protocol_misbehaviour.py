@@ -130,7 +130,7 @@ def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, 
 
 
 @pytest.mark.parametrize(
-    ("how", "works_s", "ticks", "few", "kind"),
+    ("how", "works_s", "steps", "few", "kind"),
     [
         ("spin", 0.1, 1_000, 1, "endless"),
         ("spin", 60.0, 1_000, 1, "hang"),
@@ -142,16 +142,17 @@ def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, 
 def test_who_works_for_long_may_be_slow(
     how: str,
     works_s: float,
-    ticks: int,
+    steps: int,
     few: int,
     kind: FailureKind,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A call that takes far longer than any before it does not end where there is next to nothing else to do. The
-    twins may still return: one has not worked for long there, one may look at each tick of many, one needs a crowd."""
+    twins may still return: one has not worked for long there, one may look at each of too many ticks, one needs a
+    crowd."""
     monkeypatch.setattr(proof, "_ENDLESS_S", works_s)
-    monkeypatch.setattr(proof, "_ENDLESS_TICKS", ticks)
+    monkeypatch.setattr(proof, "_ENDLESS_STEPS", steps)
     monkeypatch.setattr(proof, "_FEW_MOST", few)
     failure, _ = record(how, tmp_path, QUICK)
     assert failure.kind == kind, failure.why

@@ -32,7 +32,8 @@ _ENDLESS_S: Final = 10.0
 _PATIENCE: Final = 15
 """It may take so many times as long as silence else may, where many others work."""
 _ENDLESS_TICKS: Final = 1_000
-"""Time goes on by so many ticks at most there: some timers look at each."""
+_ENDLESS_STEPS: Final = 1_000
+"""Time goes on by so many ticks at once there, for some timers look at each, in so many steps at most."""
 
 TWICE: Final = "on a fresh start, after the same calls, it does not return in twice the time"
 """Why a hang in which nothing runs is a deadlock."""
@@ -154,17 +155,20 @@ class Proof:
 
     def _is_endless(self) -> bool:
         """Whether a call that works and works, of calls made one at a time, does so too at the end of all that was
-        asked of a few tasks or operations, at the same times, in a program started anew. Not an `advance` by many
-        ticks."""
+        asked of a few tasks or operations, at the same times, in a program started anew. An `advance` by many ticks
+        goes there in steps."""
         oldest = self.account.oldest
         if not self.virtual or self.held or oldest is None or self.account.errors:
             return False
         _, call = oldest
         whole = script_of(self.trace, self.part, last=call)
-        tick_ns = max(self.description.tick_ns or MS, self.description.unit_ns)
-        *_, before_t, now_t = 0, *whole.moments()
-        if isinstance(call, Advance) and now_t - before_t > _ENDLESS_TICKS * tick_ns:
-            return False
+        if isinstance(call, Advance):
+            step_ns = _ENDLESS_TICKS * max(self.description.tick_ns or MS, self.description.unit_ns)
+            *_, before_t, now_t = 0, *whole.moments()
+            between = range(before_t + step_ns, now_t, step_ns)
+            if len(between) > _ENDLESS_STEPS:
+                return False
+            whole = replace(whole, calls=(*whole.calls[:-1], *map(Advance, between), call))
         whose = self._whose(whole, call)
         few = [*dict.fromkeys([*whose[:1], *self._beside(whose[0])])] if whose else []
         sets = [*([one] for one in whose), *(few[:most] for most in range(2, min(_FEW_MOST, len(few)) + 1))]
