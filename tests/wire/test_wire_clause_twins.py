@@ -11,7 +11,7 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.wire.bound import MS, Bounds, Held
 from purgatorio_spec.wire.record import Declared, WireEvent
 from wire_story import END_MS, Story
-from wire_twins import TWINS, Twin
+from wire_twins import TOLD, TWINS, Twin
 from wire_twins.fetch import f2, f3, f4, f6_waits, f7, f8_waits
 from wire_twins.group import g0_not_known, g0_not_known_beside, g4_waits, g5_late
 from wire_twins.members import g7_late, g7_static, g8
@@ -26,8 +26,13 @@ CASES = [
 ]
 
 
-def test_every_clause_has_twins() -> None:
+def test_every_clause_has_twins_and_every_twin_a_clause() -> None:
     assert all(TWINS.values())
+    told = {
+        name for name, one in TOLD.items() if [*getattr(one, "__annotations__", ())] == ["s", "bad", "return"]
+    }
+    played = {twin.__name__ for twins in TWINS.values() for twin in twins}
+    assert {name for name in told if name[0] != "_"} <= played
 
 
 @pytest.mark.parametrize(("clause", "twin"), CASES)

@@ -9,14 +9,15 @@ from wire_twins import fetch, group, log, members, produce, topics
 Twin = Callable[[Story, bool], None]
 """Tells a history; with True, the one that is broken."""
 
-_TOLD = {
+TOLD = {
     name: told
     for module in (fetch, group, log, members, produce, topics)
     for name, told in vars(module).items()
 }
+"""All that these modules know, by its name."""
 
 TWINS: dict[str, tuple[Twin, ...]] = {
-    clause: tuple(told for name, told in _TOLD.items() if name.partition("_")[0] == clause.lower())
+    clause: tuple(told for name, told in TOLD.items() if name.partition("_")[0] == clause.lower())
     for clause in WIRE_CLAUSES
 }
 """By the first word of their names."""

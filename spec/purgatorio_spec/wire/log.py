@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, integers, items, text, texts
-from purgatorio_spec.wire.record import Body
+from purgatorio_spec.wire.record import BY_NOBODY, Body, Written
 
 BY_ID: Final[Mapping[str, int]] = {"fetch": 13, "produce": 13}
 """From which version on a request names its topics by their ids alone."""
@@ -54,9 +54,7 @@ class Append:
     """By when it surely is in the log, though with acks 0 nobody acknowledges it."""
     lowest: int
     """Its base is this at least."""
-    written: tuple[int, int, int] | None = None
-    """By which producer, in which of its epochs and from which sequence number on; None of what no idempotent one
-    wrote."""
+    written: Written = BY_NOBODY
 
     @property
     def may_be_there(self) -> bool:
@@ -119,10 +117,9 @@ class Log:
                     end = append.base + append.count
         return end
 
-    def again(self, written: tuple[int, int, int] | None) -> Append | None:
-        """What an idempotent producer sent before with this sequence number and may be there: that is there once."""
-        of = (one for one in self.appends if written is not None and one.written == written)
-        return next((one for one in of if one.may_be_there), None)
+    def again(self, written: Written) -> bool:
+        """Whether an idempotent producer sent before with this sequence number what may be there: it is there once."""
+        return written != BY_NOBODY and any(x.may_be_there for x in self.appends if x.written == written)
 
     def replicated_end(self, t: int) -> int:
         """The high watermark is at least here at `t`. A fetch above it is answered by Kafka as one of a log that was
@@ -262,7 +259,7 @@ class Topics:
             if ack_t is not None:
                 log.settled_t = min(log.settled_t, ack_t)
             written = written_by(batches)
-            if log.again(written) is None:
+            if not log.again(written):
                 base = base if ack_t else -1
                 log.appends.append(
                     Append(one, one.t, ack_t, count, size, base, error, acks, taken_t, lowest, written)
@@ -371,13 +368,11 @@ def summed(batches: Iterable[Body], name: str) -> int:
     return sum(integer(batch, name) for batch in batches)
 
 
-def written_by(batches: Iterable[Body]) -> tuple[int, int, int] | None:
-    """The idempotent producer of these, in which of its epochs, and from which sequence number on; None of others."""
+def written_by(batches: Iterable[Body]) -> Written:
+    """By whom the first of these was written."""
     first = next(iter(batches), {})
-    written = (
-        integer(first, "producer_id", -1), integer(first, "producer_epoch", -1), integer(first, "base_sequence", -1),
-    )  # fmt: skip
-    return written if written[0] >= 0 else None
+    written = Written(*(integer(first, name, -1) for name in Written._fields))
+    return written if written.producer_id >= 0 else BY_NOBODY
 
 
 def corrupt(batches: Iterable[Body]) -> bool:

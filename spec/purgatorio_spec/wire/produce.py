@@ -1,12 +1,13 @@
 """P1 to P7: what is said of an append, and when."""
 
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.fetch import FORGOTTEN_NS, continued_t, deleted, stopped_spans
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer
 from purgatorio_spec.wire.log import Append, Log, Part, Topics, corrupt, produced, summed, written_by
-from purgatorio_spec.wire.record import Body
+from purgatorio_spec.wire.record import BY_NOBODY, Body, Written
 from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, in_time, kept, named, undecided
 
 CORRUPT, TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 2, 7, 19, 21
@@ -40,10 +41,12 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 if answer is not None:
                     error = integer(answer, "error_code")
                     yield answered_with("P1", "corrupt-taken", one, error, CORRUPT, " for what is corrupt")
-            elif (written := written_by(batches)) is not None and topic.replicas > 1:
+            elif (written := written_by(batches)) != BY_NOBODY and topic.replicas > 1:
                 continue  # what was sent again waits for replicas, or does not
-            elif written is not None and not _next_in_order(one, written, topics.logs[part]):
-                yield from _out_of_order(one, written, answer, topics.logs[part])
+            elif written != BY_NOBODY and not _is_next(
+                one, written, before := _before(one, written, topics.logs[part])
+            ):
+                yield from _out_of_order(one, written, answer, before)
             elif topic.replicas == 1:
                 yield from _acknowledged(one, part, count, answer, topics)
             else:
@@ -79,23 +82,24 @@ def _wrong_acks(bounds: Bounds, one: Exchange, answer: Body | None) -> Row:
     return broken("P3", "acks-taken", one, f"{named(INVALID_ACKS)} for acks {acks}", named(error))
 
 
-def _before(one: Exchange, written: tuple[int, int, int], log: Log) -> list[Append]:
+def _before(one: Exchange, written: Written, log: Log) -> list[Append]:
     """What the same producer has in the log, or may have, that was sent before, in its order."""
-    mine = (x for x in log.appends if x.written is not None and x.written[:2] == written[:2])
+    mine = (x for x in log.appends if x.written[:2] == written[:2])
     return [x for x in mine if x.may_be_there and x.t < one.t]
 
 
-def _next_in_order(one: Exchange, written: tuple[int, int, int], log: Log) -> bool:
+def _all_taken(before: Iterable[Append], t: int) -> bool:
+    return all(x.ack_t is not None and x.ack_t <= t for x in before)
+
+
+def _is_next(one: Exchange, written: Written, before: Sequence[Append]) -> bool:
     """Whether it has the number behind those that were taken; the first of an epoch has 0."""
-    before = _before(one, written, log)
-    taken = all(x.ack_t is not None and x.ack_t <= one.t for x in before)
-    return taken and written[2] == sum(x.count for x in before)
+    return _all_taken(before, one.t) and written.base_sequence == sum(x.count for x in before)
 
 
-def _out_of_order(one: Exchange, written: tuple[int, int, int], answer: Body | None, log: Log) -> Rows:
+def _out_of_order(one: Exchange, written: Written, answer: Body | None, before: Sequence[Append]) -> Rows:
     """P7. A broker knows the last five batches of a producer again."""
-    before = _before(one, written, log)
-    if answer is None or not before or any(x.ack_t is None or x.ack_t > one.t for x in before):
+    if answer is None or not before or not _all_taken(before, one.t):
         return
     error, base = integer(answer, "error_code"), integer(answer, "base_offset", -1)
     same = next((x for x in before[-REMEMBERED:] if x.written == written), None)
@@ -105,8 +109,8 @@ def _out_of_order(one: Exchange, written: tuple[int, int, int], answer: Body | N
         right, seen = not error and base == same.base, f"{named(error)}, base offset {base}"
         allowed = f"no error, and base offset {same.base}, where it is"
         yield kept("P7", "sent-again") if right else broken("P7", "sent-again", one, allowed, seen)
-    elif written[2] > sum(x.count for x in before):
-        about = f" for sequence number {written[2]}"
+    elif written.base_sequence > sum(x.count for x in before):
+        about = f" for sequence number {written.base_sequence}"
         yield answered_with("P7", "out-of-order", one, error, OUT_OF_ORDER, about)
 
 

@@ -16,7 +16,7 @@ Not promised: that an answer which nobody waited for was still recorded, once it
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 FORMAT: Final = "purgatorio-wire/1"
 PROFILE: Final = "wire"
@@ -31,6 +31,18 @@ MAX_EVENTS: Final = 2_000_000
 """A longer trace is not judged: a run is a minute or two of a few thousand requests a second."""
 
 Body = Mapping[str, object]
+
+
+class Written(NamedTuple):
+    """By which producer and in which epoch of it a batch was written, and the sequence number of its first record; -1
+    of what no idempotent producer wrote."""
+
+    producer_id: int = -1
+    producer_epoch: int = -1
+    base_sequence: int = -1
+
+
+BY_NOBODY: Final = Written()
 
 
 @dataclass(frozen=True, slots=True)

@@ -409,8 +409,10 @@ class Play:
         standing = [hold for hold in conversation.standing() if not self.early(hold)]
         calls = {f"lane {lane}": self._call(lane) for lane in range(len(self.lanes)) if self.can_call(lane)}
         if self.program.volley:
-            goes = {"all": lambda: self.plays.go(standing)} if standing else {}
-            return dict(list(calls.items())[:1]) or goes
+            if calls:
+                lane = next(iter(calls))
+                return {lane: calls[lane]}
+            return {"all": lambda: self.plays.go(standing)} if standing else {}
         places = [" ".join(self._where(hold)) for hold in standing]
         goes = {
             f"{place} {places[:number].count(place)}": self._go(hold)

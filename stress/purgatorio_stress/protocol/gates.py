@@ -249,14 +249,16 @@ class GatedRun:
             play.steps = {(stop.lane, stop.place): stop.steps}
         made: list[_Choice] = []
         done: list[str] = []
-        self._plays.under_way = None if program.volley else PlayedOrder(program.name, (), stop)
+        order = PlayedOrder(program.name, (), stop)
+        self._plays.under_way = None if program.volley else order
         self._plays.play_to_the_end(play.before, play)
-        while acts := self._acts(play, wanted[len(done) : len(done) + 1]):
-            names = list(acts)
+        following = dict(enumerate(wanted))
+        while acts := self._acts(play, following.get(len(done))):
+            names, act = list(acts), following.get(len(done))
             if len(made) < len(trail):
                 taken = trail[len(made)].taken
-            elif len(done) < len(wanted) and wanted[len(done)] in acts:
-                taken = names.index(wanted[len(done)])
+            elif act is not None and act in acts:
+                taken = names.index(act)
             else:
                 taken = 0 if draws is None else draws.randrange(len(names))
             # A subject that does not do the same twice may offer less than the last time.
@@ -266,18 +268,19 @@ class GatedRun:
             self._plays.under_way = None if program.volley else order
             acts[done[-1]]()
             self._plays.settle(play)
-        self._plays.end(play, PlayedOrder(program.name, tuple(done), stop))
+        self._plays.end(play, order)
         self._plays.under_way = None
         return made
 
-    def _acts(self, play: Play, wanted: Sequence[str]) -> Mapping[str, Act]:
-        """What can be done next, once anything can be, and `wanted` if that comes about."""
-        while self._plays.session.conversation.loose():
+    def _acts(self, play: Play, wanted: str | None) -> Mapping[str, Act]:
+        """What can be done next, once anything can be, and `wanted`, if any, where that comes about."""
+        while True:
             acts = play.acts()
-            if acts and (not wanted or wanted[0] in acts or not self._plays.comes()):
-                break
+            if not self._plays.session.conversation.loose():
+                return acts
+            if acts and (wanted is None or wanted in acts or not self._plays.comes()):
+                return acts
             if not acts:
                 # Nobody is held, so whatever still runs comes somewhere.
                 self._plays.hear_on()
             self._plays.settle(play)
-        return play.acts()

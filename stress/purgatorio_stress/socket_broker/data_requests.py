@@ -12,6 +12,7 @@ from purgatorio_broker.fetch_request import CONSUMER, FetchParams, FetchPartitio
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import NewRecord
 from purgatorio_broker.partition import Isolation, Partition
+from purgatorio_spec.wire.record import Written
 from purgatorio_stress.socket_broker.fetch_sessions import CLOSES, FetchSession, place_of
 from purgatorio_stress.socket_broker.fields import Fields, Values, code_of
 from purgatorio_stress.socket_broker.node import Node
@@ -26,7 +27,6 @@ from purgatorio_stress.socket_broker.record_batch import (
     stored,
 )
 from purgatorio_stress.socket_broker.reply import Reply, Request
-from purgatorio_stress.wire.records import Written
 
 Asked = list[tuple[str | None, UUID | None, list[tuple[int, Fields]]]]
 """The topics of a request, in its order: the name (None: nobody knows the id), the id where it gave one, and the

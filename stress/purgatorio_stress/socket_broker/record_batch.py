@@ -15,7 +15,7 @@ from typing import Final
 from crc32c import crc32c
 
 from purgatorio_broker.log import NewRecord, Record
-from purgatorio_stress.wire.records import Written
+from purgatorio_spec.wire.record import Written
 
 MAX_RECORDS: Final = 100_000
 """In one batch: each offset costs memory, and a compressed batch of few bytes may claim any number."""

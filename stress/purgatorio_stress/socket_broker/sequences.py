@@ -13,8 +13,8 @@ from typing import Final
 from kio.schema.errors import ErrorCode
 
 from purgatorio_broker.key import TopicPartition
+from purgatorio_spec.wire.record import Written
 from purgatorio_stress.socket_broker.record_batch import BatchHeader
-from purgatorio_stress.wire.records import Written
 
 REMEMBERED: Final = 5
 """Batches of a producer and partition, as in Kafka."""

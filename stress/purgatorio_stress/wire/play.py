@@ -17,11 +17,11 @@ from typing import Final
 
 from purgatorio_spec.wire.history import integer, items, text
 from purgatorio_spec.wire.log import BY_ID, FETCHED, OTHERS, Part, parts
-from purgatorio_spec.wire.record import Body, Declared
+from purgatorio_spec.wire.record import BY_NOBODY, Body, Declared, Written
 from purgatorio_stress.wire.connection import API_KEYS, Address, Connection, Got, NoAnswer, Sent, connect
 from purgatorio_stress.wire.message import versions_of
 from purgatorio_stress.wire.recorder import Recorder
-from purgatorio_stress.wire.records import BY_NOBODY, Written, filler, spoilt
+from purgatorio_stress.wire.records import filler, spoilt
 
 MOST_VERSION: Final[Mapping[str, int]] = {
     "produce": 12, "fetch": 12, "list_offsets": 9, "metadata": 12, "find_coordinator": 4, "join_group": 9,

@@ -12,30 +12,20 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from crc32c import crc32c
 from kio.records.schema import NewRecordBatch, Record
 from kio.records.writers import write_new_batch
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
 
+from purgatorio_spec.wire.record import BY_NOBODY, Written
+
 _HEAD: Final = struct.Struct(">qiibIhiqqqhii")
 _BEFORE_LENGTH_ENDS: Final = 12
 _CRC_ENDS: Final = 21
 MOST_BATCHES: Final = 10_000
 """More batches of one partition of one answer are not looked at."""
-
-
-class Written(NamedTuple):
-    """By which producer and in which epoch of it a batch was written, and the sequence number of its first record; -1
-    of what no idempotent producer wrote."""
-
-    producer_id: int = -1
-    producer_epoch: int = -1
-    base_sequence: int = -1
-
-
-BY_NOBODY: Final = Written()
 
 
 @dataclass(frozen=True, slots=True)

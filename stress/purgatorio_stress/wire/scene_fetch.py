@@ -11,6 +11,7 @@ from typing import Final
 
 from purgatorio_spec.wire.history import integer, items, text
 from purgatorio_spec.wire.log import BY_ID
+from purgatorio_spec.wire.record import Written
 from purgatorio_stress.wire.connection import Connection, NoAnswer
 from purgatorio_stress.wire.play import (
     ANSWER_SECONDS,
@@ -22,7 +23,7 @@ from purgatorio_stress.wire.play import (
     must,
     settle,
 )
-from purgatorio_stress.wire.records import Written, batch_bytes
+from purgatorio_stress.wire.records import batch_bytes
 
 WAKE_MS: Final = 3000
 LONG_MS: Final = 8500
@@ -495,16 +496,12 @@ async def idempotent(play: Play) -> None:
     writer, other, reader = await play.open("writer"), await play.open("writer"), await play.open("reader")
     for _ in range(2):
         producer, epoch = await _new_producer(play, writer)
-
-        async def write(sequence: int, records: int, conn: Connection, acks: int = -1) -> None:
-            written = Written(producer, epoch, sequence)  # noqa: B023 # it is awaited in this turn
-            await play.ask_all(play.produce(conn, topic, acks=acks, records=records, written=written))
-
         for sequence, records, conn in (
             (0, 1, writer), (0, 1, writer), (1, 3, writer), (1, 3, other), (0, 1, writer), (9, 1, writer),
             (4, 2, other), (4, 2, writer), (7, 1, writer), (1, 3, writer), (6, 1, writer),
         ):  # fmt: skip
-            await write(sequence, records, conn)
+            written = Written(producer, epoch, sequence)
+            await play.ask_all(play.produce(conn, topic, acks=-1, records=records, written=written))
         await play.ask_all(play.fetch(reader, [(topic, 0, 0)], max_wait_ms=0))
 
 
