@@ -5,6 +5,7 @@ See the page of the protocol, under misbehaviour.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from typing import Final
 from purgatorio_spec.show.visible import first_few
 from purgatorio_stress.protocol.account import Account
 from purgatorio_stress.protocol.describe import Part
+from purgatorio_stress.protocol.fewest import fewest
 from purgatorio_stress.protocol.gate_program import delays_for
 from purgatorio_stress.protocol.message import Add, Advance, Call, Cancel, Description, Force, Register
 from purgatorio_stress.protocol.played_order import AGAIN, RACED, PlayedOrder, comes_of_order
@@ -29,6 +31,9 @@ _ALONE_MOST: Final = 20
 _FEW_MOST: Final = 8
 _ENDLESS_S: Final = 10.0
 """Who worked so long in one call, where there is next to nothing to do, does not come to an end."""
+_HASTY_S: Final = 1.0
+_TRIES: Final = 100
+"""Of what works so long that is taken for granted while tasks are left out, so many times at most."""
 _PATIENCE: Final = 15
 """It may take so many times as long as silence else may, where many others work."""
 _ENDLESS_TICKS: Final = 1_000
@@ -155,8 +160,8 @@ class Proof:
 
     def _is_endless(self) -> bool:
         """Whether a call that works and works, of calls made one at a time, does so too at the end of all that was
-        asked of a few tasks or operations, at the same times, in a program started anew. An `advance` by many ticks
-        goes there in steps."""
+        asked of a few tasks or operations, at the same times, in a program started anew: those that are left when
+        others are left out. An `advance` by many ticks goes there in steps."""
         oldest = self.account.oldest
         if not self.virtual or self.held or oldest is None or self.account.errors:
             return False
@@ -169,19 +174,18 @@ class Proof:
             if len(between) > _ENDLESS_STEPS:
                 return False
             whole = replace(whole, calls=(*whole.calls[:-1], *map(Advance, between), call))
-        whose = self._whose(whole, call)
-        few = [*dict.fromkeys([*whose[:1], *self._beside(whose[0])])] if whose else []
-        sets = [*([one] for one in whose), *(few[:most] for most in range(2, min(_FEW_MOST, len(few)) + 1))]
-        # To be silent takes long: the first that is decides.
-        patient = replace(self.limits, silence_s=_PATIENCE * self.limits.silence_s, work_s=_ENDLESS_S)
-        tried = (self._tried(about(whole, *some), patient) for some in sets)
-        return next((kind for kind in tried if kind in ("hang", "endless")), None) == "endless"
+        hasty, patient = (
+            replace(self.limits, silence_s=_PATIENCE * self.limits.silence_s, work_s=work_s)
+            for work_s in (_HASTY_S, _ENDLESS_S)
+        )
+        tries = itertools.count()
 
-    def _beside(self, one: str) -> Sequence[str]:
-        """What else waits, that of the nearest deadlines first."""
-        due_t = {of.id: since_t + of.delay_ns for since_t, of in self.account.waiting}
-        near_t = due_t.get(one, self.begins_t)
-        return sorted(due_t, key=lambda other: abs(due_t[other] - near_t))
+        def works_long(some: tuple[str, ...]) -> bool:
+            return next(tries) < _TRIES and self._tried(about(whole, *some), hasty) == "endless"
+
+        asked = tuple(dict.fromkeys(one for of in whole.calls for one in concerned(whole, of)))
+        few = fewest(asked, works_long, lambda kept: len(kept) <= _FEW_MOST) if works_long(asked) else asked
+        return len(few) <= _FEW_MOST and self._tried(about(whole, *few), patient) == "endless"
 
     def _waited(self) -> Sequence[tuple[int, Add | Register]]:
         """Some of what was waiting, by its deadlines."""
@@ -202,7 +206,8 @@ class Proof:
         with suppress(SubjectFailed), closing(ScriptPlayer(self.command, limits)) as player:
             played = player.tried(script)
             if played.failure is not None:
-                return "endless" if played.failure.busy_s >= _ENDLESS_S else played.failure.kind
+                works = limits.work_s is not None and played.failure.busy_s >= limits.work_s
+                return "endless" if works else played.failure.kind
             if any(event.err is not None for event in played.events):
                 return "refused"
         return None

@@ -20,6 +20,7 @@ from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.account import Account
 from purgatorio_stress.protocol.driver import CommandSubject
+from purgatorio_stress.protocol.fewest import fewest
 from purgatorio_stress.protocol.message import (
     Add,
     Advance,
@@ -211,7 +212,14 @@ class _Search:
         broken = next((one for one in tried if self._broken(one)), None)
         if broken is None:
             return None
-        script = self._without_pieces(broken)
+        script = replace(
+            broken,
+            calls=fewest(
+                broken.calls,
+                lambda fewer: self._broken(replace(broken, calls=fewer)),
+                lambda kept: self._over(),
+            ),
+        )
         script = self._first_broken((_started_later(script), _from_zero(script), script))
         return self._rounded(script)
 
@@ -227,23 +235,6 @@ class _Search:
             return False
         self.plays += 1
         return self._shows(script)
-
-    def _without_pieces(self, script: Script) -> Script:
-        """Delta debugging: leave out pieces of half the calls, a quarter, ..., one."""
-        piece = max(1, len(script.calls) // 2)
-        while not self._over():
-            kept, place, left_out = script.calls, 0, False
-            while place < len(kept):
-                fewer = kept[:place] + kept[place + piece :]
-                if self._broken(replace(script, calls=fewer)):
-                    kept, left_out = fewer, True
-                else:
-                    place += piece
-            script = replace(script, calls=kept)
-            if piece == 1 and not left_out:
-                break
-            piece = max(1, piece // 2) if not left_out or piece > 1 else 1
-        return script
 
     def _rounded(self, script: Script) -> Script:
         """With rounder numbers: each time and delay down to as few digits as will do."""
