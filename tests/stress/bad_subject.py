@@ -37,7 +37,7 @@ def misbehave(how: str, n: int, first: str) -> None:
     """What it does instead of answering, or before it answers, an `advance`; `first` is its first task."""
     if how == "hang":
         time.sleep(FAR_AWAY_S)
-    elif how == "spin":
+    elif how in ("spin", "refuse-all-spin", "refuse-some-spin"):
         while True:
             pass
     elif how == "die":
@@ -99,6 +99,7 @@ class Timer:
     def __init__(self) -> None:
         self.pending: dict[str, int] = {}
         self.now_ns = self.holds = self.adds = 0
+        self.refused = False
         self.gates: list[str] = []
 
     def fire(self, task: str) -> None:
@@ -136,8 +137,10 @@ class Timer:
             self.gates = call.get("gates", [])
         if name in ("start", "advance"):
             self.now_ns = call.get("now_ns", 0)
-        if name == "add" and (HOW == "refuse-all" or (HOW == "refuse-some" and self.pending)):
+        some = HOW.startswith("refuse-some") and self.pending
+        if name == "add" and (some or HOW.startswith("refuse-all")):
             out["err"] = "IndexError"
+            self.refused = True
         elif name == "add":
             self.adds += 1
             if HOW == "gate-hang-later" and self.adds == 40:
@@ -178,7 +181,7 @@ def main() -> None:
     # Not by iteration, which reads ahead of whoever stands at a gate.
     while line := sys.stdin.readline():
         call = json.loads(line)
-        if first and call["m"] == "advance":
+        if first and call["m"] == "advance" and (timer.refused or not HOW.startswith("refuse")):
             # Its twin does so only in a crowd.
             misbehave("spin" if HOW == "spin-crowd" and len(timer.pending) > 1 else HOW, call["n"], first)
         last = HOW.startswith("real-") and len(timer.pending) == (0 if HOW.endswith("at-once") else 5)

@@ -246,6 +246,16 @@ def test_an_error_comes_again_after_what_was_asked_of_that_task_alone(
     assert "(cancel) with 'KeyError'" in record.failure.why
 
 
+@pytest.mark.parametrize(("how", "kind"), [("refuse-some-spin", "hang"), ("refuse-all-spin", "raises")])
+def test_who_circles_behind_an_error_is_asked_about_the_error(
+    how: str, kind: FailureKind, tmp_path: Path
+) -> None:
+    """It may have left behind why it does. The twin may refuse."""
+    failure, _ = record(how, tmp_path, QUICK)
+    assert failure.kind == kind, failure.why
+    assert failure.why.startswith("P3 is broken: ") is (kind == "raises")
+
+
 @pytest.mark.parametrize(("how", "kind"), [("refuse-some", "refused"), ("refuse-all", "raises")])
 def test_errors_that_nobody_asked_for_are_no_pass(how: str, kind: FailureKind, tmp_path: Path) -> None:
     """The run goes on to its end and breaks nothing; it is said how many calls there were, and which was the first.

@@ -88,12 +88,12 @@ class Proof:
                 clause, lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
                 why = f"{first_few(late)} did not {lost} in the lateness that is allowed; {failure.why}"
                 return breaks(clause, "late", why)
-        if failure.kind == "refused":
-            errors = "; ".join(dict.fromkeys(filter(None, (self.account.errors, failure.why))))
-            if self._is_raced():
-                return breaks("P3", "raced", f"{errors}; {RACED}")
-            if not self.account.broke_off and self._raises():
-                return breaks("P3", "raises", f"{failure.why}; {ALONE}")
+        errors = "; ".join(dict.fromkeys(filter(None, (self.account.errors, failure.why))))
+        if failure.kind == "refused" and self._is_raced():
+            return breaks("P3", "raced", f"{errors}; {RACED}")
+        # What an error has left behind may be why it hangs later.
+        if failure.kind in ("refused", "hang") and not self.account.broke_off and self._raises():
+            return breaks("P3", "raises", f"{errors}; {ALONE}")
         return failure
 
     def _deadlock(self, path: Path, stuck: bool) -> str:
