@@ -189,7 +189,9 @@ def full_disk_everywhere(
     assert at > 15
 
 
-@pytest.mark.parametrize("ended", [killed_everywhere, full_disk_everywhere])
+@pytest.mark.parametrize(
+    "ended", [killed_everywhere, pytest.param(full_disk_everywhere, marks=pytest.mark.slow)]
+)
 def test_nothing_is_lost_and_nothing_counts_twice(
     tmp_path: Path, paths: list[Path], monkeypatch: pytest.MonkeyPatch, ended: Ended
 ) -> None:
