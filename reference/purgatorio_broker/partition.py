@@ -128,13 +128,14 @@ class Partition:
                     self._high_watermark.set(self._log.place(self._log.end()))
 
     def replicate(
-        self, new: Sequence[NewRecord], epoch: int, leader_high_watermark: int, leader_start: int = 0
-    ) -> None:
+        self, new: Sequence[NewRecord], epoch: int, leader_high_watermark: int, leader_start: int = 0,
+        producer: str = "", marker: str = "",
+    ) -> None:  # fmt: skip
         """A follower's part: append what was fetched, take over the high watermark as a bare offset, and delete what
         the leader has deleted."""
         with self._lock:
             require(not self._role.get().leads, "a leader does not replicate")
-            self._log.append(new, epoch)
+            self._log.append(new, epoch, producer, marker)
             self._high_watermark.set(OffsetMetadata(min(leader_high_watermark, self._log.end())))
             self._log.raise_start(min(leader_start, self._log.end()))
 

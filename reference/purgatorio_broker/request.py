@@ -60,9 +60,11 @@ class RequestLayer:
         batches: Mapping[TopicPartition, Sequence[NewRecord]],
         send: ProduceCallback,
         close: Callable[[], None],
+        producer: str = "",
     ) -> None:
-        """Append, and answer. INVALID_RECORD for a batch without records, or with one below 0 bytes. `close`: end the
-        client's connection, for something went wrong, and with acks=0 there is no answer that could say so."""
+        """Append, in a transaction of the `producer` where one is named, and answer. INVALID_RECORD for a batch
+        without records, or with one below 0 bytes. `close`: end the client's connection, for something went wrong, and
+        with acks=0 there is no answer that could say so."""
         refused = {partition: self._refusal(partition, new) for partition, new in batches.items()}
 
         def respond(results: Mapping[TopicPartition, ProduceResult]) -> None:
@@ -73,7 +75,8 @@ class RequestLayer:
             elif any(result.error is not Error.NONE for result in merged.values()):
                 close()
 
-        self._ask(partial(self._manager.append_records, timeout_ms, acks), batches, refused, respond)
+        append = partial(self._manager.append_records, timeout_ms, acks, producer=producer)
+        self._ask(append, batches, refused, respond)
 
     def fetch(
         self, params: FetchParams, partitions: Mapping[TopicPartition, FetchPartition], send: FetchCallback

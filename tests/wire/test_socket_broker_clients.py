@@ -62,6 +62,50 @@ def test_confluent_kafka(address: str) -> None:
     one.close()
 
 
+def test_transactions_of_confluent_kafka(address: str) -> None:
+    """What is committed is read, what is aborted is not; who comes with the same id fences the one before."""
+    confluent = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+    client = {"bootstrap.servers": address, "log_level": 0}
+    producers = [confluent.Producer({**client, "transactional.id": "confluent"}) for _ in range(2)]
+    former, newer = producers
+    former.init_transactions(PATIENCE_S)
+    for round_, commits in enumerate((True, False, True)):
+        former.begin_transaction()
+        for number in range(4):
+            former.produce("transactions", f"{round_}.{number}", partition=number % 2)
+        if commits:
+            former.commit_transaction(PATIENCE_S)
+        else:
+            assert former.flush(PATIENCE_S) == 0
+            former.abort_transaction(PATIENCE_S)
+    former.begin_transaction()
+    former.produce("transactions", "open", partition=0)
+    assert former.flush(PATIENCE_S) == 0
+    newer.init_transactions(PATIENCE_S)
+    with pytest.raises(confluent.KafkaException):
+        former.commit_transaction(PATIENCE_S)
+    newer.begin_transaction()
+    newer.produce("transactions", "newer", partition=0)
+    newer.commit_transaction(PATIENCE_S)
+
+    reads = {**client, "group.id": "transactions", "auto.offset.reset": "earliest"}
+    consumer = confluent.Consumer(
+        {**reads, "isolation.level": "read_committed", "enable.partition.eof": True}
+    )
+    consumer.assign([confluent.TopicPartition("transactions", number, 0) for number in range(2)])
+    got: list[str] = []
+    ends: set[int] = set()
+    while len(ends) < 2:
+        message = consumer.poll(PATIENCE_S)
+        assert message is not None
+        if message.error() is not None:
+            ends.add(message.partition())
+        else:
+            got.append(message.value().decode())
+    consumer.close()
+    assert sorted(got) == sorted([*(f"{at}.{number}" for at in (0, 2) for number in range(4)), "newer"])
+
+
 def test_kafka_python(address: str) -> None:
     """Another implementation, in Python; the topic is made by being asked for."""
     kafka = pytest.importorskip("kafka", reason="kafka-python is not installed")

@@ -6,7 +6,12 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
-from purgatorio_stress.socket_broker import data_requests, group_requests, topic_requests
+from purgatorio_stress.socket_broker import (
+    data_requests,
+    group_requests,
+    topic_requests,
+    transaction_requests,
+)
 from purgatorio_stress.socket_broker.fields import Values
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.reply import Request
@@ -61,8 +66,10 @@ APIS: Final[Mapping[int, Api]] = {
         Api(19, "CreateTopics", 2, 7, topic_requests.create_topics),
         Api(20, "DeleteTopics", 1, 6, topic_requests.delete_topics),
         Api(21, "DeleteRecords", 0, 2, data_requests.delete_records),
-        Api(22, "InitProducerId", 0, 5, group_requests.init_producer_id),
+        Api(22, "InitProducerId", 0, 5, transaction_requests.init_producer_id),
         Api(23, "OffsetForLeaderEpoch", 2, 4, data_requests.offset_for_leader_epoch),
+        Api(24, "AddPartitionsToTxn", 0, 3, transaction_requests.add_partitions_to_txn),
+        Api(26, "EndTxn", 0, 4, transaction_requests.end_txn),
         Api(32, "DescribeConfigs", 1, 4, topic_requests.describe_configs),
         Api(37, "CreatePartitions", 0, 3, topic_requests.create_partitions),
         Api(42, "DeleteGroups", 0, 2, group_requests.delete_groups),

@@ -45,6 +45,7 @@ def produce(node: Node, request: Request) -> None:
     refused: dict[TopicPartition, int] = {}
     again: dict[TopicPartition, int] = {}
     taken: dict[TopicPartition, Written] = {}
+    within: list[BatchHeader] = []
     for name, _, partitions in asked:
         for number, entry in partitions:
             if name is None:
@@ -54,6 +55,10 @@ def produce(node: Node, request: Request) -> None:
                 header, new = _records(node, entry.data("records"))
             except _Refused as why:
                 refused[partition] = why.code
+                continue
+            error = _begins(node, partition, header, within)
+            if error is not ErrorCode.none:
+                refused[partition] = error.value
                 continue
             known = node.sequences.take(partition, header) if acks else None
             if isinstance(known, ErrorCode):
@@ -67,9 +72,29 @@ def produce(node: Node, request: Request) -> None:
     unknown = any(name is None for name, _, _ in asked)
     closes = acks == 0 and bool(refused or unknown)
     sent = _Produced(node, request, asked, refused, again, taken, closes=closes)
-    node.layer.produce(request.fields.ms("timeout"), acks, batches, sent.send, sent.close)
+    producer = within[0].producer if within else ""
+    try:
+        node.layer.produce(request.fields.ms("timeout"), acks, batches, sent.send, sent.close, producer)
+    finally:
+        for header in within:
+            if header.producer:
+                node.transactions.wrote(header.written.producer_id)
     if acks == 0:
         sent.none()
+
+
+def _begins(
+    node: Node, partition: TopicPartition, header: BatchHeader, before: list[BatchHeader]
+) -> ErrorCode:
+    """Whether a batch may be appended. One request is of one transaction, or of none."""
+    if before and before[0].producer != header.producer:
+        return ErrorCode.invalid_request
+    if header.producer:
+        error = node.transactions.writes(header.written, partition)
+        if error is not ErrorCode.none:
+            return error
+    before.append(header)
+    return ErrorCode.none
 
 
 class _Produced:
@@ -192,7 +217,7 @@ def fetch(node: Node, request: Request) -> None:
     }
     if replica >= 0:
         node.heard_of(replica)
-    sent = _Fetched(node, request.reply, asked, session, whole=epoch <= 0)
+    sent = _Fetched(node, request.reply, asked, session, params.isolation, whole=epoch <= 0)
     node.layer.fetch(params, wanted, sent.send)
 
 
@@ -227,12 +252,14 @@ class _Fetched:
     """Answers a fetch when the request layer does."""
 
     def __init__(
-        self, node: Node, reply: Reply, asked: Asked, session: FetchSession | None, *, whole: bool
-    ) -> None:
+        self, node: Node, reply: Reply, asked: Asked, session: FetchSession | None, isolation: Isolation, *,
+        whole: bool,
+    ) -> None:  # fmt: skip
         self._node = node
         self._reply = reply
         self._asked = asked
         self._session = session
+        self._isolation = isolation
         self._whole = whole
 
     def send(self, results: Mapping[TopicPartition, FetchResult]) -> None:
@@ -272,12 +299,17 @@ class _Fetched:
             "last_stable_offset": ends.last_stable.offset if ends is not None else -1,
             "log_start_offset": _start(self._node, partition),
             "records": stored(result.data.records),
-            "aborted_transactions": None,
+            "aborted_transactions": self._aborted(result) if self._isolation is Isolation.COMMITTED else None,
         }
         if result.data.diverging is not None:
             end = result.data.diverging
             values["diverging_epoch"] = {"epoch": end.epoch, "end_offset": end.end_offset}
         return values
+
+    @staticmethod
+    def _aborted(result: FetchResult) -> list[Values]:
+        """Whose records, from which offset on, are not to be shown."""
+        return [{"producer_id": int(one.producer), "first_offset": one.first} for one in result.data.aborted]
 
 
 def _no_data(code: int) -> Values:

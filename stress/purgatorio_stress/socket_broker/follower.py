@@ -231,7 +231,14 @@ class Follower:
         for header, batch in batches:
             end = replica.ends(None, leader_only=False).log_end.offset
             if header.base_offset == end:
-                replica.replicate(new_records(header, batch), header.epoch, high_watermark, start)
+                replica.replicate(
+                    new_records(header, batch),
+                    header.epoch,
+                    high_watermark,
+                    start,
+                    header.producer,
+                    header.marker,
+                )
         if not batches:
             replica.replicate([], replica.epoch(), high_watermark, start)
         self._node.manager.check_key(partition)

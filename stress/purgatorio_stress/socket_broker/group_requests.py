@@ -1,4 +1,4 @@
-"""FindCoordinator, the classic group protocol, offsets, and the ids of idempotent producers.
+"""FindCoordinator, the classic group protocol, and offsets.
 
 The offsets' metadata is kept beside the coordinator, which has no use for it.
 """
@@ -15,17 +15,18 @@ from purgatorio_stress.socket_broker.fields import Fields, Values, code_of
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.reply import Request
 
-_GROUP: Final = 0
+_KINDS: Final = (0, 1)
+"""Of what has a coordinator: groups and transactional ids."""
 _CLASSIC: Final = "classic"
 _PARTITIONS: Final = ("name", "partitions", "partition_index")
 
 
 def find_coordinator(node: Node, request: Request) -> None:
-    """Kafka's FindCoordinator, 0 to 6: the broker that leads is every group's. There are no transactions."""
+    """Kafka's FindCoordinator, 0 to 6: the broker that leads is every group's, and every transactional id's."""
     kind = request.fields.number("key_type")
     leader = node.cluster.brokers()[0]
     found: Values = {"error_code": 0, "node_id": leader.node_id, "host": leader.host, "port": leader.port}
-    if kind != _GROUP:
+    if kind not in _KINDS:
         found = {"error_code": ErrorCode.coordinator_not_available.value, "node_id": -1, "port": -1}
     keys = request.fields.texts("coordinator_keys")
     request.reply.send(lambda: {**found, "coordinators": [{"key": key, **found} for key in keys]})
@@ -291,16 +292,6 @@ def delete_groups(node: Node, request: Request) -> None:
     request.reply.send(
         lambda: {"results": [{"group_id": name, "error_code": code} for name, code in codes.items()]}
     )
-
-
-def init_producer_id(node: Node, request: Request) -> None:
-    """Kafka's InitProducerId, 0 to 5, for idempotent producers (`sequences`). There are no transactions."""
-    if request.fields.has("transactional_id"):
-        code = ErrorCode.coordinator_not_available.value
-        request.reply.send(lambda: {"error_code": code, "producer_epoch": -1})
-        return
-    producer = node.new_producer()
-    request.reply.send(lambda: {"error_code": 0, "producer_id": producer, "producer_epoch": 0})
 
 
 def _refuses(node: Node, fields: Fields, *, makes: bool = False) -> Error:

@@ -24,8 +24,10 @@ from purgatorio_broker.topics import Topics
 from purgatorio_stress.recorded import DIALECTS
 from purgatorio_stress.socket_broker.cluster import Broker, Cluster, Topic
 from purgatorio_stress.socket_broker.fetch_sessions import FetchSessions
+from purgatorio_stress.socket_broker.record_batch import marker_batch
 from purgatorio_stress.socket_broker.sequences import Sequences
 from purgatorio_stress.socket_broker.settings import Settings
+from purgatorio_stress.socket_broker.transactions import Ending, Transactions
 
 _TURN_S: Final = 0.1
 
@@ -47,6 +49,7 @@ class Node:
         )  # fmt: skip
         self.sessions = FetchSessions()
         self.sequences = Sequences()
+        self.transactions = Transactions(self.new_producer, self._write_later)
         self._lock = threading.Lock()
         self._stored_bytes = 0
         self._producers = 0
@@ -56,7 +59,7 @@ class Node:
         self._closed = threading.Event()
         self._threads = [
             threading.Thread(target=self._control, name=f"controller-{settings.node_id}", daemon=True),
-            threading.Thread(target=self._watch_followers, name=f"isr-{settings.node_id}", daemon=True),
+            threading.Thread(target=self._watch, name=f"watch-{settings.node_id}", daemon=True),
         ]
         for thread in self._threads:
             thread.start()
@@ -93,7 +96,7 @@ class Node:
         self._work.put(lambda: self._delete(names))
 
     def new_producer(self) -> int:
-        """The id of an idempotent producer."""
+        """The id of an idempotent or transactional producer."""
         with self._lock:
             self._producers += 1
             return self._producers
@@ -186,9 +189,25 @@ class Node:
             self.topics.metadata.remove(topic.name)
         self.count_stored()
 
-    def _watch_followers(self) -> None:
-        """A follower that has not fetched for the lag's time is out of sync (Kafka's replica.lag.time.max.ms)."""
+    def _write_later(self, ending: Ending) -> None:
+        self._work.put(lambda: self._write_markers(ending))
+
+    def _write_markers(self, ending: Ending) -> None:
+        """End a transaction in each of its partitions, whatever replicas are in sync."""
+        self.transactions.await_appends(ending)
+        batch = marker_batch(ending.producer_id, ending.producer_epoch, ending.marker)
+        for partition in ending.partitions:
+            self.sequences.fence(partition, ending.producer_id, ending.producer_epoch)
+        self.manager.append_records(
+            0, 1, {partition: [batch] for partition in ending.partitions},
+            lambda results: self.transactions.ended(ending), str(ending.producer_id), ending.marker,
+        )  # fmt: skip
+
+    def _watch(self) -> None:
+        """A follower that has not fetched for the lag's time is out of sync (Kafka's replica.lag.time.max.ms); and a
+        transaction that is open for longer than it may be is aborted."""
         while self.leads and not self._closed.wait(_TURN_S):
+            self.transactions.abort_overdue()
             oldest_s = monotonic() - self.settings.replica_lag_ms / 1000
             with self._lock:
                 silent = {node_id for node_id, heard_s in self._heard_s.items() if heard_s < oldest_s}

@@ -7,15 +7,17 @@ base offset and the leader's epoch are written into the header, which its checks
 Not looked at: the records themselves. A compressed batch is believed its count, up to `MAX_RECORDS`.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from struct import Struct
+from struct import Struct, pack, unpack_from
 from typing import Final
 
 from crc32c import crc32c
 
 from purgatorio_broker.log import NewRecord, Record
 from purgatorio_spec.wire.record import Written
+from purgatorio_stress.wire.records import CONTROL, TRANSACTIONAL, batch_of
 
 MAX_RECORDS: Final = 100_000
 """In one batch: each offset costs memory, and a compressed batch of few bytes may claim any number."""
@@ -29,6 +31,12 @@ _LAST_TIMESTAMP: Final = slice(35, 43)
 _SMALLEST_RECORD_BYTES: Final = 7
 _COMPRESSION: Final = 0x07
 _CODECS: Final = 4
+_MARKER_TYPE_AT: Final = 68
+"""In a batch of one marker: behind the head, the record's own, and the version of its key."""
+COMMIT, ABORT = "commit", "abort"
+"""How a transaction ends."""
+_MARKERS: Final = (ABORT, COMMIT)
+"""By their numbers in a marker's key."""
 
 
 class Corrupt(Exception):
@@ -41,7 +49,8 @@ class Invalid(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BatchHeader:
-    """`records`: how many offsets the batch takes. `last_timestamp_ms`: the largest. `written`: by whom."""
+    """`records`: how many offsets the batch takes. `last_timestamp_ms`: the largest. `written`: by whom. `producer`: in
+    the words of the reference's log, the one whose transaction it is part of; `marker`: how it ends that."""
 
     base_offset: int
     size_bytes: int
@@ -49,6 +58,8 @@ class BatchHeader:
     records: int
     last_timestamp_ms: int
     written: Written
+    producer: str = ""
+    marker: str = ""
 
 
 def read_header(batch: bytes | memoryview) -> BatchHeader:
@@ -70,7 +81,21 @@ def read_header(batch: bytes | memoryview) -> BatchHeader:
         raise Invalid(f"{count} records, last offset delta {last_delta}, codec {codec}")
     if not codec and count * _SMALLEST_RECORD_BYTES > size_bytes - _HEADER.size:
         raise Invalid(f"{count} records in {size_bytes} bytes")
-    return BatchHeader(base, size_bytes, epoch, count, last_ms, Written(*written))
+    by = Written(*written)
+    producer = str(by.producer_id) if attributes & TRANSACTIONAL else ""
+    marker = ""
+    if attributes & CONTROL:
+        if size_bytes < _MARKER_TYPE_AT + 2:
+            raise Invalid("a control batch without a marker")
+        marker = _MARKERS[unpack_from(">h", batch, _MARKER_TYPE_AT)[0] == 1]
+    return BatchHeader(base, size_bytes, epoch, count, last_ms, by, producer, marker)
+
+
+def marker_batch(producer_id: int, producer_epoch: int, marker: str) -> bytes:
+    """The batch that ends a transaction in one partition."""
+    key, value = pack(">hh", 0, _MARKERS.index(marker)), pack(">hi", 0, 0)
+    written = Written(producer_id, producer_epoch, -1)
+    return batch_of([value], int(time.time() * 1000), written, TRANSACTIONAL | CONTROL, key)
 
 
 def batches_of(records: bytes) -> Iterator[tuple[BatchHeader, bytes]]:

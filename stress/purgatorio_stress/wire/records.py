@@ -23,6 +23,10 @@ from purgatorio_spec.wire.record import BY_NOBODY, Written
 
 _HEAD: Final = struct.Struct(">qiibIhiqqqhii")
 _BEFORE_LENGTH_ENDS: Final = 12
+TRANSACTIONAL: Final = 0x10
+"""The attribute of a batch that is part of a transaction."""
+CONTROL: Final = 0x20
+"""And of one that holds no records of anybody's, but the marker that ends it."""
 _CRC_ENDS: Final = 21
 MOST_BATCHES: Final = 10_000
 """More batches of one partition of one answer are not looked at."""
@@ -30,8 +34,8 @@ MOST_BATCHES: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a batch's head says: offset of its first and last record, how many records, its size in bytes, who wrote it;
-    and whether the checksum does not fit what is behind it."""
+    """What a batch's head says: offset of its first and last record, how many records, its size in bytes, who wrote it,
+    whether in a transaction; and whether the checksum does not fit what is behind it."""
 
     base: int
     last: int
@@ -39,26 +43,31 @@ class Batch:
     bytes: int
     corrupt: bool = False
     written: Written = BY_NOBODY
+    transactional: bool = False
 
     def plain(self) -> dict[str, object]:
         """As it stands in a trace."""
         harm = {"corrupt": True} if self.corrupt else {}
+        within = {"transactional": True} if self.transactional else {}
         written = self.written._asdict() if self.written.producer_id >= 0 else {}
         return {
-            "base": self.base, "last": self.last, "count": self.count, "bytes": self.bytes, **harm, **written,
+            "base": self.base, "last": self.last, "count": self.count, "bytes": self.bytes, **harm, **written, **within,
         }  # fmt: skip
 
 
-def batch_of(values: Sequence[bytes], timestamp_ms: int = 0, written: Written = BY_NOBODY) -> bytes:
-    """A batch of records with these values, without keys, as a producer sends it."""
+def batch_of(
+    values: Sequence[bytes], timestamp_ms: int = 0, written: Written = BY_NOBODY, attributes: int = 0,
+    key: bytes | None = None,
+) -> bytes:  # fmt: skip
+    """A batch of records with these values, without keys or with one for all, as a producer sends it."""
     at = TZAwareMicros.parse(datetime.datetime.fromtimestamp(timestamp_ms / 1000, datetime.UTC))
     records = tuple(
-        Record(attributes=i8(0), timestamp=at, offset=i64(number), key=None, value=value, headers=())
+        Record(attributes=i8(0), timestamp=at, offset=i64(number), key=key, value=value, headers=())
         for number, value in enumerate(values)
     )
     batch = NewRecordBatch(
         producer_id=i64(written.producer_id), producer_epoch=i16(written.producer_epoch),
-        base_sequence=i32(written.base_sequence), records=records, attributes=i16(0),
+        base_sequence=i32(written.base_sequence), records=records, attributes=i16(attributes),
     )  # fmt: skip
     with io.BytesIO() as out:
         write_new_batch(out, batch)
@@ -66,9 +75,11 @@ def batch_of(values: Sequence[bytes], timestamp_ms: int = 0, written: Written = 
 
 
 @lru_cache(256)
-def filler(size: int, records: int, timestamp_ms: int, written: Written = BY_NOBODY) -> bytes:
+def filler(
+    size: int, records: int, timestamp_ms: int, written: Written = BY_NOBODY, attributes: int = 0
+) -> bytes:
     """A batch of so many records of `size` bytes."""
-    return batch_of([b"." * size] * records, timestamp_ms, written)
+    return batch_of([b"." * size] * records, timestamp_ms, written, attributes)
 
 
 def spoilt(batch: bytes) -> bytes:
@@ -89,13 +100,16 @@ def batches(data: bytes) -> list[Batch]:
     if 0 < len(data) < _HEAD.size:
         return [Batch(-1, -1, 0, len(data))]
     while at + _HEAD.size <= len(data) and len(found) < MOST_BATCHES:
-        base, length, _, magic, crc, _, last_delta, _, _, *written, count = _HEAD.unpack_from(data, at)
+        base, length, _, magic, crc, attributes, last_delta, _, _, *written, count = _HEAD.unpack_from(
+            data, at
+        )
         size = length + _BEFORE_LENGTH_ENDS
         if magic != 2 or size < _HEAD.size:
             break
         if at + size > len(data):
             return found or [Batch(-1, -1, 0, len(data))]
         corrupt = crc32c(data[at + _CRC_ENDS : at + size]) != crc
-        found.append(Batch(base, base + last_delta, count, size, corrupt, Written(*written)))
+        within = bool(attributes & TRANSACTIONAL)
+        found.append(Batch(base, base + last_delta, count, size, corrupt, Written(*written), within))
         at += size
     return found
