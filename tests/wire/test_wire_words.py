@@ -48,6 +48,25 @@ from purgatorio_spec.wire.record import WireEvent
             "fetch(t-0 @4 room 200 B, t-1 @5 epoch 9; 500 ms, 300 B)",
         ),
         (
+            "end_txn",
+            {"transactional_id": "x", "producer_epoch": 1, "committed": True},
+            "end_txn(x; epoch 1; commits)",
+        ),
+        (
+            "end_txn",
+            {"transactional_id": "x", "producer_epoch": 1, "committed": False},
+            "end_txn(x; epoch 1)",
+        ),
+        (
+            "add_partitions_to_txn",
+            {
+                "v3_and_below_transactional_id": "x",
+                "v3_and_below_producer_epoch": 0,
+                "v3_and_below_topics": [{"name": "t", "partitions": [0]}],
+            },
+            "add_partitions_to_txn(x, t; epoch 0)",
+        ),
+        (
             "produce",
             {"acks": -1, "timeout_ms": 5, "topic_data": [{"name": "t", "partition_data": [{"index": 2}]}]},
             "produce(t-2; acks -1; 5 ms)",

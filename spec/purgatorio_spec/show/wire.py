@@ -17,7 +17,7 @@ from purgatorio_spec.wire.record import PROFILE, Body, WireEvent
 from purgatorio_spec.wire.row import ERRORS
 
 NEAR_NS: Final = 20_000_000_000
-_NAMES: Final = ("topic", "name", "group_id", "key")
+_NAMES: Final = ("topic", "name", "group_id", "key", "transactional_id", "v3_and_below_transactional_id")
 _LISTS: Final = ("topic_names", "groups_names", "coordinator_keys")
 _OF_PARTS: Final = {
     "fetch_offset": (" @{}", None), "current_leader_epoch": (" epoch {}", -1),
@@ -32,6 +32,8 @@ _OF_REQUESTS: Final = {
     "generation_id": (", {}", None), "generation_id_or_member_epoch": (", {}", None), "acks": ("; acks {}", None),
     "session_timeout_ms": ("; session {} ms", None), "rebalance_timeout_ms": ("; rebalance {} ms", None),
     "max_wait_ms": ("; {} ms", None), "min_bytes": (", {} B", None), "timeout_ms": ("; {} ms", None),
+    "isolation_level": ("; committed", 0), "producer_epoch": ("; epoch {}", -1),
+    "v3_and_below_producer_epoch": ("; epoch {}", -1), "committed": ("; commits", 0),
 }  # fmt: skip
 _ANSWERED: Final = {"low_watermark": (" from {}", None), "offset": (" @{}", None)}
 """What is shown of numbers, and the value with which they are left out."""
@@ -215,8 +217,7 @@ def _answer_words(api: str, body: Body | None) -> str:
 
 
 def _errors(body: Mapping[str, object]) -> Iterator[int]:
-    if "error_code" in body:
-        yield integer(body, "error_code")
+    yield from (integer(body, name) for name in ("error_code", "partition_error_code") if name in body)
     for value in body.values():
         if isinstance(value, list):
             for one in value[:20]:

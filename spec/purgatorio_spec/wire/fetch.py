@@ -26,11 +26,17 @@ from purgatorio_spec.wire.history import (
     integer,
     items,
 )
-from purgatorio_spec.wire.log import Log, Part, Topic, Topics, corrupt, fetched, unknown_topic
+from purgatorio_spec.wire.log import CommittedLog, Log, Part, Topic, Topics, corrupt, fetched, unknown_topic
 from purgatorio_spec.wire.record import Body, WireEvent
 from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, in_time, kept, named, undecided
 
 OUT_OF_RANGE, UNKNOWN_EPOCH = 1, 75
+COMMITTED: Final = 1
+"""The isolation of who reads what is committed alone."""
+OF_TRANSACTIONS: Final[Mapping[str, str]] = {
+    "F1": "R1", **dict.fromkeys(("F3", "F7"), "R2"), **dict.fromkeys(("F4", "F5"), "R3"),
+}  # fmt: skip
+"""The clauses of fetches, and what they are where who reads what is committed is asked about transactions."""
 NO_WAIT_GAP_NS: Final = 2000 * MS
 """What a fetch with max_wait 0 has for a gap: a broker that made it wait would make it wait about so long."""
 FORGOTTEN_NS: Final = 1000 * MS
@@ -83,6 +89,11 @@ class _Asked:
             True, Replica.LEADS, False, epoch, distance, False, Divergence.NOT_ASKED, here, room
         )
         return FETCH.decide(situation).answer
+
+    @property
+    def whole(self) -> Log:
+        """The log to the high watermark, whatever is committed."""
+        return self.log.whole if isinstance(self.log, CommittedLog) else self.log
 
     @property
     def end(self) -> int:
@@ -183,7 +194,12 @@ def _fetchings(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetchin
             continue
         if one.unread or one.throttled_ms or one.error or integer(one.body, "replica_id", -1) >= 0:
             continue
-        asked = [_Asked(part, what, topics.logs[part], answer) for part, what, answer in fetched(one)]
+        committed = integer(one.body, "isolation_level") == COMMITTED
+        asked = [
+            _Asked(part, what, CommittedLog.of(log) if committed else log, answer)
+            for part, what, answer in fetched(one)
+            for log in (topics.logs[part],)
+        ]
         if asked:
             yield Fetching(bounds, scene, topics, one, asked)
 
@@ -266,7 +282,7 @@ class Fetching:
     def _wrong(self) -> Row | None:
         """A row where a partition's offset or epoch is wrong for certain."""
         for a in self.asked:
-            beyond = a.offset > a.log.most_end(self.until)
+            beyond = a.offset > a.whole.most_end(self.until)
             if beyond and a.last_epoch >= 0:
                 return self._diverges(a) if self._known_epoch(a.part, a.last_epoch) else None
             if a.offset < 0 or beyond:
@@ -344,13 +360,11 @@ class Fetching:
 
     def _ready_from(self) -> int:
         """The earliest moment at which the fetch can be ready for data."""
-        return self._reached(False, [append.t for a in self.asked for append in a.log.appends])
+        return self._reached(False, [t for a in self.asked for t in a.log.moments(False)])
 
     def _ready_by(self) -> int:
         """The moment at which it certainly is."""
-        return self._reached(
-            True, [x.taken_t for a in self.asked for x in a.log.appends if x.taken_t is not None]
-        )
+        return self._reached(True, [t for a in self.asked for t in a.log.moments(True)])
 
     def _reached(self, surely: bool, moments: list[int]) -> int:
         """The first of these moments at which the tables complete it, the request's own among them."""
@@ -360,6 +374,11 @@ class Fetching:
             if request_is_complete((a.adds(t, surely) for a in self.asked), least):
                 return t
         return END_OF_TIME
+
+    def _clause(self, of_fetches: str) -> str:
+        """Whose promise it is."""
+        committed = any(isinstance(a.log, CommittedLog) for a in self.asked)
+        return OF_TRANSACTIONS.get(of_fetches, of_fetches) if committed else of_fetches
 
     @property
     def _over_parts(self) -> bool:
@@ -373,7 +392,7 @@ class Fetching:
         errors = [a.error for a in self.asked if a.error]
         if errors:
             clause, allowed = ("P1", "the records") if ready_by <= one.t else ("F1", "no error, and a wait")
-            yield broken(clause, "error-without-reason", one, allowed, named(errors[0]))
+            yield broken(self._clause(clause), "error-without-reason", one, allowed, named(errors[0]))
             return
         if any(integer(batch, "base") < 0 for a in self.asked for batch in a.batches):
             yield broken("F7", "part-of-a-batch", one, "whole batches, or nothing", "a part of one, alone")
@@ -382,6 +401,7 @@ class Fetching:
             yield broken("P1", "corrupt", one, "records as they were taken", "another checksum than theirs")
             return
         yield from self._bounded()
+        yield from self._decided()
         if one.wait_ms <= 0 or ready_by <= one.t:
             yield from self._at_once()
             return
@@ -394,7 +414,7 @@ class Fetching:
         promise = f"an answer at max_wait {one.wait_ms} ms,"
         yield in_time(self.bounds, "F2", "late", one, deadline, gap, promise)
         if one.answer_t is not None and one.answer_t >= deadline - EARLY_NS and ready_from > deadline:
-            yield from self._there("F5", "empty-at-max-wait", deadline - EARLY_NS)
+            yield from self._there(self._clause("F5"), "empty-at-max-wait", deadline - EARLY_NS)
 
     def _bounded(self) -> Rows:
         """F7, of what has no room for all that is there: no partition brings more than it has room for, nor do they all
@@ -440,12 +460,12 @@ class Fetching:
         assert one.answer_t is not None
         earliest = min(self.deadline, ready_from)
         if one.answer_t >= earliest - EARLY_NS:
-            return kept("F1")
+            return kept(self._clause("F1"), "early")
         least = integer(one.body, "min_bytes")
         there = sum(a.log.most(one.answer_t, a.offset) for a in self.asked)
-        what = "max_wait" if earliest == self.deadline else "the append that makes it ready"
+        what = "max_wait" if earliest == self.deadline else "what makes it ready"
         return broken(
-            "F1", "early", one,
+            self._clause("F1"), "early", one,
             f"not before {what}, {after(earliest, one.t)} after the request (less {EARLY_NS // MS} ms)",
             f"answered after {after(one.answer_t, one.t)}, with at most {there} of {least} bytes to be had",
             *self._appends(END_OF_TIME),
@@ -454,7 +474,7 @@ class Fetching:
     def _at_once(self) -> Rows:
         """F4, or F7 where it takes all partitions together."""
         one = self.one
-        clause = "F7" if self._over_parts and one.wait_ms > 0 else "F4"
+        clause = self._clause("F7" if self._over_parts and one.wait_ms > 0 else "F4")
         promise = f"an answer at once with {'max_wait 0' if one.wait_ms <= 0 else 'enough there'},"
         yield in_time(
             self.bounds, clause, "waits-though-ready", one, one.t, self.gap, promise, *self._appends(one.t)
@@ -465,8 +485,8 @@ class Fetching:
     def _woken(self, ready_by: int) -> Rows:
         """F3, or F7: an append makes it ready while it waits."""
         one = self.one
-        clause = "F7" if self._over_parts else "F3"
-        promise = f"an answer {after(ready_by, one.t)} after the request, when the append is done,"
+        clause = self._clause("F7" if self._over_parts else "F3")
+        promise = f"an answer {after(ready_by, one.t)} after the request, when what it waits for is done,"
         gap = self.deadline - ready_by
         woken = in_time(
             self.bounds, clause, "not-woken", one, ready_by, gap, promise, *self._appends(ready_by)
@@ -505,16 +525,60 @@ class Fetching:
 
     def _mark(self, clause: str, a: _Asked, t: int) -> Row | None:
         """A row where the answer tells of a start or an end that the log cannot have had since `t`."""
-        end, most = a.log.least_end(t), a.log.most_end(self.until)
         for name, (low, high) in {
-            "high_watermark": (end, most), "last_stable_offset": (end, most),
-            "log_start_offset": a.log.start(t, self.until),
+            "high_watermark": (a.whole.least_end(t), a.whole.most_end(self.until)),
+            "last_stable_offset": self._stable(a, t), "log_start_offset": a.log.start(t, self.until),
         }.items():  # fmt: skip
             mark = integer(a.answer, name, -1)
             if mark >= 0 and not low <= mark <= high:
                 allowed = f"{name} {low} at least, where all is acknowledged, and {high} at most"
+                clause = "R4" if a.log.transactions and name == "last_stable_offset" else clause
                 return broken(clause, name.replace("_", "-"), self.one, allowed, f"{mark}", *self._appends(t))
         return None
+
+    def _stable(self, a: _Asked, t: int) -> tuple[int, int]:
+        """The last stable offset, at least and at most, of who asked at `t`."""
+        log = CommittedLog.of(a.whole)
+        return log.least_end(t), log.most_end(self.until)
+
+    def _decided(self) -> Rows:
+        """What fetches are told of transactions: R4, where the last stable offset is; R1 and R3, what is shown to who
+        reads what is committed, and what of it is listed as aborted."""
+        for a in self.asked if self.one.answer is not None else ():
+            if not a.log.transactions:
+                continue
+            if integer(a.answer, "last_stable_offset", -1) >= 0:
+                yield self._mark("R4", a, self.one.t) or kept("R4", "last-stable-offset")
+            if isinstance(a.log, CommittedLog):
+                limit = a.log.most_end(self.until)
+                if a.end > limit:
+                    allowed, seen = f"nothing from {limit} on, where a transaction is open", f"up to {a.end}"
+                    yield broken("R1", "undecided-shown", self.one, allowed, seen, *self._appends(self.until))
+                elif limit < a.whole.least_end(self.one.t):
+                    yield kept("R1", "undecided-shown")
+                yield from self._listed(a)
+
+    def _listed(self, a: _Asked) -> Rows:
+        """R3: of whose records the answer has some is listed, from where they begin, if they are aborted; nobody else
+        whose records would not be shown for that."""
+        said = {
+            (integer(one, "producer_id"), integer(one, "first_offset"))
+            for one in items(a.answer, "aborted_transactions")
+        }
+        came = {integer(batch, "base") for batch in a.batches}
+        for one in a.log.transactions:
+            first = a.log.first_of(one)
+            bases = {append.base for append in a.log.appends if append.within is one}
+            if first is None or one.commits is None or not bases & came:
+                continue
+            listed, cause = (one.producer.id, first) in said, "not-listed" if not one.commits else "listed"
+            allowed = f"producer {one.producer.id} {'not ' * one.commits}among the aborted, from {first} on"
+            seen = f"aborted: {sorted(said)}"
+            yield (
+                kept("R3", cause)
+                if listed is not one.commits
+                else broken("R3", cause, self.one, allowed, seen)
+            )
 
     @property
     def _room(self) -> int:

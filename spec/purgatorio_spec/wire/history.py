@@ -16,7 +16,7 @@ LOADING: Final = frozenset({14, 15, 16})
 """The coordinator is not there yet (COORDINATOR_LOAD_IN_PROGRESS, _NOT_AVAILABLE, NOT_COORDINATOR)."""
 EXCUSED: Final[Mapping[int, str]] = {
     **dict.fromkeys((5, 6, 9, 13, 56, 72, 74, 78), "the leader moved"),
-    **dict.fromkeys((29, 30, 31), "the client is not allowed to"),
+    **dict.fromkeys((29, 30, 31, 53), "the client is not allowed to"),
     **dict.fromkeys((10, 18, 87), "the broker is set up to refuse such records"),
     26: "the session time-out is outside of the broker's bounds",
     32: "the clocks of broker and client differ",

@@ -25,6 +25,7 @@ from purgatorio_spec.trace.record import Header, Implementation
 from purgatorio_spec.verdict import Verdict, Violation, worst
 from purgatorio_spec.wire.bound import Bounds, Held
 from purgatorio_spec.wire.commit import committed
+from purgatorio_spec.wire.coordinator import coordinated
 from purgatorio_spec.wire.cut import cut_connections, unread_answers
 from purgatorio_spec.wire.described import described
 from purgatorio_spec.wire.exchange import about_all, answered_once, decodes, in_order
@@ -122,6 +123,7 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
         *topics_grow(bounds, scene, topics),
         *elections(bounds, scene, topics),
         *offsets_listed(bounds, scene, topics),
+        *coordinated(bounds, scene, topics),
         *(
             row
             for group in groups(scene, bounds)

@@ -2,7 +2,9 @@
 
 An append takes effect between its sending and its acknowledgement. So at any moment there is a least that must be there
 (what was acknowledged by then) and a most that can be (what had been sent). Clauses demand by the least and accuse by
-the most.
+the most. So it is with the end of a transaction, which puts a marker into each of its partitions, and with the last
+stable offset, the end for who reads what is committed: it is not above the first record of what surely is open, nor
+below that of what may be.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Final, NamedTuple
 
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, integers, items, text, texts
 from purgatorio_spec.wire.record import BY_NOBODY, Body, Written
+from purgatorio_spec.wire.transaction import Producer, Transaction, transactions
 
 BY_ID: Final[Mapping[str, int]] = {"fetch": 13, "produce": 13}
 """From which version on a request names its topics by their ids alone."""
@@ -21,6 +24,8 @@ MAY_BE_THERE: Final = frozenset({0, 7, 20})
 """Errors of a produce whose records are or may be in the log: none, timed out, too few replicas after the append."""
 
 
+MARKER_BYTES: Final = 200
+"""No marker is larger."""
 UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID = 3, 100, 103
 GONE: Final = frozenset({UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID})
 """What who names a topic by the id of one that is deleted is told, with another by its name or without."""
@@ -55,6 +60,8 @@ class Append:
     lowest: int
     """Its base is this at least."""
     written: Written = BY_NOBODY
+    within: Transaction | None = None
+    """The transaction that it is part of."""
 
     @property
     def may_be_there(self) -> bool:
@@ -73,6 +80,8 @@ class Log:
     """When which low watermark was acknowledged."""
     deletes_t: list[int] = field(default_factory=list)
     """When deleting records was asked for."""
+    transactions: list[Transaction] = field(default_factory=list)
+    """Those that the partition is part of."""
 
     def least(self, t: int, offset: int) -> int:
         """Bytes at or above `offset` that are surely there at `t`."""
@@ -103,7 +112,18 @@ class Log:
 
     def least_end(self, t: int) -> int:
         """The end is at least here at `t`."""
-        return max((one.base + one.count for one in self.surely(t)), default=0)
+        there = [*self.surely(t)]
+        end = max((one.base + one.count for one in there), default=0)
+        if not self.transactions:
+            return end
+        # Offsets have no gap, and markers have some of them.
+        markers = sum(one.ended_t <= t for one in self.transactions)
+        return max(end, sum(one.count for one in there) + markers)
+
+    def moments(self, surely: bool) -> Iterator[int]:
+        """When more can come to be there, or surely has."""
+        times = (one.taken_t if surely else one.t for one in self.appends)
+        return (t for t in times if t is not None)
 
     def own_end(self, one: Exchange) -> int:
         """The end is at least here when this request is taken up, by what its connection had appended before: with acks
@@ -140,6 +160,53 @@ class Log:
         least = self.low_at(t)
         under_way = sum(x <= until for x in self.deletes_t) > sum(x <= t for x, _ in self.low)
         return least, self.most_end(until) if under_way else least
+
+    def first_of(self, one: Transaction) -> int | None:
+        """Where its records begin; None where it has none, or that is not known of all."""
+        bases = [append.base for append in self.appends if append.within is one and append.may_be_there]
+        return min(bases) if bases and min(bases) >= 0 else None
+
+
+@dataclass(slots=True)
+class CommittedLog(Log):
+    """A log as it is to who reads what is committed: it ends at the last stable offset. `whole`: as it is to others."""
+
+    whole: Log = field(default_factory=Log)
+
+    @classmethod
+    def of(cls, log: Log) -> Log:
+        """The log itself, where nobody has a transaction in it."""
+        if not log.transactions:
+            return log
+        return cls(log.appends, log.settled_t, log.low, log.deletes_t, log.transactions, log)
+
+    def least(self, t: int, offset: int) -> int:
+        end = self.least_end(t)
+        return sum(one.bytes for one in self.surely(t) if one.base >= offset and one.base + one.count <= end)
+
+    def most(self, t: int, offset: int) -> int:
+        end = self.most_end(t)
+        return sum(
+            one.bytes for one in self.appends
+            if one.t <= t and one.may_be_there and (one.base < 0 or one.base >= offset)
+            and max(one.base, one.lowest) < end and (one.within is None or one.within.may_end_t <= t)
+        )  # fmt: skip
+
+    def least_end(self, t: int) -> int:
+        firsts = [
+            one.base if one.base >= 0 else self.whole.least_end(one.t)
+            for one in self.appends
+            if one.within is not None and one.may_be_there and one.t <= t < one.within.ended_t
+        ]
+        return min([self.whole.least_end(t), *firsts])
+
+    def most_end(self, t: int) -> int:
+        firsts = [one.base for one in self.surely(t) if one.within is not None and t < one.within.may_end_t]
+        return min([self.whole.most_end(t), *firsts])
+
+    def moments(self, surely: bool) -> Iterator[int]:
+        yield from self.whole.moments(surely)
+        yield from (one.ended_t if surely else one.may_end_t for one in self.transactions)
 
 
 @dataclass(slots=True)
@@ -179,11 +246,13 @@ class Topics:
     """Leader epochs as metadata said them, with when."""
     insync: dict[Part, list[tuple[int, int, int]]]
     """In-sync replicas as metadata said them: asked when, answered when, how many."""
+    transactions: list[Transaction] = field(default_factory=list)
 
     @classmethod
     def of(cls, exchanges: Iterable[Exchange]) -> Topics:
         """Gather them."""
-        topics = cls({}, defaultdict(Log), defaultdict(list), defaultdict(list))
+        exchanges = [*exchanges]
+        topics = cls({}, defaultdict(Log), defaultdict(list), defaultdict(list), transactions(exchanges))
         gather: Mapping[str, Callable[[Exchange], None]] = {
             "create_topics": topics._create, "delete_topics": topics._delete, "create_partitions": topics._grow,
             "produce": topics._produce, "fetch": topics._fetch, "delete_records": topics._delete_records,
@@ -192,6 +261,7 @@ class Topics:
         for one in exchanges:
             if one.api in gather:
                 gather[one.api](one)
+        topics._mark()
         return topics
 
     def epoch(self, part: Part, t: int) -> int | None:
@@ -261,9 +331,32 @@ class Topics:
             written = written_by(batches)
             if not log.again(written):
                 base = base if ack_t else -1
+                within = self._within(one, part, written) if transactional(batches) else None
                 log.appends.append(
-                    Append(one, one.t, ack_t, count, size, base, error, acks, taken_t, lowest, written)
+                    Append(
+                        one, one.t, ack_t, count, size, base, error, acks, taken_t, lowest, written, within
+                    )
                 )
+
+    def _within(self, one: Exchange, part: Part, written: Written) -> Transaction:
+        """The last transaction that its producer had begun there; of what has none nobody knows when it ends."""
+        by = Producer(written.producer_id, written.producer_epoch)
+        begun = [x for x in self.transactions if x.producer == by and part in x.parts and x.begun_t <= one.t]
+        if begun:
+            return begun[-1]
+        stray = Transaction(text(one.body, "transactional_id"), by, one.t, one.t, {part})
+        self.transactions.append(stray)
+        return stray
+
+    def _mark(self) -> None:
+        """Put the markers into the logs: from when they can be there, at places that nobody is told."""
+        placed = [(one, self.logs[Part(*part)]) for one in self.transactions for part in one.parts]
+        for one, log in placed:
+            log.transactions.append(one)
+        for one, log in placed:
+            if (t := one.may_end_t) < END_OF_TIME:
+                by = one.ending or Exchange(-1, t, "", 0, "", 0, {})
+                log.appends.append(Append(by, t, None, 1, MARKER_BYTES, -1, 0, -1, None, log.least_end(t)))
 
     def _fetch(self, one: Exchange) -> None:
         if one.answer_t is None or one.error:
@@ -312,6 +405,10 @@ OTHERS: Final = (("topics", "name", "partitions", "partition_index"),) * 2
 NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
     "produce": PRODUCED, "fetch": FETCHED, "list_offsets": OTHERS, "delete_records": OTHERS,
     "offset_commit": OTHERS,
+    "add_partitions_to_txn": (
+        ("v3_and_below_topics", "name", "partitions", ""),
+        ("results_by_topic_v3_and_below", "name", "results_by_partition", "partition_index"),
+    ),
     "offset_fetch": (("topics", "name", "partition_indexes", ""), OTHERS[1]),
     "create_topics": (("topics", "name", "", ""),) * 2,
     "delete_topics": (("topic_names", "", "", ""), ("responses", "name", "", "")),
@@ -373,6 +470,11 @@ def written_by(batches: Iterable[Body]) -> Written:
     first = next(iter(batches), {})
     written = Written(*(integer(first, name, -1) for name in Written._fields))
     return written if written.producer_id >= 0 else BY_NOBODY
+
+
+def transactional(batches: Iterable[Body]) -> bool:
+    """Whether one of them is part of a transaction."""
+    return any(batch.get("transactional") for batch in batches)
 
 
 def corrupt(batches: Iterable[Body]) -> bool:

@@ -5,15 +5,28 @@ from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.fetch import FORGOTTEN_NS, continued_t, deleted, stopped_spans
-from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer
-from purgatorio_spec.wire.log import Append, Log, Part, Topics, corrupt, produced, summed, written_by
+from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer
+from purgatorio_spec.wire.log import (
+    Append,
+    Log,
+    Part,
+    Topics,
+    corrupt,
+    produced,
+    summed,
+    transactional,
+    written_by,
+)
 from purgatorio_spec.wire.record import BY_NOBODY, Body, Written
 from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, in_time, kept, named, undecided
+from purgatorio_spec.wire.transaction import CONCURRENT, INIT
 
 CORRUPT, TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 2, 7, 19, 21
 OUT_OF_ORDER: Final = 45
 REMEMBERED: Final = 5
 FEW: Final = frozenset({NOT_ENOUGH, 20})
+UNHEARD: Final = frozenset({*LOADING, 13, NOT_ENOUGH, CONCURRENT})
+"""Errors of an append whose partition's leader could not ask of its transaction (KIP-890): it is to be sent again."""
 
 
 def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -41,6 +54,9 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 if answer is not None:
                     error = integer(answer, "error_code")
                     yield answered_with("P1", "corrupt-taken", one, error, CORRUPT, " for what is corrupt")
+            elif transactional(batches):
+                if answer is not None and topic.replicas == 1:
+                    yield from _in_transaction(one, part, count, answer, topics)
             elif (written := written_by(batches)) != BY_NOBODY and topic.replicas > 1:
                 continue  # what was sent again waits for replicas, or does not
             elif written != BY_NOBODY and not _is_next(
@@ -80,6 +96,26 @@ def _wrong_acks(bounds: Bounds, one: Exchange, answer: Body | None) -> Row:
         return kept("P3")
     acks = integer(one.body, "acks")
     return broken("P3", "acks-taken", one, f"{named(INVALID_ACKS)} for acks {acks}", named(error))
+
+
+def _in_transaction(one: Exchange, part: Part, count: int, answer: Body, topics: Topics) -> Rows:
+    """P1, of an append to a partition of an open transaction; R5, of one by a producer that was fenced, whose
+    transaction there was aborted for that."""
+    error, t = integer(answer, "error_code"), one.answer_t or END_OF_TIME
+    within = next((x.within for x in topics.logs[part].appends if x.exchange is one), None)
+    if within is None:
+        return
+    fenced = within.ending is not None and within.ending.api == INIT and not within.commits
+    if t < within.may_end_t:
+        if error in UNHEARD:
+            yield undecided("P1", f"{named(error)}: the partition's leader has not heard of the transaction")
+        else:
+            yield from _acknowledged(one, part, count, answer, topics)
+    elif fenced and within.ended_t <= one.t:
+        right, cause = bool(error), "appends-on"
+        yield (
+            kept("R5", cause) if right else broken("R5", cause, one, "an error: it is fenced", "it is taken")
+        )
 
 
 def _before(one: Exchange, written: Written, log: Log) -> list[Append]:

@@ -35,6 +35,12 @@ P4 | acks -1 below min.insync.replicas is refused at once, acks 1 is not
 P5 | with a replica stopped, acks -1 is answered REQUEST_TIMED_OUT (7) at its time-out, not before
 P6 | acks -1 is answered promptly after the replica goes on | as Kafka
 P7 | what an idempotent producer sends again is acknowledged where it is, once; out of order it is refused (45) | KIP-98
+R1 | who reads what is committed is not shown an open transaction, nor answered for what comes of one | KIP-98
+R2 | a transaction that is asked to end has ended soon, and that answers who waits for it | as Kafka
+R3 | who reads what is committed is given all that is decided, and told what of it was aborted | KIP-98
+R4 | the last stable offset is where the first open transaction begins; without one it is the high watermark | KIP-98
+R5 | who takes a transactional id over has a greater epoch; who had it is fenced, what that had open aborted | KIP-98
+R6 | a transaction ends once; to end none (48), or to add to or end a stranger's (49), is refused | KIP-98
 A1 | a created topic is there, with an id, and leads; a second or wrong creation is told so; none waits for its time-out
 A2 | a deleted topic is gone, by its id too, and its deletion not left to its time-out
 A3 | a topic grows to as many partitions as are asked for, and to no fewer than it has (37)

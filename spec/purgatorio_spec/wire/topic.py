@@ -7,12 +7,13 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
-from purgatorio_spec.wire.fetch import EPOCH_FAR, UNKNOWN_EPOCH, continued_t, stopped_spans
+from purgatorio_spec.wire.fetch import COMMITTED, EPOCH_FAR, UNKNOWN_EPOCH, continued_t, stopped_spans
 from purgatorio_spec.wire.history import BUSY, END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text
 from purgatorio_spec.wire.log import (
     BY_ID,
     GONE,
     NAMED,
+    CommittedLog,
     Log,
     Part,
     Topic,
@@ -360,6 +361,8 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             continue
         for part, asked, said in settled_parts(one, topics):
             which, log = integer(asked, "timestamp"), topics.logs[part]
+            if integer(one.body, "isolation_level") == COMMITTED:
+                log = CommittedLog.of(log)
             offset, error = integer(said, "offset", -1), integer(said, "error_code")
             epoch = integer(asked, "current_leader_epoch", -1)
             known = epoch if epoch < 0 else topics.epoch(part, one.t)
@@ -395,6 +398,9 @@ def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
         if which == LARGEST_TIME:  # Kafka does not look whether it is deleted
             least, most = 0, log.most_end(until) - 1
     offset = integer(said, "offset", -1)
+    if which == LATEST and isinstance(log, CommittedLog):
+        allowed, right = f"the last stable offset, {least} to {most}", least <= offset <= most
+        return kept("R4", "listed") if right else broken("R4", "listed", one, allowed, f"offset {offset}")
     if not least <= offset <= most:
         return broken("L1", "elsewhere", one, f"{ENDS[which]} at {least} to {most}", f"offset {offset}")
     # What was looked for by its time has one, and is not earlier; else no time is told (-1).

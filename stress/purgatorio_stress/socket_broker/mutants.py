@@ -43,13 +43,14 @@ from purgatorio_stress.socket_broker import (
     topic_requests,
 )
 from purgatorio_stress.socket_broker.cluster import Cluster
-from purgatorio_stress.socket_broker.data_requests import _Produced
+from purgatorio_stress.socket_broker.data_requests import _Fetched, _Produced
 from purgatorio_stress.socket_broker.fetch_sessions import FetchSession, FetchSessions, Place
 from purgatorio_stress.socket_broker.fields import Fields
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.reply import Make, Reply
 from purgatorio_stress.socket_broker.sequences import Sequences
 from purgatorio_stress.socket_broker.server import Server
+from purgatorio_stress.socket_broker.transactions import Ending, Transactions
 from purgatorio_stress.wire.frame import Frames
 from purgatorio_stress.wire.message import read_request
 
@@ -448,6 +449,14 @@ def _waits_once_more(self: GroupCoordinator, group: Group, timeout_ms: int) -> N
     left = threading.Timer(timeout_ms / 1000, again)
     left.daemon = True
     left.start()
+
+
+_WRITE_MARKERS: Final = Node._write_markers
+
+
+def _ended_before_its_markers(self: Node, ending: Ending) -> None:
+    self.transactions.ended(ending)
+    threading.Timer(1.0, _WRITE_MARKERS, (self, ending)).start()
 
 
 def _one(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) -> FeltMutant:
@@ -2251,6 +2260,193 @@ _MUTANTS: Final = (
         "G0 G2",
         Patch(Group, "next_generation", _next_with_candidates),
         Patch(Group, "shares_a_protocol", _shares_with_the_generation),
+    ),
+    _one(
+        "open-transaction-wakes",
+        "a fetch that waits for what is committed is woken by what is not",
+        "R1",
+        edited(DelayedFetch, "_bytes_available", ".end(self._params.isolation)", ".high_watermark"),
+    ),
+    _one(
+        "open-transaction-read",
+        "who reads what is committed is shown what is not",
+        "R1 R4",
+        edited(
+            Partition, "read", "before = ends.end(isolation).offset", "before = ends.high_watermark.offset"
+        ),
+    ),
+    _one(
+        "end-wakes-nobody",
+        "the end of a transaction wakes nobody who waits for it",
+        "R2",
+        edited(
+            ReplicaManager,
+            "_append",
+            "    if appended.high_watermark_rose:",
+            "    if marker:\n        pass\n    elif appended.high_watermark_rose:",
+        ),
+    ),
+    _one(
+        "abort-wakes-nobody",
+        "the end of a transaction wakes nobody where it is aborted",
+        "R2",
+        edited(
+            ReplicaManager,
+            "_append",
+            "    if appended.high_watermark_rose:",
+            "    if marker == 'abort':\n        pass\n    elif appended.high_watermark_rose:",
+        ),
+    ),
+    _one(
+        "aborted-stay-open",
+        "what is aborted stays open: the last stable offset moves no further",
+        "R2 R3 R4",
+        edited(
+            Log,
+            "first_unstable",
+            "if record.marker and record.offset < high_watermark:",
+            "if record.marker == 'commit':",
+        ),
+    ),
+    _one(
+        "stable-behind-the-newest",
+        "the last stable offset is where the newest open transaction begins",
+        "R1 R4",
+        edited(
+            Log,
+            "first_unstable",
+            "min(undecided.values(), default=None)",
+            "max(undecided.values(), default=None)",
+        ),
+    ),
+    _one(
+        "stable-when-all-ended",
+        "while a transaction is open the last stable offset stays, though the first that was open has ended",
+        "R2 R3 R4",
+        edited(
+            Log,
+            "first_unstable",
+            "undecided.pop(record.producer, None)",
+            "(set(undecided) == {record.producer} and undecided.clear())",
+        ),
+    ),
+    _one(
+        "stable-offset-not-listed",
+        "the end that is listed for who reads what is committed is the high watermark",
+        "R4",
+        edited(data_requests, "_look_up", ".end(isolation).offset", ".high_watermark.offset"),
+    ),
+    _one(
+        "aborted-not-told",
+        "who reads what is committed is not told what of it was aborted",
+        "R3",
+        edited(_Fetched, "_entry", "self._aborted(result) if", "[] if"),
+    ),
+    _one(
+        "aborted-told-from-its-begin",
+        "of what was aborted that alone is told which begins where the fetch does, or behind",
+        "R3",
+        edited(Log, "aborted", "record.offset >= offset", "first >= offset"),
+    ),
+    _one(
+        "aborted-once-told",
+        "of a producer the first transaction that was aborted is told, and no other",
+        "R3",
+        edited(
+            Log,
+            "aborted",
+            "return tuple(found)",
+            "return tuple({one.producer: one for one in reversed(found)}.values())",
+        ),
+    ),
+    _one(
+        "one-marker",
+        "a transaction is ended in one of its partitions alone",
+        "R2 R3 R4",
+        edited(
+            Node,
+            "_write_markers",
+            "for partition in ending.partitions},",
+            "for partition in sorted(ending.partitions)[:1]},",
+        ),
+    ),
+    _one(
+        "ended-before-its-markers",
+        "a transaction is said to have ended a second before its markers are written",
+        "R2 R3 R4",
+        Patch(Node, "_write_markers", _ended_before_its_markers),
+    ),
+    _one(
+        "never-ended",
+        "no transaction comes to its end",
+        "R2",
+        edited(Transactions, "ended", "self._producers[ending.transactional_id].state = State.ENDED", "pass"),
+    ),
+    _one(
+        "epoch-stays",
+        "who takes a transactional id over has the epoch of its former producer",
+        "R5",
+        edited(Transactions, "init", "producer.epoch += 1", "producer.epoch = 0"),
+    ),
+    _one(
+        "former-ends",
+        "a producer whose id another has taken over may end what that has open",
+        "R5",
+        edited(Transactions, "_current", "producer.epoch == by[1]", "producer.epoch >= by[1]"),
+    ),
+    _one(
+        "former-appends",
+        "a producer that was fenced may append",
+        "R5",
+        edited(
+            Transactions,
+            "writes",
+            "if written.producer_epoch != producer.epoch:",
+            "if written.producer_epoch < producer.epoch:\n"
+            "            producer.appending += 1\n"
+            "            return ErrorCode.none\n"
+            "        if written.producer_epoch != producer.epoch:",
+        ),
+        Patch(Sequences, "fence", _nothing),
+    ),
+    _one(
+        "taken-over-committed",
+        "what was open is committed where its id is taken over",
+        "R3",
+        edited(
+            Transactions,
+            "init",
+            "self._end(transactional_id, producer, ABORT)",
+            "self._end(transactional_id, producer, 'commit')",
+        ),
+    ),
+    _one(
+        "taken-over-stays-open",
+        "what was open where its id is taken over is never ended in its partitions",
+        "R2 R3 R4",
+        edited(
+            Transactions,
+            "init",
+            "self._end(transactional_id, producer, ABORT)",
+            "producer.state = State.EMPTY",
+        ),
+    ),
+    _one(
+        "none-ended",
+        "an end without a transaction is taken for one",
+        "R6",
+        edited(Transactions, "end", "return ErrorCode.invalid_txn_state", "return ErrorCode.none"),
+    ),
+    _one(
+        "strangers-taken",
+        "a transactional id that nobody has is ended and added to without an error",
+        "R6",
+        edited(
+            Transactions,
+            "add",
+            "return producer\n        if producer.state is State.ENDING",
+            "return ErrorCode.none\n        if producer.state is State.ENDING",
+        ),
     ),
     _one(
         "any-generation-in-a-rebalance",

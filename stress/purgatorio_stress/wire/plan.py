@@ -21,7 +21,7 @@ from purgatorio_spec.wire.history import Scene, integer, items, scene_of, text
 from purgatorio_spec.wire.judge import FAR_GAPS, LOST_GAPS, Wire, judge_scene, repeats, unmet
 from purgatorio_spec.wire.record import DRAWN, MAX_EVENTS, Declared, WireHeader
 from purgatorio_spec.wire.row import Row
-from purgatorio_stress.wire import scene_fetch, scene_group, scene_other
+from purgatorio_stress.wire import scene_fetch, scene_group, scene_other, scene_transactions
 from purgatorio_stress.wire.connection import Address, Connection, Got, NoAnswer, connect
 from purgatorio_stress.wire.control import Control
 from purgatorio_stress.wire.drawn import LEAST_SCENE, Program, drawn, drawn_group, made_small, play_program
@@ -102,7 +102,7 @@ class SceneSpec:
         return (self.play.__doc__ or "").strip()
 
 
-_FETCH, _GROUP, _OTHER = scene_fetch, scene_group, scene_other
+_FETCH, _GROUP, _OTHER, _TRANSACTIONS = scene_fetch, scene_group, scene_other, scene_transactions
 SCENES: Final[Mapping[str, SceneSpec]] = {
     one.name: one
     for one in (
@@ -196,6 +196,24 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("acks", "produce", ("P1 offsets-do-not-grow", "P2", "P3", "X4 not-there"), _FETCH.acks),
         SceneSpec("idempotent", "produce", ("P7 sent-again", "P7 out-of-order"), _FETCH.idempotent),
         SceneSpec("corrupt-batch", "produce", ("P1 corrupt-taken", "F3 not-woken"), _FETCH.corrupt_batch),
+        SceneSpec(
+            "read-committed", "transactions",
+            (
+                "R1 early", "R1 undecided-shown", "R2 not-woken", "R2 never-ended", "R3 not-listed", "R3 listed",
+                "R4 last-stable-offset", "R4 listed", "R6 ends", "F3 not-woken",
+            ),
+            _TRANSACTIONS.read_committed, 60,
+        ),
+        SceneSpec(
+            "overlapping", "transactions",
+            ("R1 early", "R1 undecided-shown", "R2 not-woken", "R3 not-listed", "R3 listed", "R4 listed"),
+            _TRANSACTIONS.overlapping, 60,
+        ),
+        SceneSpec(
+            "fenced-producer", "transactions",
+            ("R2 not-woken", "R5 epoch", "R5 not-fenced", "R5 appends-on", "R3 not-listed", "R6 of-none"),
+            _TRANSACTIONS.fenced_producer, 60,
+        ),
         SceneSpec(
             "topics", "topics", ("A1 made-twice", "A1 never-seen", "A2 never-seen", "A2 left-to-its-time-out", "X4"),
             _OTHER.topics,
@@ -308,6 +326,8 @@ OF_TOPICS: Final[Mapping[str, tuple[str, str]]] = {
 """Settings of a broker for all topics, and what a scene's topic has instead: batches stay as sent, in one segment."""
 
 
+TRANSACTION_REPLICAS: Final = ("transaction.state.log.replication.factor", "transaction.state.log.min.isr")
+"""With fewer brokers there is no coordinator of transactions; by the second alone only with an old Kafka."""
 _DIGITS: Final = 20
 """A number of Kafka's has fewer."""
 
@@ -321,7 +341,7 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
     names = (
         "group.initial.rebalance.delay.ms", "group.coordinator.append.linger.ms", "group.min.session.timeout.ms",
         "group.max.session.timeout.ms", "offset.metadata.max.bytes", "fetch.max.bytes",
-        "offsets.topic.replication.factor", "max.connections", "max.connections.per.ip",
+        "offsets.topic.replication.factor", *TRANSACTION_REPLICAS, "max.connections", "max.connections.per.ip",
     )  # fmt: skip
     asked = [
         {"resource_type": 4, "resource_name": str(node), "configuration_keys": [*names, *OF_TOPICS]}
@@ -338,7 +358,7 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
         config: wanted for name, (config, wanted) in OF_TOPICS.items()
         if said.get(name, "") not in (wanted, "")
     }  # fmt: skip
-    delay, linger, least, longest, note, fetched, copies, *connected = (
+    delay, linger, least, longest, note, fetched, copies, made, needed, *connected = (
         int(value) if (value := said.get(name, "")).isdecimal() and len(value) < _DIGITS else None
         for name in names
     )
@@ -352,6 +372,13 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
     if least is not None:
         broker.session_ms = least
     broker.offsets_replicas = copies or 1
+    wanted = zip(TRANSACTION_REPLICAS, (made, needed), strict=True)
+    lacking = [
+        f"{name} is {number}" for name, number in wanted if number is not None and number > broker.nodes
+    ]
+    if lacking:
+        plural = "s" * (broker.nodes > 1)
+        broker.transactions_lack = f"{' and '.join(lacking)}, of {broker.nodes} broker{plural}"
     if fetched is not None:
         broker.fetch_bytes = min(fetched, broker.fetch_bytes)
     most = min((number for number in connected if number is not None), default=MOST_CONNECTIONS)
@@ -402,6 +429,8 @@ class Run:
             async with asyncio.timeout(seconds):
                 groups_too = any(one.area == "groups" for one in scenes)
                 warm_ups = [scene_fetch.warm_up, scene_group.warm_up][: 1 + groups_too]
+                if any(one.area == "transactions" for one in scenes):
+                    warm_ups.append(scene_transactions.warm_up)
                 await asyncio.gather(*(self._warm_up(one) for one in warm_ups))
                 groups, rest = asyncio.Semaphore(GROUP_LANES), asyncio.Semaphore(LANES)
 

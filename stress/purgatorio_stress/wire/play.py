@@ -21,16 +21,19 @@ from purgatorio_spec.wire.record import BY_NOBODY, Body, Declared, Written
 from purgatorio_stress.wire.connection import API_KEYS, Address, Connection, Got, NoAnswer, Sent, connect
 from purgatorio_stress.wire.message import versions_of
 from purgatorio_stress.wire.recorder import Recorder
-from purgatorio_stress.wire.records import filler, spoilt
+from purgatorio_stress.wire.records import TRANSACTIONAL, filler, spoilt
 
 MOST_VERSION: Final[Mapping[str, int]] = {
     "produce": 12, "fetch": 12, "list_offsets": 9, "metadata": 12, "find_coordinator": 4, "join_group": 9,
     "heartbeat": 4, "offset_commit": 9, "offset_fetch": 9, "leave_group": 5, "sync_group": 5, "create_topics": 7,
     "delete_topics": 5,
     "delete_records": 2, "create_partitions": 3, "elect_leaders": 2, "describe_configs": 4, "delete_groups": 2,
-    "api_versions": 3,
+    "api_versions": 3, "init_producer_id": 5, "add_partitions_to_txn": 3, "end_txn": 4,
 }  # fmt: skip
-"""The highest version that is spoken: the last one that names topics by name, where later ones name them by id."""
+"""The highest version that is spoken: the last one that names topics by name, where later ones name them by id; and the
+last one in which an epoch lasts for several transactions (before KIP-890's second part)."""
+IN_TRANSACTIONS: Final = 11
+"""The last version of produces that leaves it to the client to add partitions to a transaction."""
 OF_MEMBERS: Final = frozenset({"join_group", "sync_group", "heartbeat", "leave_group"})
 """What a member lives by."""
 LEADS_SECONDS: Final = 20.0
@@ -149,16 +152,18 @@ class Broker:
     """False once a whole wait for a coordinator was for nothing: groups are not waited for again."""
     offsets_replicas: int = 1
     """How many the topic of the groups' offsets is made with: of fewer brokers none is a coordinator."""
+    transactions_lack: str = ""
+    """Why the topic of transactions may not be there, or not written to."""
     connections: int = 0
     """Open in scenes."""
     most_connections: int = MOST_CONNECTIONS
 
-    def version(self, api: str, *, oldest: bool = False, by_id: bool = False) -> int | None:
+    def version(self, api: str, *, oldest: bool = False, by_id: bool = False, most: int = 99) -> int | None:
         """The version that is spoken of an API: the highest that both sides know, or the lowest; None where there is
-        none. `by_id`: of those that name topics by their ids."""
+        none. `by_id`: of those that name topics by their ids. `most`: none above this."""
         first, last = self.offered.get(api, (0, -1))
         ours = versions_of(API_KEYS[api])
-        top = min(last, ours.stop - 1, 99 if by_id else MOST_VERSION.get(api, 99))
+        top = min(last, ours.stop - 1, most, 99 if by_id else MOST_VERSION.get(api, 99))
         first = max(first, ours.start, BY_ID[api] if by_id else 0)
         usable = [one for one in range(first, top + 1) if (api, one) not in self.broken]
         return usable[0 if oldest else -1] if usable else None
@@ -303,10 +308,11 @@ class Play:
         most: int | None = None,
         by_id: str | None = None,
         session: FetchSession | None = None,
+        committed: bool | None = None,
     ) -> Sent:
         """A fetch of partitions, given as topic, number and offset. `last_epoch`: of what its reader has read.
-        `most`: its max_bytes. `by_id`: the id by which it names its topic. Where there are no transactions, who reads
-        what is committed sees as much as others."""
+        `most`: its max_bytes. `by_id`: the id by which it names its topic. `committed`: whether it reads what is
+        committed alone. Where there are no transactions, who does sees as much as others, so that is drawn."""
         asked = (
             (topic, {"partition": number, "fetch_offset": offset, "partition_max_bytes": room,
                      "current_leader_epoch": epoch, "last_fetched_epoch": last_epoch})
@@ -316,7 +322,7 @@ class Play:
             "max_wait_ms": max_wait_ms,
             "min_bytes": min_bytes,
             "max_bytes": most or self.broker.fetch_bytes,
-            "isolation_level": self.rng.randrange(2),
+            "isolation_level": self.rng.randrange(2) if committed is None else int(committed),
         }
         topics = _by_topic(asked, "topic")
         if session is None:
@@ -344,18 +350,26 @@ class Play:
     def produce(
         self, conn: Connection, *parts: str | tuple[str, int], acks: int = 1, size: int = 20, records: int = 1,
         timeout_ms: int = 10_000, corrupt: int | None = None, written: Written = BY_NOBODY,
+        transactional_id: str | None = None,
     ) -> Sent:  # fmt: skip
         """An append of `records` records of `size` bytes, to each of these partitions; to 0 of a topic alone. What the
-        partition `corrupt` is sent came to harm on its way. `written`: by an idempotent producer."""
+        partition `corrupt` is sent came to harm on its way. `written`: by an idempotent producer, in a transaction
+        where it has a `transactional_id`."""
         # The time is now: what is dated long ago is deleted by retention half a minute after a broker's start.
-        data = filler(size, records, int(time.time()) * 1000, written)
+        attributes = 0 if transactional_id is None else TRANSACTIONAL
+        data = filler(size, records, int(time.time()) * 1000, written, attributes)
         into = ((one, 0) if isinstance(one, str) else one for one in parts)
         each = (
             (topic, {"index": number, "records": spoilt(data) if number == corrupt else data})
             for topic, number in into
         )
         asked = _by_topic(each, "name", "partition_data")
-        values = {"acks": acks, "timeout_ms": timeout_ms, "topic_data": asked}
+        values = {
+            "transactional_id": transactional_id, "acks": acks, "timeout_ms": timeout_ms, "topic_data": asked,
+        }  # fmt: skip
+        version = self.broker.version("produce", most=IN_TRANSACTIONS)
+        if transactional_id is not None and version is not None:
+            return conn.send("produce", version, values)
         return self._send_about(conn, "produce", values, asked, "name")
 
     def delete_records(
@@ -366,13 +380,22 @@ class Play:
         asked = {"topics": _by_topic(below, "name"), "timeout_ms": timeout_ms}
         return self.send(conn, "delete_records", asked)
 
-    def list_offsets(self, conn: Connection, parts: Iterable[tuple[str, int, int]], epoch: int = -1) -> Sent:
-        """Where partitions begin or end, each given as topic, number and -2 or -1, or a time."""
+    def list_offsets(
+        self,
+        conn: Connection,
+        parts: Iterable[tuple[str, int, int]],
+        epoch: int = -1,
+        *,
+        committed: bool = False,
+    ) -> Sent:
+        """Where partitions begin or end, each given as topic, number and -2 or -1, or a time. `committed`: for who
+        reads what is committed alone."""
         wanted = (
             (topic, {"partition_index": number, "current_leader_epoch": epoch, "timestamp": which})
             for topic, number, which in parts
         )
-        return self.send(conn, "list_offsets", {"replica_id": -1, "topics": _by_topic(wanted, "name")})
+        values = {"replica_id": -1, "isolation_level": int(committed), "topics": _by_topic(wanted, "name")}
+        return self.send(conn, "list_offsets", values)
 
     async def metadata(self, topic: str) -> Got:
         """What the broker says of a topic. Nothing is made by asking."""

@@ -1,0 +1,288 @@
+"""Scenes of transactions: R1 to R6.
+
+They are played as by clients before KIP-890's second part, whose epoch lasts for several transactions. A transaction is
+over when the next of its producer has begun: a broker writes the markers behind its answer to the end, and refuses a
+new transaction meanwhile (CONCURRENT_TRANSACTIONS).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio_spec.wire.history import LOADING, integer
+from purgatorio_spec.wire.record import Body, Written
+from purgatorio_spec.wire.transaction import CONCURRENT, added
+from purgatorio_stress.wire.connection import Connection, Got, Sent
+from purgatorio_stress.wire.play import POLL_SECONDS, Play, SceneLost, SceneSkipped, codes, first_of, settle
+
+WAIT_MS: Final = 3000
+OPEN_MS: Final = 80
+"""So long a transaction is open with records that are not to be seen."""
+NOT_COORDINATOR: Final = 16
+COORDINATES_SECONDS: Final = 30.0
+LACKING_SECONDS: Final = 2.0
+"""A topic that takes more replicas than there are brokers may have been made otherwise."""
+ENDS_SECONDS: Final = 12.0
+TIMEOUT_MS: Final = 60_000
+APPENDS: Final = 50
+"""Tries: a partition's leader may not have heard of the transaction yet (3.6 and newer ask its coordinator)."""
+UNHEARD: Final = frozenset({*LOADING, 13, 19, CONCURRENT})
+ALL_NEEDED: Final = (
+    "fetch",
+    "produce",
+    "find_coordinator",
+    "init_producer_id",
+    "add_partitions_to_txn",
+    "end_txn",
+)
+
+
+@dataclass(slots=True)
+class Writer:
+    """A transactional producer, which writes to partitions of one topic. `next`: its sequence numbers by partition."""
+
+    play: Play
+    conn: Connection
+    name: str
+    topic: str
+    id: int = -1
+    epoch: int = -1
+    next: dict[int, int] = field(default_factory=dict)
+
+    async def begin_again(self) -> None:
+        """Get another epoch: what was open before is over then."""
+        self.took(await self._until_over(self.ask_id, codes))
+
+    async def ask_id(self) -> Got:
+        """Ask for an id and an epoch, once."""
+        values = {
+            "transactional_id": self.name, "transaction_timeout_ms": TIMEOUT_MS, "producer_id": -1,
+            "producer_epoch": -1,
+        }  # fmt: skip
+        return await self.play.ask(self.conn, "init_producer_id", values)
+
+    def took(self, got: Got) -> int:
+        """Write under what was told from now on; the error that was told instead."""
+        if not codes(got.body):
+            self.id, self.epoch = integer(got.body, "producer_id"), integer(got.body, "producer_epoch")
+            self.next.clear()
+        return codes(got.body)
+
+    async def begin(self, *numbers: int) -> None:
+        """Add partitions, the first of which begin a transaction: the one before is over then."""
+        await self._until_over(lambda: self.add(*numbers), added)
+
+    async def add(self, *numbers: int) -> Got:
+        """Ask for partitions to be added, once."""
+        values = {
+            "v3_and_below_transactional_id": self.name, "v3_and_below_producer_id": self.id,
+            "v3_and_below_producer_epoch": self.epoch,
+            "v3_and_below_topics": [{"name": self.topic, "partitions": [*numbers]}],
+        }  # fmt: skip
+        return await self.play.ask(self.conn, "add_partitions_to_txn", values)
+
+    async def write(self, *numbers: int, records: int = 1) -> None:
+        """Append to these partitions. SceneLost where one is refused."""
+        for number in numbers:
+            error = 0
+            for _ in range(APPENDS):
+                got = await self.append(number, records).within(10)
+                error = codes(first_of(first_of(got.body, "responses"), "partition_responses"))
+                if error not in UNHEARD:
+                    break
+                await self.play.pause(POLL_SECONDS * 1000)
+            if error:
+                raise SceneLost(f"an append in a transaction was answered with error {error}")
+            self.next[number] = self.next.get(number, 0) + records
+
+    def append(self, number: int, records: int = 1) -> Sent:
+        """Send one append."""
+        written = Written(self.id, self.epoch, self.next.get(number, 0))
+        return self.play.produce(
+            self.conn, (self.topic, number), acks=-1, records=records, written=written, transactional_id=self.name,
+        )  # fmt: skip
+
+    async def end(self, *, commits: bool) -> Got:
+        """Commit or abort."""
+        values = {
+            "transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch, "committed": commits,
+        }  # fmt: skip
+        return await self.play.ask(self.conn, "end_txn", values)
+
+    async def _until_over(
+        self, ask: Callable[[], Awaitable[Got]], error_of: Callable[[Body | None], int]
+    ) -> Got:
+        error = 0
+        for _ in range(int(ENDS_SECONDS / POLL_SECONDS)):
+            got = await ask()
+            error = error_of(got.body)
+            if not error:
+                return got
+            if error != CONCURRENT and error not in LOADING:
+                break
+            await self.play.pause(POLL_SECONDS * 1000)
+        raise SceneLost(f"a transaction could not be begun: error {error}")
+
+
+async def writer_of(play: Play, topic: str) -> Writer:
+    """A producer with a transactional id whose coordinator is this broker, and has loaded."""
+    play.need(*ALL_NEEDED)
+    conn = await play.open("writer")
+    name, error, lack = play.unique("x"), 0, play.broker.transactions_lack
+    for _ in range(int((LACKING_SECONDS if lack else COORDINATES_SECONDS) / POLL_SECONDS)):
+        got = await play.ask(
+            conn, "find_coordinator", {"key": name, "key_type": 1, "coordinator_keys": [name]}
+        )
+        found = first_of(got.body, "coordinators") or got.body
+        error, other = codes(found), play.broker.node not in (None, integer(found, "node_id"))
+        if not error and not other:
+            made = Writer(play, conn, name, topic)
+            error = made.took(await made.ask_id())
+            if not error:
+                return made
+        if other or (error == NOT_COORDINATOR and play.broker.nodes > 1):
+            name = play.unique("x")
+        elif error not in (CONCURRENT, *LOADING):
+            break
+        await play.pause(POLL_SECONDS * 1000)
+    if lack:
+        raise SceneSkipped(f"no coordinator of transactions: {lack}")
+    raise SceneLost(f"no coordinator of transactions: error {error}")
+
+
+async def warm_up(play: Play) -> None:
+    """Not judged: see that of fetches."""
+    writer = await writer_of(play, await play.topic())
+    for commits in (True, False):
+        await writer.begin(0)
+        await writer.write(0)
+        await writer.end(commits=commits)
+    await writer.begin_again()
+    await play.delete(writer.topic)
+
+
+async def read_committed(play: Play) -> None:
+    """Transactions of one producer, committed or aborted, in one partition or two: who reads what is committed waits
+    for the end, others for no more than the append. In between both are asked for what is there."""
+    play.need(*ALL_NEEDED)
+    topic = await play.topic(partitions=2)
+    writer = await writer_of(play, topic)
+    readers, asker = await play.open_many(4, "reader"), await play.open("asker")
+    wait, ends = play.wait_ms(WAIT_MS), [0, 0]
+    ended: list[tuple[str, int, int]] = []
+    await writer.begin(0)
+    rounds = ((True, (0,)), (False, (0,)), (False, (0, 1)), (True, (1, 0)), (True, (1,)))
+    for at, (commits, numbers) in enumerate(rounds):
+        parts = [(topic, number, ends[number]) for number in numbers]
+        both = [(topic, number, ends[number]) for number in (0, 1)]
+        sent = [
+            play.fetch(readers[0], parts[:1], max_wait_ms=wait, committed=True),
+            play.fetch(readers[1], both, max_wait_ms=wait, committed=True),
+            play.fetch(readers[2], parts[-1:], max_wait_ms=wait, committed=True, min_bytes=100),
+        ]
+        open_to = play.fetch(readers[3], parts[:1], max_wait_ms=wait, committed=False)
+        await play.pause(30)
+        await writer.write(*numbers, records=1 + at % 2)
+        await settle(open_to, seconds=wait / 1000 + 6)
+        await writer.write(numbers[0])
+        await _ask_all(play, asker, both)
+        await play.pause(OPEN_MS)
+        await writer.end(commits=commits)
+        ended += [*parts, (topic, numbers[0], ends[numbers[0]] + 1 + at % 2)]
+        for number in numbers:
+            ends[number] += 1 + at % 2 + (number == numbers[0]) + 1
+        if at + 1 < len(rounds):
+            await writer.begin(*rounds[at + 1][1])
+        else:
+            await writer.begin_again()
+        await settle(*sent, seconds=wait / 1000 + 6)
+        await _ask_all(play, asker, ended)
+
+
+async def overlapping(play: Play) -> None:
+    """Transactions of two producers and appends of none in one partition: what is behind the first that is open is not
+    to be seen, whatever ends behind it."""
+    play.need(*ALL_NEEDED)
+    topic = await play.topic()
+    first, second = await writer_of(play, topic), await writer_of(play, topic)
+    plain, asker = await play.open("plain"), await play.open("asker")
+    readers = await play.open_many(2, "reader")
+    wait, end = play.wait_ms(WAIT_MS), 0
+    for first_commits, second_commits in ((True, True), (False, True), (True, False)):
+        await first.begin(0)
+        await second.begin(0)
+        begun = end
+        waits = play.fetch(readers[0], [(topic, 0, begun)], max_wait_ms=wait, committed=True)
+        await play.pause(30)
+        await first.write(0)
+        await second.write(0, records=2)
+        await play.ask_all(play.produce(plain, topic, acks=-1))
+        await second.end(commits=second_commits)
+        await second.begin_again()
+        await _ask_all(play, asker, [(topic, 0, begun)])
+        await play.pause(OPEN_MS)
+        # Behind the first one that is open begins another, whose end has to be waited for by nobody who reads below it.
+        await second.begin(0)
+        await second.write(0)
+        behind = begun + 5  # four records, and the marker of the second
+        await first.end(commits=first_commits)
+        await first.begin_again()
+        await settle(waits, seconds=wait / 1000 + 6)
+        await _ask_all(play, asker, [(topic, 0, begun)])
+        waits = play.fetch(readers[1], [(topic, 0, behind)], max_wait_ms=wait, committed=True)
+        await play.pause(OPEN_MS)
+        await second.end(commits=second_commits)
+        await second.begin_again()
+        await settle(waits, seconds=wait / 1000 + 6)
+        await _ask_all(play, asker, [(topic, 0, begun), (topic, 0, behind)])
+        end = behind + 3  # a record, and two markers
+
+
+async def fenced_producer(play: Play) -> None:
+    """A transactional id is initialized anew while its transaction is open: that is aborted, which wakes who waits for
+    it; its former producer is refused, the new one goes on. Then ends of what is not open are asked for."""
+    play.need(*ALL_NEEDED)
+    topic = await play.topic(partitions=2)
+    former = await writer_of(play, topic)
+    reader, asker = await play.open("reader"), await play.open("asker")
+    wait, end = play.wait_ms(WAIT_MS), 0
+    for _ in range(2):
+        await former.begin(0)
+        waits = play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait, committed=True)
+        await play.pause(30)
+        await former.write(0)
+        await play.pause(OPEN_MS)
+        newer = Writer(play, await play.open("writer"), former.name, topic)
+        await newer.begin_again()
+        await settle(waits, seconds=wait / 1000 + 6)
+        await former.add(0)
+        await former.end(commits=True)
+        await settle(former.append(0), seconds=10)
+        await newer.end(commits=True)  # of nothing
+        await newer.begin(0)
+        await newer.write(0)
+        await former.end(commits=False)
+        await _ask_all(play, asker, [(topic, 0, end)])
+        await newer.end(commits=True)
+        await newer.begin(1)
+        await newer.end(commits=False)
+        end += 4  # two records and two markers
+        former = newer
+        await former.begin_again()
+        await _ask_all(play, asker, [(topic, 0, end - 4), (topic, 0, end - 2)])
+    nobody = Writer(play, asker, play.unique("x"), topic, former.id, former.epoch)
+    await nobody.add(0)
+    await nobody.end(commits=True)
+
+
+async def _ask_all(play: Play, conn: Connection, places: Sequence[tuple[str, int, int]]) -> None:
+    """What is there from these places on, and where it ends, for who reads what is committed and for others."""
+    lists = play.offers("list_offsets", "L1", least=2)
+    for committed in (True, False):
+        for place in places:
+            await play.fetch(conn, [place], max_wait_ms=0, committed=committed).within(10)
+        if lists:
+            of = {(topic, number, -1) for topic, number, _ in places}
+            await play.ask_all(play.list_offsets(conn, sorted(of), committed=committed))
