@@ -19,7 +19,15 @@ from purgatorio_stress.socket_broker.mutants import FELT
 from purgatorio_stress.socket_broker.running import Running
 from purgatorio_stress.socket_broker.settings import Settings
 from purgatorio_stress.wire.connection import Address
-from purgatorio_stress.wire.drawn import Program, ProgramBroken, drawn, drawn_group, made_small, parsed
+from purgatorio_stress.wire.drawn import (
+    Program,
+    ProgramBroken,
+    drawn,
+    drawn_group,
+    drawn_transactions,
+    made_small,
+    parsed,
+)
 from purgatorio_stress.wire.session import Asked, record
 
 
@@ -39,8 +47,8 @@ def test_a_program_is_its_text() -> None:
         program = drawn(random.Random(seed))
         assert parsed(str(program)) == program
         assert 1 <= program.partitions <= 4
-        members = drawn_group(random.Random(seed))
-        assert parsed(str(members)) == members
+        for more in (drawn_group(random.Random(seed)), drawn_transactions(random.Random(seed))):
+            assert parsed(str(more)) == more
 
 
 def test_the_partitions_of_a_program_are_those_that_it_names() -> None:
@@ -48,6 +56,7 @@ def test_the_partitions_of_a_program_are_those_that_it_names() -> None:
     assert parsed("a0*1x20/1 r0e/10/1/100").partitions == 1
     assert parsed("a0+3*12x20/-1").partitions == 4
     assert parsed("d3m; l1s").partitions == 4
+    assert parsed("t0+4*1x20 v+ r1o/10/1/100/c").partitions == 5
 
 
 @pytest.mark.parametrize(
@@ -83,6 +92,8 @@ def test_our_own_broker_keeps_what_is_drawn(tmp_path: Path) -> None:
         ("below-start-served", "D1"),
         ("first-partition-answers", "P1"),
         ("generation-jumps", "G3"),
+        ("open-transaction-wakes", "R1"),
+        ("end-wakes-nobody", "R2"),
     ],
 )
 def test_a_program_finds_a_broken_broker_and_is_its_counterexample(
@@ -93,6 +104,8 @@ def test_a_program_finds_a_broken_broker_and_is_its_counterexample(
         program = "a0*1x20/1 a0+1*1x20/-1 a1+0*2x20/1"
     if clause == "D1":
         program = "a0*1x100/1 a0*1x100/1 a0*1x100/1 d0m r0f/0/1/1000"
+    if clause[0] == "R":
+        program = "t0*1x20 w100 v- t0*1x20 w400 v+; w30 r0o/1500/1/1048576/c r0o/1500/1/1048576/c"
     if clause == "G3":
         program = "j y j y w300 q; w5 j y h j y w300 q"
     with patched(FELT[name].patches):

@@ -5,16 +5,19 @@ partition adds to a waiting fetch is said by the spec's decision table. One that
 it again. Lanes are apart by `;`, steps by spaces:
 
     a0+1*2x100/-1        append to partitions 0 and 1: 2 records of 100 bytes each, acks -1
-    r0e+1s/1000/300/400  read partition 0 at its end and 1 at its start: max_wait ms, min_bytes, partition_max_bytes
+    r0e+1s/1000/300/400  read partition 0 at its end and 1 at its start: max_wait ms, min_bytes, partition_max_bytes;
+                         /c behind it: what is committed alone, /u: all
     d0m+1e               delete the records of partition 0 before its middle, and all of 1
     l0e                  look up the offset of its end, by ListOffsets
+    t0+1*2x100           append so in the lane's transaction, which begins with the first of these
+    v+  v-               commit it, or abort it
     w25                  wait 25 ms
     x                    cut the connection, and go on over another one
     j  y  h  k  q        join the program's group, sync, a heartbeat, a commit, leave: each such lane is a member
     u  g                 join with another subscription; a heartbeat and a commit of who has left
 
 The even partitions are those of one topic, the odd ones of another. Places: f offset 0, s start, m middle, e end
-(behind what was acknowledged), b far beyond the end.
+(behind what was acknowledged), o where the first transaction that is open begins, or the end, b far beyond the end.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from purgatorio_stress.wire.connection import Connection, NoAnswer
 from purgatorio_stress.wire.play import Play, codes
 from purgatorio_stress.wire.records import batch_bytes
 from purgatorio_stress.wire.scene_group import Member
+from purgatorio_stress.wire.scene_transactions import Place, Writer, writer_of
 
 LEAST_SCENE: Final = "drawn-least"
 """What a program is played as once it has been made small, or was given."""
@@ -41,12 +45,15 @@ MOST_WAIT_MS: Final = 30_000
 MOST_BYTES: Final = 100_000
 PATIENCE_S: Final = 6.0
 BEYOND: Final = 1000
+SEES_OPEN: Final = 0.7
+"""Of those that read what is committed: who waits where a transaction begins."""
 REBALANCE_MS: Final = 1500
 LATEST, EARLIEST = -1, -2
 _STEP: Final = re.compile(
     r"a(?P<into>\d(?:\+\d)*)\*(?P<count>\d{1,3})x(?P<size>\d{1,6})/(?P<acks>-?\d)"
-    r"|r(?P<parts>\d[fsmeb](?:\+\d[fsmeb])*)/(?P<wait>\d{1,5})/(?P<least>\d{1,9})/(?P<room>\d{1,9})"
+    r"|r(?P<parts>\d[fsmeob](?:\+\d[fsmeob])*)/(?P<wait>\d{1,5})/(?P<least>\d{1,9})/(?P<room>\d{1,9})(?:/(?P<sees>[cu]))?"
     r"|d(?P<cut>\d[fsmeb](?:\+\d[fsmeb])*)|l(?P<asked>\d[se](?:\+\d[se])*)"
+    r"|t(?P<writes>\d(?:\+\d)*)\*(?P<many>\d{1,3})x(?P<large>\d{1,6})|v(?P<ends>[+-])"
     r"|w(?P<rest>\d{1,5})|x|(?P<member>[jyhkqug])"
 )
 
@@ -75,7 +82,7 @@ class Program:
     @property
     def partitions(self) -> int:
         """How many its topic needs."""
-        named = re.findall(r"(?:[adlr]|\+)(\d)", " ".join(map(" ".join, self.lanes)))
+        named = re.findall(r"(?:[adlrt]|\+)(\d)", " ".join(map(" ".join, self.lanes)))
         return max(map(int, named), default=0) + 1
 
     def without(self, lane: int, first: int, last: int) -> Program:
@@ -132,6 +139,28 @@ def drawn(rng: random.Random) -> Program:
     return Program(tuple(tuple(step() for _ in range(rng.randint(6, 16))) for _ in range(rng.randint(3, 6))))
 
 
+def drawn_transactions(rng: random.Random) -> Program:
+    """A program with transactions, committed or aborted, beside appends and reads of all kinds. Nothing is deleted:
+    where a transaction is open there, the last stable offset is pushed on."""
+    lanes = [[step for step in lane if step[0] != "d"] for lane in drawn(rng).lanes]
+    partitions = Program(tuple(map(tuple, lanes))).partitions
+
+    def read(step: str) -> str:
+        sees = rng.choice("ccu")
+        return f"{step.replace('e', 'o' if sees == 'c' and rng.random() < SEES_OPEN else 'e')}/{sees}"
+
+    def writer() -> Iterator[str]:
+        for _ in range(rng.randint(2, 4)):
+            for _ in range(rng.randint(1, 3)):
+                into = {rng.randrange(partitions) for _ in range(rng.choice((1, 1, 2)))}
+                yield f"t{'+'.join(map(str, sorted(into)))}*{rng.choice((1, 1, 2))}x{rng.choice((20, 100))}"
+                yield f"w{rng.choice((1, 5, 20, 100))}"
+            yield rng.choice(("v+", "v-"))
+
+    readers = (tuple(read(step) if step[0] == "r" else step for step in lane) for lane in lanes)
+    return Program((*(tuple(writer()) for _ in range(rng.randint(1, 2))), *readers))
+
+
 def drawn_group(rng: random.Random) -> Program:
     """A program of members. Who joins mostly syncs, nobody is silent for long, and all leave at the end: what a session
     that is over brings has a scene of its own."""
@@ -157,8 +186,12 @@ class _Known:
     bases: list[int] = field(default_factory=lambda: [0])
     end: int = 0
     low: int = 0
+    open: dict[str, int] = field(default_factory=dict)
+    """Where the open transactions begin, by transactional id."""
 
     def at(self, place: str) -> int:
+        if place == "o":
+            return min(self.open.values(), default=self.end)
         if place in "fs":
             return self.low if place == "s" else 0
         if place == "m":
@@ -178,6 +211,7 @@ class _Playing:
 
     async def lane(self, steps: Lane) -> None:
         member = Member(self.play, await self.play.open("lane"), self.group, REBALANCE_MS)
+        writing = _Writing(self, member)
         for step in steps:
             said = _STEP.fullmatch(step)
             assert said is not None
@@ -186,6 +220,11 @@ class _Playing:
                     await member.reconnect()
                 elif said["member"]:
                     await self._of_member(member, said["member"])
+                elif said["writes"]:
+                    into = [self._part(int(one)) for one in said["writes"].split("+")]
+                    await writing.write(into, int(said["many"]), int(said["large"]))
+                elif said["ends"]:
+                    await writing.end(commits=said["ends"] == "+")
                 else:
                     await self._step(member.conn, said)
             except NoAnswer:
@@ -223,7 +262,7 @@ class _Playing:
             wait_ms = min(int(said["wait"]), MOST_WAIT_MS)
             sent = self.play.fetch(
                 conn, self._places(said["parts"]), max_wait_ms=wait_ms, min_bytes=int(said["least"]),
-                room=int(said["room"]),
+                room=int(said["room"]), committed=said["sees"] == "c" if said["sees"] else None,
             )  # fmt: skip
             await sent.within(wait_ms / 1000 + PATIENCE_S)
         elif said["cut"]:
@@ -268,12 +307,52 @@ class _Playing:
                 self.known[part].low = max(self.known[part].low, integer(said, "low_watermark"))
 
 
+@dataclass(slots=True)
+class _Writing:
+    """The transactions of one lane."""
+
+    playing: _Playing
+    member: Member
+    writer: Writer | None = None
+    open: set[Place] = field(default_factory=set)
+
+    async def write(self, into: Sequence[Place], count: int, size: int) -> None:
+        if self.writer is None:
+            self.writer = await writer_of(self.playing.play, self.playing.topics[0])
+        if not {*into} <= self.open:
+            await self.writer.begin(*into)
+            self.open |= {*into}
+        size, count = min(size, MOST_BYTES // max(count, 1)), max(count, 1)
+        for part, base in zip(into, await self.writer.write(*into, records=count, size=size), strict=True):
+            known = self.playing.known[part]
+            known.bases.append(base)
+            known.open.setdefault(self.writer.name, base)
+            known.end = max(known.end, base + count)
+
+    async def end(self, *, commits: bool) -> None:
+        """It is over when there is another epoch; where its marker is, only the ends of the partitions tell."""
+        if self.writer is None or not self.open:
+            return
+        await self.writer.end(commits=commits)
+        await self.writer.begin_again()
+        play, wanted = self.playing.play, [(topic, number, LATEST) for topic, number in sorted(self.open)]
+        for part in self.open:
+            self.playing.known[part].open.pop(self.writer.name, None)
+        self.open.clear()
+        if play.offers("list_offsets"):
+            got = await play.list_offsets(self.member.conn, wanted).within(PATIENCE_S)
+            for part, said in parts(got.body, OTHERS[1]):
+                if not codes(said):
+                    known = self.playing.known[part]
+                    known.end = max(known.end, integer(said, "offset"))
+
+
 async def play_program(play: Play, program: Program) -> None:
     """Play a program on a new topic, in a new group; what it was stands in the record."""
     kinds = {step[0] for lane in program.lanes for step in lane}
     # The first topic has the even partitions, the second the odd ones.
     counts = (program.partitions + 1) // 2, program.partitions // 2
-    needed = kinds & set("arldk")
+    needed = kinds & set("arldkt")
     topics = await asyncio.gather(*(play.topic(partitions=count) for count in counts if count and needed))
     group = await play.group() if kinds & set("jyhkqug") else ""
     play.stimulus("program", text=str(program))

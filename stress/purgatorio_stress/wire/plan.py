@@ -24,7 +24,15 @@ from purgatorio_spec.wire.row import Row
 from purgatorio_stress.wire import scene_fetch, scene_group, scene_other, scene_transactions
 from purgatorio_stress.wire.connection import Address, Connection, Got, NoAnswer, connect
 from purgatorio_stress.wire.control import Control
-from purgatorio_stress.wire.drawn import LEAST_SCENE, Program, drawn, drawn_group, made_small, play_program
+from purgatorio_stress.wire.drawn import (
+    LEAST_SCENE,
+    Program,
+    drawn,
+    drawn_group,
+    drawn_transactions,
+    made_small,
+    play_program,
+)
 from purgatorio_stress.wire.message import API_NAMES
 from purgatorio_stress.wire.play import (
     MOST_CONNECTIONS,
@@ -62,6 +70,7 @@ DRAWERS: Final = 24
 """Drawn programs at a time, of three to six connections each."""
 GROUP_DRAWERS: Final = 12
 """Members wait for one another most of the time."""
+TRANSACTION_DRAWERS: Final = 6
 PROGRAM_SECONDS: Final = 20.0
 SMALL_TRIES: Final = 60
 SMALL_AT_A_TIME: Final = 8
@@ -591,9 +600,8 @@ class Run:
                     return
 
         self.told(f"playing drawn programs for {seconds:g} s")
-        workers = [worker(drawn) for _ in range(DRAWERS)] + [
-            worker(drawn_group) for _ in range(GROUP_DRAWERS)
-        ]
+        kinds = ((drawn, DRAWERS), (drawn_group, GROUP_DRAWERS), (drawn_transactions, TRANSACTION_DRAWERS))
+        workers = [worker(draw) for draw, count in kinds for _ in range(count)]
         await asyncio.gather(self._once(PATIENT, f"{PATIENT.name}#1"), *workers)
         seen: set[str] = set()
         for name, program in played.items():

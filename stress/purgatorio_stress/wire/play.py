@@ -103,7 +103,7 @@ class FetchSession:
 
     def named(self, topics: list[dict[str, object]], ids: Mapping[str, str]) -> dict[str, object]:
         """The fields of a fetch of it that wants these topics, or more of them than before."""
-        gone = _by_topic(((topic, number) for topic, number in self.forgets), "topic")
+        gone = by_topic(((topic, number) for topic, number in self.forgets), "topic")
         for topic in (*topics, *gone):
             topic["topic_id"] = ids.get(str(topic["topic"]))
         return {
@@ -324,7 +324,7 @@ class Play:
             "max_bytes": most or self.broker.fetch_bytes,
             "isolation_level": self.rng.randrange(2) if committed is None else int(committed),
         }
-        topics = _by_topic(asked, "topic")
+        topics = by_topic(asked, "topic")
         if session is None:
             return self._send_about(conn, "fetch", {**limits, "topics": topics}, topics, "topic", by_id)
         return conn.send("fetch", session.version, {**limits, **session.named(topics, self.broker.ids)})
@@ -363,7 +363,7 @@ class Play:
             (topic, {"index": number, "records": spoilt(data) if number == corrupt else data})
             for topic, number in into
         )
-        asked = _by_topic(each, "name", "partition_data")
+        asked = by_topic(each, "name", "partition_data")
         values = {
             "transactional_id": transactional_id, "acks": acks, "timeout_ms": timeout_ms, "topic_data": asked,
         }  # fmt: skip
@@ -377,7 +377,7 @@ class Play:
     ) -> Sent:
         """A deletion of the records below an offset, of partitions given as topic, number and offset."""
         below = ((topic, {"partition_index": number, "offset": offset}) for topic, number, offset in parts)
-        asked = {"topics": _by_topic(below, "name"), "timeout_ms": timeout_ms}
+        asked = {"topics": by_topic(below, "name"), "timeout_ms": timeout_ms}
         return self.send(conn, "delete_records", asked)
 
     def list_offsets(
@@ -394,7 +394,7 @@ class Play:
             (topic, {"partition_index": number, "current_leader_epoch": epoch, "timestamp": which})
             for topic, number, which in parts
         )
-        values = {"replica_id": -1, "isolation_level": int(committed), "topics": _by_topic(wanted, "name")}
+        values = {"replica_id": -1, "isolation_level": int(committed), "topics": by_topic(wanted, "name")}
         return self.send(conn, "list_offsets", values)
 
     async def metadata(self, topic: str) -> Got:
@@ -662,7 +662,7 @@ def first_of(body: Body | None, name: str) -> Body | None:
     return next(items(body, name), None)
 
 
-def _by_topic(
+def by_topic(
     parts: Iterable[tuple[str, object]], name: str, inner: str = "partitions"
 ) -> list[dict[str, object]]:
     """What is asked of partitions, each with its topic's name, under their topics."""

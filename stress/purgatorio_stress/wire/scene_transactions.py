@@ -15,7 +15,17 @@ from purgatorio_spec.wire.history import LOADING, integer
 from purgatorio_spec.wire.record import Body, Written
 from purgatorio_spec.wire.transaction import CONCURRENT, added
 from purgatorio_stress.wire.connection import Connection, Got, Sent
-from purgatorio_stress.wire.play import POLL_SECONDS, Play, SceneLost, SceneSkipped, codes, first_of, settle
+from purgatorio_stress.wire.play import (
+    POLL_SECONDS,
+    Play,
+    SceneLost,
+    SceneSkipped,
+    by_topic,
+    codes,
+    first_of,
+    must,
+    settle,
+)
 
 WAIT_MS: Final = 3000
 OPEN_MS: Final = 80
@@ -39,9 +49,14 @@ ALL_NEEDED: Final = (
 )
 
 
+Place = tuple[str, int]
+"""A topic's partition."""
+
+
 @dataclass(slots=True)
 class Writer:
-    """A transactional producer, which writes to partitions of one topic. `next`: its sequence numbers by partition."""
+    """A transactional producer. A partition is one of its `topic` where no other is named. `next`: its sequence numbers
+    by partition."""
 
     play: Play
     conn: Connection
@@ -49,7 +64,7 @@ class Writer:
     topic: str
     id: int = -1
     epoch: int = -1
-    next: dict[int, int] = field(default_factory=dict)
+    next: dict[Place, int] = field(default_factory=dict)
 
     async def begin_again(self) -> None:
         """Get another epoch: what was open before is over then."""
@@ -70,39 +85,44 @@ class Writer:
             self.next.clear()
         return codes(got.body)
 
-    async def begin(self, *numbers: int) -> None:
+    async def begin(self, *into: int | Place) -> None:
         """Add partitions, the first of which begin a transaction: the one before is over then."""
-        await self._until_over(lambda: self.add(*numbers), added)
+        await self._until_over(lambda: self.add(*into), added)
 
-    async def add(self, *numbers: int) -> Got:
+    async def add(self, *into: int | Place) -> Got:
         """Ask for partitions to be added, once."""
         values = {
             "v3_and_below_transactional_id": self.name, "v3_and_below_producer_id": self.id,
-            "v3_and_below_producer_epoch": self.epoch,
-            "v3_and_below_topics": [{"name": self.topic, "partitions": [*numbers]}],
+            "v3_and_below_producer_epoch": self.epoch, "v3_and_below_topics": by_topic(map(self._place, into), "name"),
         }  # fmt: skip
         return await self.play.ask(self.conn, "add_partitions_to_txn", values)
 
-    async def write(self, *numbers: int, records: int = 1) -> None:
-        """Append to these partitions. SceneLost where one is refused."""
-        for number in numbers:
-            error = 0
+    async def write(self, *into: int | Place, records: int = 1, size: int = 20) -> list[int]:
+        """Append to each of these partitions; where they begin. SceneLost where one is refused."""
+        bases: list[int] = []
+        for place in map(self._place, into):
+            said: Body | None = None
             for _ in range(APPENDS):
-                got = await self.append(number, records).within(10)
-                error = codes(first_of(first_of(got.body, "responses"), "partition_responses"))
-                if error not in UNHEARD:
+                got = await self.append(place, records, size).within(10)
+                said = first_of(first_of(got.body, "responses"), "partition_responses")
+                if codes(said) not in UNHEARD:
                     break
                 await self.play.pause(POLL_SECONDS * 1000)
-            if error:
-                raise SceneLost(f"an append in a transaction was answered with error {error}")
-            self.next[number] = self.next.get(number, 0) + records
+            must(not codes(said), f"an append in a transaction was answered with error {codes(said)}")
+            self.next[place] = self.next.get(place, 0) + records
+            bases.append(integer(said, "base_offset", -1))
+        return bases
 
-    def append(self, number: int, records: int = 1) -> Sent:
+    def append(self, into: int | Place, records: int = 1, size: int = 20) -> Sent:
         """Send one append."""
-        written = Written(self.id, self.epoch, self.next.get(number, 0))
+        place = self._place(into)
+        written = Written(self.id, self.epoch, self.next.get(place, 0))
         return self.play.produce(
-            self.conn, (self.topic, number), acks=-1, records=records, written=written, transactional_id=self.name,
+            self.conn, place, acks=-1, size=size, records=records, written=written, transactional_id=self.name,
         )  # fmt: skip
+
+    def _place(self, one: int | Place) -> Place:
+        return (self.topic, one) if isinstance(one, int) else one
 
     async def end(self, *, commits: bool) -> Got:
         """Commit or abort."""
