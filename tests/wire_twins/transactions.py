@@ -283,3 +283,60 @@ def x4_partitions(s: Story, bad: bool) -> None:
     told = [{"partition_index": at, "partition_error_code": 49} for at in ((0,) if bad else (0, 1))]
     got = {"results_by_topic_v3_and_below": [{"name": "t", "results_by_partition": told}]}
     s.ask(4, "add_partitions_to_txn", body, 5, got, version=3)
+
+
+def offsets(s: Story, t: float, at: int, *, stable: bool = False, error: int = 0) -> None:
+    """How far the group has read, as who asks is told."""
+    part = {"partition_index": 0, "committed_offset": at, "metadata": "", "error_code": error}
+    body = {"group_id": "g", "topics": [{"name": "t", "partition_indexes": [0]}], "require_stable": stable}
+    got = {"error_code": 0, "topics": [{"name": "t", "partitions": [part]}]}
+    s.ask(t, "offset_fetch", body, t + 1, got, version=7)
+
+
+def held(s: Story, at: int) -> None:
+    """A transaction is open that commits an offset, from 11 ms on."""
+    s.topic()
+    init(s, 4, 0)
+    body = {"transactional_id": "x", "producer_id": 7, "producer_epoch": 0, "group_id": "g"}
+    s.ask(6, "add_offsets_to_txn", body, 7, {"error_code": 0}, version=3)
+    part = {"partition_index": 0, "committed_offset": at, "committed_metadata": ""}
+    body = {**body, "generation_id": -1, "member_id": "", "topics": [{"name": "t", "partitions": [part]}]}
+    told = {"name": "t", "partitions": [{"partition_index": 0, "error_code": 0}]}
+    s.ask(10, "txn_offset_commit", body, 11, {"topics": [told]}, version=3)
+
+
+def r7(s: Story, bad: bool) -> None:
+    held(s, 5)
+    offsets(s, 20, 5 if bad else -1)
+
+
+def r7_aborted(s: Story, bad: bool) -> None:
+    held(s, 5)
+    ended(s, 300, False)
+    offsets(s, 400, 5 if bad else -1)
+
+
+def r7_lost(s: Story, bad: bool) -> None:
+    """Some let it take effect a little behind its end, but say so to who asks for what is stable."""
+    held(s, 5)
+    ended(s, 300, True)
+    offsets(s, 310, -1)
+    offsets(s, 320, -1, stable=True, error=88)
+    offsets(s, 330, -1 if bad else 5, stable=True)
+
+
+def r7_late(s: Story, bad: bool) -> None:
+    held(s, 5)
+    ended(s, 300, True)
+    offsets(s, 3000, -1 if bad else 5)
+
+
+def r7_unstable(s: Story, bad: bool) -> None:
+    held(s, 5)
+    offsets(s, 20, -1, stable=True, error=0 if bad else 88)
+
+
+def r7_stable(s: Story, bad: bool) -> None:
+    held(s, 5)
+    ended(s, 300, False)
+    offsets(s, 3000, -1, stable=True, error=88 if bad else 0)

@@ -2,6 +2,9 @@
 
 A commit takes effect between its sending and its answer. So what may be told at a moment is whatever was committed
 last, or may have been. A deletion is a commit of nothing, that of a topic one which may take a while (KAFKA-2000).
+
+R7: one in a transaction takes effect when that is committed, or a little later, as some do that behind the markers. Who
+asks for what is stable (KIP-447) is refused until then, and so is told at once that it has.
 """
 
 from collections.abc import Iterator
@@ -21,9 +24,11 @@ from purgatorio_spec.wire.history import (
 from purgatorio_spec.wire.log import OTHERS, Part, Topic, Topics, asked_and_told, parts
 from purgatorio_spec.wire.row import Rows, answered_with, broken, kept, named
 from purgatorio_spec.wire.topic import PATIENCE_TIMES
+from purgatorio_spec.wire.transaction import Transaction, producer_of
 
 NOTHING: Final = (-1, "")
 TOO_LONG: Final = 12
+UNSTABLE: Final = 88
 
 
 class _Commit(NamedTuple):
@@ -57,7 +62,16 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             for part, said in answers.items():
                 seen = (integer(said, "committed_offset", -1), text(said, "metadata"))
                 error, gone = integer(said, "error_code"), _deletion(bounds, topics.topics.get(part.topic))
+                within = [*_within(bounds, topics, scene, name, part)]
+                if error == UNSTABLE or (one.body.get("require_stable") and within):
+                    yield from _stable(one, error, within)
+                if error == UNSTABLE:
+                    continue
+                clause = "R7" if within else "G12"
                 made = [_Commit(0, 0, NOTHING, surely=True), *gone, *_commits(scene, name, part)]
+                made += [
+                    x.commit(stable=bool(one.body.get("require_stable"))) for x in within if not x.aborted
+                ]
                 may, cause = _may_be(made, one), "committed"
                 if gone and gone[0].t <= until:
                     # It may take a while, and who asks of what is not there may be told so.
@@ -69,11 +83,60 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                         else cause
                     )
                 if not error and seen in may:
-                    yield kept("G12", cause)
+                    yield kept(clause, cause)
                 elif error not in BUSY:
                     allowed = f"{' or '.join(f'{at} {note!r}' for at, note in sorted(may))} of {part.topic}"
                     shown = named(error) if error else f"{seen[0]} {seen[1]!r}"
-                    yield broken("G12", cause, one, allowed, shown)
+                    yield broken(clause, cause, one, allowed, shown)
+
+
+class _Within(NamedTuple):
+    """What a transaction commits for one partition: sent and answered when, whether it surely was taken, and `late_t`,
+    by when it surely is there for who does not ask for what is stable."""
+
+    t: int
+    done_t: int
+    what: tuple[int, str]
+    surely: bool
+    each: Transaction
+    late_t: int
+
+    @property
+    def aborted(self) -> bool:
+        return self.each.commits is False
+
+    def commit(self, *, stable: bool) -> _Commit:
+        """As any other."""
+        done_t = self.each.ended_t if stable else self.late_t
+        return _Commit(self.each.may_end_t, done_t, self.what, surely=self.surely and bool(self.each.commits))
+
+
+def _within(bounds: Bounds, topics: Topics, scene: Scene, group: str, part: Part) -> Iterator[_Within]:
+    for one in scene.of("txn_offset_commit"):
+        asked = dict(parts(one.body, OTHERS[0])).get(part)
+        error = _told(one).get(part, 0)
+        if text(one.body, "group_id") != group or asked is None or (error and error not in BUSY):
+            continue
+        by = producer_of(one.body)
+        begun = [x for x in topics.transactions if x.producer == by and x.begun_t <= one.t]
+        if begun:
+            what = integer(asked, "committed_offset"), text(asked, "committed_metadata")
+            ended_t = begun[-1].ended_t
+            late_ns = bounds.declared.late_topics_ms * MS + bounds.added_ns(ended_t)
+            surely = one.got is not None and not error
+            yield _Within(one.t, one.answer_t or END_OF_TIME, what, surely, begun[-1], ended_t + late_ns)
+
+
+def _stable(one: Exchange, error: int, within: list[_Within]) -> Rows:
+    """R7, of who asks for what is stable."""
+    until, cause = one.answer_t or END_OF_TIME, "unstable"
+    surely = any(x.surely and x.done_t <= one.t and until < x.each.may_end_t for x in within)
+    may_be = any(x.t <= until and one.t < x.late_t for x in within)
+    if surely and error not in BUSY:
+        right = error == UNSTABLE
+        yield kept("R7", cause) if right else broken("R7", cause, one, named(UNSTABLE), named(error))
+    elif error == UNSTABLE and not (may_be and one.body.get("require_stable")):
+        yield broken("R7", cause, one, "how far it has read: no transaction is open for it", named(error))
 
 
 def _parts_of(scene: Scene, group: str) -> list[Part]:

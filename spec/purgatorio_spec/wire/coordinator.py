@@ -12,7 +12,7 @@ from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange
 from purgatorio_spec.wire.log import Topics
 from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, undecided
 from purgatorio_spec.wire.transaction import (
-    ADD,
+    BEGINS,
     CONCURRENT,
     END,
     INIT,
@@ -101,11 +101,11 @@ def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
     unsure = [x for x in since if x.got is None or error_of(x) in LOADING]
     if unsure or (one.api == END and one.version > MOST_EPOCH_VERSION):
         return
-    if one.api == ADD:
+    if one.api in BEGINS:
         if error != CONCURRENT and error not in NO_SUCH_PART:
             right = not error
             yield kept("R6", "begins") if right else broken("R6", "begins", one, "no error", named(error))
-    elif done and done[-1].api == ADD:
+    elif done and done[-1].api in BEGINS:
         if error != CONCURRENT:
             right = not error
             yield kept("R6", "ends") if right else broken("R6", "ends", one, "no error", named(error))
@@ -132,7 +132,9 @@ def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:
     if ending is None or ending.answer_t is None or (ending.api == END and not went_well(ending)):
         return
     since_t = ending.answer_t
-    later = [x.answer_t or 0 for x in asked if x.api in (ADD, INIT) and x.t >= since_t and x.got is not None]
+    later = [
+        x.answer_t or 0 for x in asked if x.api in (INIT, *BEGINS) and x.t >= since_t and x.got is not None
+    ]
     ended_t = each.ended_t if each.ended_t < END_OF_TIME else None
     if ended_t is None and not later:
         return

@@ -409,6 +409,7 @@ NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
         ("v3_and_below_topics", "name", "partitions", ""),
         ("results_by_topic_v3_and_below", "name", "results_by_partition", "partition_index"),
     ),
+    "txn_offset_commit": OTHERS,
     "offset_fetch": (("topics", "name", "partition_indexes", ""), OTHERS[1]),
     "create_topics": (("topics", "name", "", ""),) * 2,
     "delete_topics": (("topic_names", "", "", ""), ("responses", "name", "", "")),

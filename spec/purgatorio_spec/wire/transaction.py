@@ -1,6 +1,7 @@
 """What is known of transactions from outside: when each can have ended, when it surely has, and how (KIP-98).
 
-    open      from its first partition, which `add_partitions_to_txn` was answered without an error
+    open      from its first partition or group, which `add_partitions_to_txn` or `add_offsets_to_txn` was answered
+              without an error
     may end   from the moment at which its end is asked for, by `end_txn`, or by `init_producer_id` with its id, which
               aborts it; or at its time-out
     has ended when its coordinator lets its producer go on, with the next transaction or a new epoch: markers are
@@ -23,6 +24,8 @@ CONCURRENT: Final = 51
 NOT_THEIRS: Final = frozenset({47, 48, 49, 90})
 """Errors by which it refuses for good: an old epoch, no open transaction, an unknown id, a fenced producer."""
 INIT, ADD, END = "init_producer_id", "add_partitions_to_txn", "end_txn"
+BEGINS: Final = (ADD, "add_offsets_to_txn")
+"""By what a transaction begins, and gets more."""
 MOST_EPOCH_VERSION: Final = 4
 """The last version of `end_txn` that leaves the epoch as it is."""
 
@@ -94,7 +97,7 @@ def by_name(exchanges: Iterable[Exchange]) -> dict[str, list[Exchange]]:
     """The requests about each transactional id, in the order of their sending."""
     found: dict[str, list[Exchange]] = defaultdict(list)
     for one in exchanges:
-        if one.api in (INIT, ADD, END) and (name := name_of(one)):
+        if one.api in (INIT, *BEGINS, END) and (name := name_of(one)):
             found[name].append(one)
     return found
 
@@ -114,7 +117,7 @@ def _of_one(name: str, asked: Iterable[Exchange]) -> Iterator[Transaction]:
                 _initialized(now, one)
             if went_well(one):
                 now, timeout_ns = None, max(integer(one.body, "transaction_timeout_ms"), 0) * 1_000_000
-        elif one.api == ADD and went_well(one):
+        elif one.api in BEGINS and went_well(one):
             if now is not None and now.ending is not None and (now.ending.answer_t or END_OF_TIME) < one.t:
                 now.ended_t = min(now.ended_t, one.answer_t or END_OF_TIME)
                 now = None

@@ -18,7 +18,8 @@ from purgatorio_stress.socket_broker.reply import Request
 _KINDS: Final = (0, 1)
 """Of what has a coordinator: groups and transactional ids."""
 _CLASSIC: Final = "classic"
-_PARTITIONS: Final = ("name", "partitions", "partition_index")
+PARTITIONS: Final = ("name", "partitions", "partition_index")
+"""What a commit calls a topic's name, its partitions, and the number of one."""
 
 
 def find_coordinator(node: Node, request: Request) -> None:
@@ -166,7 +167,7 @@ def _leave(node: Node, fields: Fields, member: str, instance: str, refused: Erro
 def offset_commit(node: Node, request: Request) -> None:
     """Kafka's OffsetCommit, 2 to 9. A partition that is not there has its own error, the others are committed."""
     fields = request.fields
-    asked = asked_of(node, fields.entries("topics"), *_PARTITIONS)
+    asked = asked_of(node, fields.entries("topics"), *PARTITIONS)
     wanted = {TopicPartition(name or "", at): entry for name, _, entries in asked for at, entry in entries}
     offsets = {p: entry.number("committed_offset") for p, entry in wanted.items() if node.cluster.has(p)}
     generation = fields.number("generation_id_or_member_epoch", -1)
@@ -186,19 +187,20 @@ def offset_commit(node: Node, request: Request) -> None:
     def told(name: str | None, at: int, _: Fields) -> Values:
         return {"error_code": codes[TopicPartition(name or "", at)]}
 
-    request.reply.send(lambda: {"topics": grouped(asked, *_PARTITIONS, told)})
+    request.reply.send(lambda: {"topics": grouped(asked, *PARTITIONS, told)})
 
 
 def offset_fetch(node: Node, request: Request) -> None:
-    """Kafka's OffsetFetch, 1 to 9; -1 where nothing was committed."""
+    """Kafka's OffsetFetch, 1 to 9; -1 where nothing was committed, or is to be told (KIP-447)."""
     fields = request.fields
     asked = fields.entries("groups") if request.version >= 8 else [fields]
-    groups = [_committed(node, entry) for entry in asked]
+    stable = bool(fields.number("require_stable"))
+    groups = [_committed(node, entry, stable=stable) for entry in asked]
     whole = groups[0] if request.version < 8 and groups else {}
     request.reply.send(lambda: {**whole, "groups": groups})
 
 
-def _committed(node: Node, asked: Fields) -> Values:
+def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
     group_id = asked.text("group_id")
     error = Error.NONE if node.leads else Error.NOT_COORDINATOR
     group = node.groups.known(group_id)
@@ -214,6 +216,9 @@ def _committed(node: Node, asked: Fields) -> Values:
     if not asked.has("topics"):
         wanted = [(p.topic, p.partition) for p in offsets]
     notes = node.notes(group_id)
+    unstable = node.transactions.unstable(group_id) if stable else set()
+    offsets = {partition: at for partition, at in offsets.items() if partition not in unstable}
+    code = ErrorCode.unstable_offset_commit.value
     topics = [
         {
             "name": name,
@@ -222,7 +227,7 @@ def _committed(node: Node, asked: Fields) -> Values:
                     "partition_index": at,
                     "committed_offset": offsets.get(TopicPartition(name, at), -1),
                     "metadata": notes.get(TopicPartition(name, at), ""),
-                    "error_code": 0,
+                    "error_code": code if TopicPartition(name, at) in unstable else 0,
                 }
                 for topic, at in wanted
                 if topic == name

@@ -491,8 +491,8 @@ _FETCH_UNCAPPED: Final = edited(
 _FIRST_OFFSETS: Final = edited(
     group_requests,
     "offset_fetch",
-    "_committed(node, entry) for",
-    '{**_committed(node, asked[0]), "group_id": entry.text("group_id")} for',
+    "_committed(node, entry, stable=stable) for",
+    '{**_committed(node, asked[0], stable=stable), "group_id": entry.text("group_id")} for',
 )
 _FIRST_DESCRIBED: Final = edited(
     group_requests,
@@ -2436,6 +2436,30 @@ _MUTANTS: Final = (
         "an end without a transaction is taken for one",
         "R6",
         edited(Transactions, "end", "return ErrorCode.invalid_txn_state", "return ErrorCode.none"),
+    ),
+    _one(
+        "offsets-of-any-end",
+        "the offsets of a transaction are committed though it is aborted",
+        "R7",
+        edited(Node, "_write_markers", "if ending.marker == COMMIT:", "if ending.marker:"),
+    ),
+    _one(
+        "offsets-of-no-end",
+        "the offsets of a transaction are never committed",
+        "R7",
+        edited(Node, "_write_markers", "if ending.marker == COMMIT:", "if not ending.marker:"),
+    ),
+    _one(
+        "unstable-not-told",
+        "who asks for stable offsets is told the old ones while a transaction is open",
+        "R7",
+        Patch(Transactions, "unstable", lambda self, group: set()),
+    ),
+    _one(
+        "unstable-for-good",
+        "offsets are unstable though the transaction has ended",
+        "R7",
+        edited(Transactions, "unstable", "(State.ONGOING, State.ENDING)", "State"),
     ),
     _one(
         "strangers-taken",

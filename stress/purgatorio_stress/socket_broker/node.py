@@ -24,7 +24,7 @@ from purgatorio_broker.topics import Topics
 from purgatorio_stress.recorded import DIALECTS
 from purgatorio_stress.socket_broker.cluster import Broker, Cluster, Topic
 from purgatorio_stress.socket_broker.fetch_sessions import FetchSessions
-from purgatorio_stress.socket_broker.record_batch import marker_batch
+from purgatorio_stress.socket_broker.record_batch import COMMIT, marker_batch
 from purgatorio_stress.socket_broker.sequences import Sequences
 from purgatorio_stress.socket_broker.settings import Settings
 from purgatorio_stress.socket_broker.transactions import Ending, Transactions
@@ -193,11 +193,15 @@ class Node:
         self._work.put(lambda: self._write_markers(ending))
 
     def _write_markers(self, ending: Ending) -> None:
-        """End a transaction in each of its partitions, whatever replicas are in sync."""
+        """End a transaction in each of its partitions, whatever replicas are in sync, and commit its offsets."""
         self.transactions.await_appends(ending)
         batch = marker_batch(ending.producer_id, ending.producer_epoch, ending.marker)
         for partition in ending.partitions:
             self.sequences.fence(partition, ending.producer_id, ending.producer_epoch)
+        if ending.marker == COMMIT:
+            for group, offsets in ending.offsets.items():
+                self.groups.commit(group, -1, "", {partition: at for partition, (at, _) in offsets.items()})
+                self.keep_notes(group, {partition: note for partition, (_, note) in offsets.items()})
         self.manager.append_records(
             0, 1, {partition: [batch] for partition in ending.partitions},
             lambda results: self.transactions.ended(ending), str(ending.producer_id), ending.marker,

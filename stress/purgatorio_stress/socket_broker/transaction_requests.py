@@ -1,9 +1,12 @@
-"""InitProducerId, AddPartitionsToTxn, EndTxn: what a transactional producer asks its coordinator for."""
+"""InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, TxnOffsetCommit, EndTxn: what a transactional producer asks for,
+but for its appends."""
 
 from kio.schema.errors import ErrorCode
 
 from purgatorio_broker.key import TopicPartition
-from purgatorio_stress.socket_broker.fields import Fields
+from purgatorio_stress.socket_broker.data_requests import asked_of, grouped
+from purgatorio_stress.socket_broker.fields import Fields, Values
+from purgatorio_stress.socket_broker.group_requests import PARTITIONS
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.record_batch import ABORT, COMMIT
 from purgatorio_stress.socket_broker.reply import Request
@@ -60,6 +63,38 @@ def add_partitions_to_txn(node: Node, request: Request) -> None:
         for name in dict.fromkeys(one.topic for one in asked)
     ]
     request.reply.send(lambda: {"results_by_topic_v3_and_below": results})
+
+
+def add_offsets_to_txn(node: Node, request: Request) -> None:
+    """Kafka's AddOffsetsToTxn, 0 to 3."""
+    fields, error = request.fields, ErrorCode.not_coordinator
+    if node.leads:
+        group = fields.text("group_id")
+        error = node.transactions.add(fields.text("transactional_id"), _by(fields), (), group)
+    code = error.value
+    request.reply.send(lambda: {"error_code": code})
+
+
+def txn_offset_commit(node: Node, request: Request) -> None:
+    """Kafka's TxnOffsetCommit, 0 to 3, of groups without members."""
+    fields = request.fields
+    asked = asked_of(node, fields.entries("topics"), *PARTITIONS)
+    wanted = {TopicPartition(name or "", at): entry for name, _, entries in asked for at, entry in entries}
+    held = {
+        one: (entry.number("committed_offset"), entry.text("committed_metadata"))
+        for one, entry in wanted.items()
+        if node.cluster.has(one)
+    }
+    error = ErrorCode.not_coordinator
+    if node.leads:
+        error = node.transactions.hold(_by(fields), fields.text("group_id"), held)
+    absent = ErrorCode.unknown_topic_or_partition
+
+    def told(name: str | None, at: int, _: Fields) -> Values:
+        there = TopicPartition(name or "", at) in held or error is not ErrorCode.none
+        return {"error_code": (error if there else absent).value}
+
+    request.reply.send(lambda: {"topics": grouped(asked, *PARTITIONS, told)})
 
 
 def end_txn(node: Node, request: Request) -> None:

@@ -9,7 +9,7 @@ Who writes the markers asks here for nothing but to be told which, and says when
 between `writes` and `wrote`: no marker is written meanwhile.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from threading import Condition
@@ -37,15 +37,21 @@ class State(Enum):
     ENDED = "Ended"
 
 
+Offsets = dict[str, dict[TopicPartition, tuple[int, str]]]
+"""How far groups have read, with what they wrote beside it."""
+
+
 @dataclass(slots=True)
 class Producer:
-    """Who has a transactional id now. `marker`: how its last transaction ended, or is to end."""
+    """Who has a transactional id now. `marker`: how its last transaction ended, or is to end. `offsets`: of each group
+    that is part of it, what is committed with it."""
 
     id: int
     epoch: int
     timeout_ms: int
     state: State = State.EMPTY
     partitions: set[TopicPartition] = field(default_factory=set)
+    offsets: Offsets = field(default_factory=dict)
     marker: str = ""
     begun_s: float = 0.0
     appending: int = 0
@@ -53,12 +59,13 @@ class Producer:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The markers that are to be written."""
+    """The markers that are to be written, and the offsets that are committed by that."""
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
     partitions: frozenset[TopicPartition]
+    offsets: Offsets
     marker: str
 
 
@@ -100,9 +107,13 @@ class Transactions:
             return producer.id, producer.epoch
 
     def add(
-        self, transactional_id: str, by: tuple[int, int], partitions: Collection[TopicPartition]
+        self,
+        transactional_id: str,
+        by: tuple[int, int],
+        partitions: Collection[TopicPartition],
+        group: str = "",
     ) -> ErrorCode:
-        """Partitions become part of a transaction, which begins with the first."""
+        """Partitions become part of a transaction, or the offsets of a group; it begins with the first."""
         with self._changed:
             producer = self._current(transactional_id, by)
             if isinstance(producer, ErrorCode):
@@ -112,8 +123,32 @@ class Transactions:
             if producer.state is not State.ONGOING:
                 producer.state, producer.begun_s = State.ONGOING, monotonic()
                 producer.partitions.clear()
+                producer.offsets = {}
             producer.partitions.update(partitions)
+            if group:
+                producer.offsets.setdefault(group, {})
             return ErrorCode.none
+
+    def hold(
+        self, by: tuple[int, int], group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
+    ) -> ErrorCode:
+        """Commit these when the transaction is."""
+        with self._changed:
+            producer = self._by_id(by[0])
+            if producer is None:
+                return ErrorCode.invalid_producer_id_mapping
+            if by[1] != producer.epoch:
+                return ErrorCode.invalid_producer_epoch
+            if producer.state is not State.ONGOING or group not in producer.offsets:
+                return ErrorCode.invalid_txn_state
+            producer.offsets[group].update(offsets)
+            return ErrorCode.none
+
+    def unstable(self, group: str) -> set[TopicPartition]:
+        """Of what a transaction is open that commits offsets of the group."""
+        with self._changed:
+            ongoing = [one for one in self._producers.values() if one.state in (State.ONGOING, State.ENDING)]
+            return {partition for one in ongoing for partition in one.offsets.get(group, ())}
 
     def end(self, transactional_id: str, by: tuple[int, int], marker: str) -> ErrorCode:
         """It is to end so. What has ended so already is told so again; what has ended otherwise, or was never begun:
@@ -174,7 +209,9 @@ class Transactions:
     def _end(self, transactional_id: str, producer: Producer, marker: str) -> None:
         producer.state, producer.marker = State.ENDING, marker
         partitions = frozenset(producer.partitions)
-        self._write(Ending(transactional_id, producer.id, producer.epoch, partitions, marker))
+        self._write(
+            Ending(transactional_id, producer.id, producer.epoch, partitions, producer.offsets, marker)
+        )
 
     def _current(self, transactional_id: str, by: tuple[int, int]) -> Producer | ErrorCode:
         producer = self._producers.get(transactional_id)

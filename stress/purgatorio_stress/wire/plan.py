@@ -224,6 +224,10 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             _TRANSACTIONS.fenced_producer, 60,
         ),
         SceneSpec(
+            "transactional-offsets", "transactions", ("R7 committed", "R7 unstable", "R6 begins"),
+            _TRANSACTIONS.transactional_offsets, 60,
+        ),
+        SceneSpec(
             "topics", "topics", ("A1 made-twice", "A1 never-seen", "A2 never-seen", "A2 left-to-its-time-out", "X4"),
             _OTHER.topics,
         ),

@@ -29,6 +29,7 @@ MOST_VERSION: Final[Mapping[str, int]] = {
     "delete_topics": 5,
     "delete_records": 2, "create_partitions": 3, "elect_leaders": 2, "describe_configs": 4, "delete_groups": 2,
     "api_versions": 3, "init_producer_id": 5, "add_partitions_to_txn": 3, "end_txn": 4,
+    "add_offsets_to_txn": 3, "txn_offset_commit": 3,
 }  # fmt: skip
 """The highest version that is spoken: the last one that names topics by name, where later ones name them by id; and the
 last one in which an epoch lasts for several transactions (before KIP-890's second part)."""
@@ -615,10 +616,11 @@ class Play:
         return self.send(conn, "offset_commit", values)
 
     async def ask_offsets(
-        self, conn: Connection, group: str, topics: Iterable[str] | None
+        self, conn: Connection, group: str, topics: Iterable[str] | None, *, stable: bool = False
     ) -> list[tuple[Part, Body]]:
         """How far a group has read partition 0 of these topics, or, by None, of all; nothing where the broker cannot be
-        asked. Where one request can be about several, another group is asked about too, of which nobody has heard."""
+        asked. Where one request can be about several, another group is asked about too, of which nobody has heard.
+        `stable`: who asks is to be told of transactions that are open."""
         if not self.offers("offset_fetch", "G12"):
             return []
         if topics is None and not self.offers("offset_fetch", least=2):
@@ -632,7 +634,7 @@ class Play:
                     {**asked, "group_id": name, "member_id": None, "member_epoch": -1} for name in names
                 ]
             }
-        got = await self.ask(conn, "offset_fetch", {**asked, "require_stable": False})
+        got = await self.ask(conn, "offset_fetch", {**asked, "require_stable": stable})
         told = [one for one in items(got.body, "groups") if text(one, "group_id") == group]
         return [*parts(told[0] if told else got.body, OTHERS[1])]
 

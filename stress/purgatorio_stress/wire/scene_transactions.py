@@ -1,4 +1,4 @@
-"""Scenes of transactions: R1 to R6.
+"""Scenes of transactions: R1 to R7.
 
 They are played as by clients before KIP-890's second part, whose epoch lasts for several transactions. A transaction is
 over when the next of its producer has begun: a broker writes the markers behind its answer to the end, and refuses a
@@ -38,6 +38,7 @@ ENDS_SECONDS: Final = 12.0
 TIMEOUT_MS: Final = 60_000
 APPENDS: Final = 50
 """Tries: a partition's leader may not have heard of the transaction yet (3.6 and newer ask its coordinator)."""
+UNSTABLE_TRIES: Final = 100
 UNHEARD: Final = frozenset({*LOADING, 13, 19, CONCURRENT})
 ALL_NEEDED: Final = (
     "fetch",
@@ -130,6 +131,29 @@ class Writer:
             "transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch, "committed": commits,
         }  # fmt: skip
         return await self.play.ask(self.conn, "end_txn", values)
+
+    async def begin_offsets(self, group: str) -> None:
+        """Add the offsets of a group, by which a transaction may begin."""
+        values = {
+            "transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch, "group_id": group,
+        }  # fmt: skip
+        await self._until_over(lambda: self.play.ask(self.conn, "add_offsets_to_txn", values), codes)
+
+    async def commit_offset(self, group: str, at: int) -> None:
+        """Commit so with the transaction. SceneLost where that is refused."""
+        part = {"partition_index": 0, "committed_offset": at, "committed_metadata": f"note {at}"}
+        values = {
+            "transactional_id": self.name, "group_id": group, "producer_id": self.id, "producer_epoch": self.epoch,
+            "generation_id": -1, "member_id": "", "topics": [{"name": self.topic, "partitions": [part]}],
+        }  # fmt: skip
+        error = 0
+        for _ in range(APPENDS):
+            got = await self.play.ask(self.conn, "txn_offset_commit", values)
+            error = codes(first_of(first_of(got.body, "topics"), "partitions"))
+            if error not in UNHEARD:
+                break
+            await self.play.pause(POLL_SECONDS * 1000)
+        must(not error, f"offsets in a transaction were answered with error {error}")
 
     async def _until_over(
         self, ask: Callable[[], Awaitable[Got]], error_of: Callable[[Body | None], int]
@@ -295,6 +319,29 @@ async def fenced_producer(play: Play) -> None:
     nobody = Writer(play, asker, play.unique("x"), topic, former.id, former.epoch)
     await nobody.add(0)
     await nobody.end(commits=True)
+
+
+async def transactional_offsets(play: Play) -> None:
+    """How far a group has read is committed in transactions, which are committed or aborted: it is told behind the end,
+    and who asks for what is stable is told so in between."""
+    play.need(*ALL_NEEDED, "add_offsets_to_txn", "txn_offset_commit")
+    play.need("offset_fetch", least=7)
+    topic, group = await play.topic(), await play.group()
+    writer, asker = await writer_of(play, topic), await play.open("asker")
+    await play.commit(asker, group, "", -1, [topic]).within(10)  # now there is such a group
+    for at, commits in enumerate((True, False, True, False)):
+        await writer.begin_offsets(group)
+        await writer.commit_offset(group, 10 + at)
+        for stable in (True, False):
+            await play.ask_offsets(asker, group, [topic], stable=stable)
+        await writer.end(commits=commits)
+        await writer.begin_again()
+        for _ in range(UNSTABLE_TRIES):
+            told = await play.ask_offsets(asker, group, [topic], stable=True)
+            if not any(codes(said) for _, said in told):
+                break
+            await play.pause(POLL_SECONDS * 1000)
+        await play.ask_offsets(asker, group, [topic])
 
 
 async def _ask_all(play: Play, conn: Connection, places: Sequence[tuple[str, int, int]]) -> None:
