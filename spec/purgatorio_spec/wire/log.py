@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, integers, items, text, texts
@@ -62,11 +62,19 @@ class Append:
     written: Written = BY_NOBODY
     within: Transaction | None = None
     """The transaction that it is part of."""
+    ends: Transaction | None = None
+    """Of a marker: the transaction that it ends."""
+    highest: int = END_OF_TIME
+    """Its base is this at most, where nobody was told it."""
 
     @property
     def may_be_there(self) -> bool:
         """Whether its records are or may be in the log."""
         return self.error in MAY_BE_THERE
+
+    def may_be_behind(self, offset: int) -> bool:
+        """Whether its base may be there or above."""
+        return (self.base if self.base >= 0 else self.highest) >= offset
 
 
 @dataclass(slots=True)
@@ -90,14 +98,12 @@ class Log:
     def most(self, t: int, offset: int) -> int:
         """Bytes at or above `offset` that can be there at `t`."""
         return sum(
-            one.bytes
-            for one in self.appends
-            if one.t <= t and one.may_be_there and (one.base < 0 or one.base >= offset)
+            one.bytes for one in self.appends if one.t <= t and one.may_be_there and one.may_be_behind(offset)
         )
 
     def largest(self, offset: int) -> int:
         """The most bytes that an append at or above `offset` had."""
-        return max((one.bytes for one in self.appends if one.base < 0 or one.base >= offset), default=0)
+        return max((one.bytes for one in self.appends if one.may_be_behind(offset)), default=0)
 
     def taken(self, t: int) -> Iterator[Append]:
         """The appends that surely are in it by `t`."""
@@ -188,7 +194,7 @@ class CommittedLog(Log):
         end = self.most_end(t)
         return sum(
             one.bytes for one in self.appends
-            if one.t <= t and one.may_be_there and (one.base < 0 or one.base >= offset)
+            if one.t <= t and one.may_be_there and one.may_be_behind(offset)
             and max(one.base, one.lowest) < end and (one.within is None or one.within.may_end_t <= t)
         )  # fmt: skip
 
@@ -356,7 +362,13 @@ class Topics:
         for one, log in placed:
             if (t := one.may_end_t) < END_OF_TIME:
                 by = one.ending or Exchange(-1, t, "", 0, "", 0, {})
-                log.appends.append(Append(by, t, None, 1, MARKER_BYTES, -1, 0, -1, None, log.least_end(t)))
+                marker = Append(by, t, None, 1, MARKER_BYTES, -1, 0, -1, None, log.least_end(t), ends=one)
+                log.appends.append(marker)
+        for log in {id(log): log for _, log in placed}.values():
+            log.appends = [
+                x if x.ends is None else replace(x, highest=log.most_end(x.ends.ended_t) - 1)
+                for x in log.appends
+            ]
 
     def _fetch(self, one: Exchange) -> None:
         if one.answer_t is None or one.error:

@@ -488,6 +488,12 @@ def _apis(key: int, **changes: object) -> Patch:
 _FETCH_UNCAPPED: Final = edited(
     data_requests, "fetch", 'min(fields.number("min_bytes"), max_bytes)', 'fields.number("min_bytes")'
 )
+_FETCH_UNCOMMITTED: Final = edited(
+    data_requests,
+    "fetch",
+    'fields.number("isolation_level")',
+    'fields.number("isolation_level") * (session is None)',
+)
 _FIRST_OFFSETS: Final = edited(
     group_requests,
     "offset_fetch",
@@ -2274,6 +2280,23 @@ _MUTANTS: Final = (
         edited(
             Partition, "read", "before = ends.end(isolation).offset", "before = ends.high_watermark.offset"
         ),
+    ),
+    _one(
+        "open-transaction-counted",
+        "who waits for more of what is committed than there is has what is not committed counted too",
+        "R1",
+        edited(
+            DelayedFetch,
+            "_bytes_available",
+            "start.bytes_until(end)",
+            "start.bytes_until(partition.ends(epoch, leader_only=False).high_watermark)",
+        ),
+    ),
+    _one(
+        "open-transaction-read-in-a-session",
+        "who reads what is committed in a fetch session is shown what is not",
+        "R1",
+        _apis(_FETCH, handle=_FETCH_UNCOMMITTED.replacement),
     ),
     _one(
         "end-wakes-nobody",

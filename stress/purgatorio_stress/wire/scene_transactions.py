@@ -17,6 +17,7 @@ from purgatorio_spec.wire.transaction import CONCURRENT, added
 from purgatorio_stress.wire.connection import Connection, Got, Sent
 from purgatorio_stress.wire.play import (
     POLL_SECONDS,
+    FetchSession,
     Play,
     SceneLost,
     SceneSkipped,
@@ -26,6 +27,8 @@ from purgatorio_stress.wire.play import (
     must,
     settle,
 )
+from purgatorio_stress.wire.records import batch_bytes
+from purgatorio_stress.wire.scene_fetch import FIRST_SESSIONS
 
 WAIT_MS: Final = 3000
 OPEN_MS: Final = 80
@@ -209,12 +212,13 @@ async def warm_up(play: Play) -> None:
 
 async def read_committed(play: Play) -> None:
     """Transactions of one producer, committed or aborted, in one partition or two: who reads what is committed waits
-    for the end, others for no more than the append. In between both are asked for what is there."""
+    for the end, in a session too, others for no more than the append. In between both are asked for what is there."""
     play.need(*ALL_NEEDED)
     topic = await play.topic(partitions=2)
     writer = await writer_of(play, topic)
-    readers, asker = await play.open_many(4, "reader"), await play.open("asker")
+    readers, asker = await play.open_many(5, "reader"), await play.open("asker")
     wait, ends = play.wait_ms(WAIT_MS), [0, 0]
+    session = await _session_of(play, readers[4], [(topic, 0, 0), (topic, 1, 0)])
     ended: list[tuple[str, int, int]] = []
     await writer.begin(0)
     rounds = ((True, (0,)), (False, (0,)), (False, (0, 1)), (True, (1, 0)), (True, (1,)))
@@ -226,6 +230,8 @@ async def read_committed(play: Play) -> None:
             play.fetch(readers[1], both, max_wait_ms=wait, committed=True),
             play.fetch(readers[2], parts[-1:], max_wait_ms=wait, committed=True, min_bytes=100),
         ]
+        if session is not None:
+            sent.append(play.fetch(readers[4], both, max_wait_ms=wait, committed=True, session=session))
         open_to = play.fetch(readers[3], parts[:1], max_wait_ms=wait, committed=False)
         await play.pause(30)
         await writer.write(*numbers, records=1 + at % 2)
@@ -242,23 +248,43 @@ async def read_committed(play: Play) -> None:
         else:
             await writer.begin_again()
         await settle(*sent, seconds=wait / 1000 + 6)
+        if session is not None and session.took(await sent[-1].within(0)):
+            session = None
         await _ask_all(play, asker, ended)
+
+
+async def _session_of(
+    play: Play, conn: Connection, parts: Sequence[tuple[str, int, int]]
+) -> FetchSession | None:
+    """A new fetch session, where the broker gives one."""
+    version = play.broker.version("fetch", by_id=parts[0][0] in play.broker.ids) or play.broker.version(
+        "fetch"
+    )
+    if version is None or version < FIRST_SESSIONS:
+        return None
+    made = FetchSession(version)
+    error = made.took(await play.fetch(conn, parts, max_wait_ms=0, committed=True, session=made).within(10))
+    return None if error or not made.id else made
 
 
 async def overlapping(play: Play) -> None:
     """Transactions of two producers and appends of none in one partition: what is behind the first that is open is not
-    to be seen, whatever ends behind it."""
+    to be seen, whatever ends behind it, nor counted by who waits for more bytes than there are before it."""
     play.need(*ALL_NEEDED)
     topic = await play.topic()
     first, second = await writer_of(play, topic), await writer_of(play, topic)
     plain, asker = await play.open("plain"), await play.open("asker")
-    readers = await play.open_many(2, "reader")
+    readers = await play.open_many(3, "reader")
     wait, end = play.wait_ms(WAIT_MS), 0
     for first_commits, second_commits in ((True, True), (False, True), (True, False)):
         await first.begin(0)
         await second.begin(0)
         begun = end
-        waits = play.fetch(readers[0], [(topic, 0, begun)], max_wait_ms=wait, committed=True)
+        await play.ask_all(play.produce(plain, topic, acks=-1))
+        more = play.fetch(
+            readers[2], [(topic, 0, begun)], max_wait_ms=wait, min_bytes=batch_bytes(20) + 1, committed=True
+        )
+        waits = play.fetch(readers[0], [(topic, 0, begun + 1)], max_wait_ms=wait, committed=True)
         await play.pause(30)
         await first.write(0)
         await second.write(0, records=2)
@@ -270,10 +296,10 @@ async def overlapping(play: Play) -> None:
         # Behind the first one that is open begins another, whose end has to be waited for by nobody who reads below it.
         await second.begin(0)
         await second.write(0)
-        behind = begun + 5  # four records, and the marker of the second
+        behind = begun + 6  # five records, and the marker of the second
         await first.end(commits=first_commits)
         await first.begin_again()
-        await settle(waits, seconds=wait / 1000 + 6)
+        await settle(waits, more, seconds=wait / 1000 + 6)
         await _ask_all(play, asker, [(topic, 0, begun)])
         waits = play.fetch(readers[1], [(topic, 0, behind)], max_wait_ms=wait, committed=True)
         await play.pause(OPEN_MS)
