@@ -27,7 +27,7 @@ from purgatorio_stress.socket_broker.fields import Fields, Values
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.running import Running
 from purgatorio_stress.socket_broker.settings import Settings
-from purgatorio_stress.wire import play, session
+from purgatorio_stress.wire import play, scene_transactions, session
 from purgatorio_stress.wire.connection import API_KEYS, Address
 from purgatorio_stress.wire.plan import PATIENT, SCENES, Run, SceneSpec, chosen, look_at
 from purgatorio_stress.wire.play import Broker, Play, must
@@ -251,22 +251,44 @@ def test_what_a_broker_does_not_offer_is_skipped(monkeypatch: pytest.MonkeyPatch
         assert result.clauses[clause].reason == f"{api}: the broker does not offer it"
 
 
+def tells(patch: pytest.MonkeyPatch, setting: str, value: str) -> None:
+    """The broker has this setting, too."""
+    encoded = server._encoded
+
+    def told(key: int, version: int, correlation: int, values: Any) -> bytes:
+        if key == API_KEYS["describe_configs"]:
+            more = {"name": setting, "value": value, "config_source": 1}
+            results = [{**one, "configs": [*one["configs"], more]} for one in values["results"]]
+            values = {**values, "results": results}
+        return encoded(key, version, correlation, values)
+
+    patch.setattr(server, "_encoded", told)
+
+
+@pytest.mark.parametrize(("copies", "verdict"), [("3", Verdict.SKIPPED), ("1", Verdict.UNKNOWN)])
+def test_transactions_are_skipped_where_the_broker_says_why_no_coordinator_comes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, copies: str, verdict: Verdict
+) -> None:
+    setting = "transaction.state.log.replication.factor"
+    tells(monkeypatch, setting, copies)
+    monkeypatch.setattr(group_requests, "_KINDS", (0,))
+    for name in ("COORDINATES_SECONDS", "LACKING_SECONDS"):
+        monkeypatch.setattr(scene_transactions, name, 0.3)
+    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
+        result = driven(broker.port, tmp_path / "wire.jsonl", "read-committed", "fenced-producer")
+    for clause in ("R1", "R2", "R5"):
+        assert result.clauses[clause].verdict is verdict, result.clauses[clause].reason
+        assert (f"{setting} is 3, of 1 broker" in result.clauses[clause].reason) is (copies == "3")
+
+
 @pytest.mark.parametrize(("copies", "verdict"), [("3", Verdict.SKIPPED), ("1", Verdict.UNKNOWN)])
 def test_groups_are_skipped_where_the_broker_says_why_no_coordinator_comes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, copies: str, verdict: Verdict
 ) -> None:
     answers(monkeypatch, "heartbeat", 25, 15)
     monkeypatch.setattr(play, "COORDINATES_SECONDS", 0.3)
-    encoded, setting = server._encoded, "offsets.topic.replication.factor"
-
-    def told(key: int, version: int, correlation: int, values: Any) -> bytes:
-        if key == API_KEYS["describe_configs"]:
-            more = {"name": setting, "value": copies, "config_source": 1}
-            results = [{**one, "configs": [*one["configs"], more]} for one in values["results"]]
-            values = {**values, "results": results}
-        return encoded(key, version, correlation, values)
-
-    monkeypatch.setattr(server, "_encoded", told)
+    setting = "offsets.topic.replication.factor"
+    tells(monkeypatch, setting, copies)
     with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
         result = driven(broker.port, tmp_path / "wire.jsonl", "leave", "described")
     for clause in ("G4", "G8", "G13"):

@@ -176,6 +176,8 @@ class Writer:
 async def writer_of(play: Play, topic: str) -> Writer:
     """A producer with a transactional id whose coordinator is this broker, and has loaded."""
     play.need(*ALL_NEEDED)
+    if not play.broker.transacts:
+        raise _uncoordinated(play, "none was there before")
     conn = await play.open("writer")
     name, error, lack = play.unique("x"), 0, play.broker.transactions_lack
     for _ in range(int((LACKING_SECONDS if lack else COORDINATES_SECONDS) / POLL_SECONDS)):
@@ -194,9 +196,14 @@ async def writer_of(play: Play, topic: str) -> Writer:
         elif error not in (CONCURRENT, *LOADING):
             break
         await play.pause(POLL_SECONDS * 1000)
-    if lack:
-        raise SceneSkipped(f"no coordinator of transactions: {lack}")
-    raise SceneLost(f"no coordinator of transactions: error {error}")
+    play.broker.transacts = False
+    raise _uncoordinated(play, f"error {error}")
+
+
+def _uncoordinated(play: Play, why: str) -> SceneLost | SceneSkipped:
+    lack = play.broker.transactions_lack
+    said = f"no coordinator of transactions: {lack or why}"
+    return SceneSkipped(said) if lack else SceneLost(said)
 
 
 async def warm_up(play: Play) -> None:
