@@ -66,11 +66,11 @@ PACE_SLACK_MS: Final = 250
 """With a slack up to this the plan's own waits are wide enough."""
 SPARE_CONNECTIONS: Final = 8
 """Of a broker's bound, left to what is open beside the scenes."""
-DRAWERS: Final = 24
+DRAWERS: Final = 20
 """Drawn programs at a time, of three to six connections each."""
 GROUP_DRAWERS: Final = 12
 """Members wait for one another most of the time."""
-TRANSACTION_DRAWERS: Final = 6
+TRANSACTION_DRAWERS: Final = 4
 PROGRAM_SECONDS: Final = 20.0
 SMALL_TRIES: Final = 60
 SMALL_AT_A_TIME: Final = 8
