@@ -124,6 +124,16 @@ def test_what_is_open_accuses_nobody(told: Callable[[Story], None], clause: str)
     assert result.verdict is not Verdict.VIOLATED, result.causes
 
 
+@pytest.mark.parametrize("clause", ["P1", "R5", "R6"])
+def test_who_has_to_ask_again_is_answered_in_the_end(clause: str) -> None:
+    story = Story()
+    a_leader_that_has_not_heard_of_it(story)
+    story.scene = "another#1"
+    a_coordinator_that_loads(story)
+    result = story.judged(clause)
+    assert result.verdict is Verdict.PASS, result.reason
+
+
 def test_a_transaction_that_takes_two_seconds_to_end_is_on_time_and_one_late_row_is_unknown() -> None:
     for over, verdict in ((2300, Verdict.PASS), (9000, Verdict.UNKNOWN)):
         story = Story()

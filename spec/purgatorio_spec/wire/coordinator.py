@@ -54,8 +54,7 @@ def _beside(one: Exchange, other: Exchange) -> bool:
 def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
     error = error_of(one)
     if error in LOADING or error in EXCUSED:
-        yield undecided("R5" if one.api == INIT else "R6", f"{named(error)}: no coordinator answered")
-        return
+        return  # a scene asks until a coordinator answers
     inits = [x for x in before if x.api == INIT]
     made = [x for x in inits if went_well(x)]
     if one.api == INIT:

@@ -108,7 +108,8 @@ def _in_transaction(one: Exchange, part: Part, count: int, answer: Body, topics:
     fenced = within.ending is not None and within.ending.api == INIT and not within.commits
     if t < within.may_end_t:
         if error in UNHEARD:
-            yield undecided("P1", f"{named(error)}: the partition's leader has not heard of the transaction")
+            why = f"{named(error)}: the partition's leader has not heard of the transaction"
+            yield undecided("P1", why, "offsets-do-not-grow")
         else:
             yield from _acknowledged(one, part, count, answer, topics)
     elif fenced and within.ended_t <= one.t:
