@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -790,7 +790,8 @@ class Small:
     inside another too), `deep` (a check is made no more than sixteen deep), `indexed` (a check goes by the places
     on the list, from which others take off what is completed), `hurried` (who makes time go on gives up at a lock
     that is taken), `entered` (there is no purge during a registration, and one that raises never ends), `marked` (the
-    sizes leave out what is completed, and keys that a purge found to be empty, which it notes behind its look)."""
+    sizes leave out what is completed, and keys that a purge found to be empty, which it notes behind its look), `rest`
+    (it looks again when two keys are watched, and watches the others behind that)."""
 
     def __init__(self, slip: str) -> None:
         self._slip = slip
@@ -824,25 +825,30 @@ class Small:
             events = self._events
             if probe.try_complete(op.force):
                 return True
-            for key in probe.keys:
-                with self._making:
-                    watched = self._lists.get(key)
-                    if watched is None:
-                        watched = []
-                        self._lists[key] = watched
-                    self._empty.discard(key)
-                    watched.append(op)
+            first = 2 if self._slip == "rest" else len(probe.keys)
+            self._watch(op, probe.keys[:first])
             looks = (
                 events != self._events if self._slip == "late" else self._slip != "nested" or not self._busy
             )
             if looks and probe.try_complete(op.force):
                 return True
+            self._watch(op, probe.keys[first:])
         waiting = self._waiting
         self._waiting = waiting + 1
         if not op.completed:
             op.deadline_ns = self._now_ns + probe.delay_ns
             probe.timer_add(partial(self._armed, op))
         return False
+
+    def _watch(self, op: _Op, keys: Sequence[str]) -> None:
+        for key in keys:
+            with self._making:
+                watched = self._lists.get(key)
+                if watched is None:
+                    watched = []
+                    self._lists[key] = watched
+                self._empty.discard(key)
+                watched.append(op)
 
     def _armed(self, op: _Op) -> None:
         with self._timing:
@@ -1004,6 +1010,7 @@ def _small(slip: str, _: Promise) -> Small:
     ("slip", "clause", "programs", "twin"),
     [
         ("late", "O4", ("registration-event",), ""),
+        ("rest", "O4", ("registration-event-5-keys",), ""),
         ("undone", "O1", ("error-in-completion",), ""),
         ("dropped", "O4", ("error-in-try",), ""),
         ("worn", "O4", ("errors-in-tries",), ""),
@@ -1066,6 +1073,58 @@ def test_a_slip_is_found_by_what_is_drawn(slip: str, clause: str, monkeypatch: p
     assert not judged.broken_off
     found = {name for name, one in judged.result.clauses.items() if one.violations}
     assert clause in found if clause else not found
+
+
+class Counts(TwoLists):
+    """It counts what waits. Unless it does so under a lock, it reads the number and writes another one."""
+
+    def __init__(self, *, locked: bool) -> None:
+        super().__init__(looks=True)
+        self._counting = threading.Lock() if locked else nullcontext()
+        self._count = 0
+        self._over: set[_Entry] = set()
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        """See `TimerUnderTest`."""
+        entry = _Entry(self._now_ns + delay_ns, task)
+        entry.task = partial(self._run, entry, task)
+        with self._counting:
+            count = self._count
+            self._count = count + 1
+        return self._put(entry)
+
+    def _run(self, entry: _Entry, task: Callable[[], None]) -> None:
+        self._ends(entry)
+        task()
+
+    def _ends(self, entry: _Entry) -> None:
+        with self._counting:
+            if entry not in self._over:
+                self._over.add(entry)
+                count = self._count
+                self._count = count - 1
+
+    def cancel(self, handle: object) -> None:
+        """See `Cancels`."""
+        assert isinstance(handle, _Entry)
+        super().cancel(handle)
+        self._ends(handle)
+
+    def size(self) -> int:
+        """See `Sized`."""
+        return self._count
+
+
+@pytest.mark.parametrize("locked", [True, False])
+def test_a_slip_of_a_timer_is_found_by_what_is_drawn(locked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With no program that was written for it."""
+    _only(monkeypatch)
+    monkeypatch.setattr(gated_conformance, "_DRAWN", 300)
+    promise = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True)
+    judged = play(GatedProgram("steps"), of_timer(promise, lambda _: Counts(locked=locked)))
+    assert not judged.broken_off
+    found = {name for name, one in judged.result.clauses.items() if one.violations}
+    assert found == (set() if locked else {"T5"})
 
 
 class _HoldsItsOutput:

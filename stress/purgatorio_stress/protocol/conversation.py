@@ -353,7 +353,8 @@ class Conversation:
             self._gates |= {*call.gates}
         asked_t = self._earliest_t() if self._open else self._recorder.clock_ns()
         ticket = self._begin(log, call, asked_t)
-        early = not self.makes_sense(call)
+        # A task may run before its add has returned.
+        early = not self.makes_sense(call) or (isinstance(call, Cancel) and self.under_add(call.id))
         depth = len(self._stacks.get(log.name, ()))
         self._open[number] = _OpenCall(call, of_lane, log, ticket, asked_t, len(steps), depth, early)
         if before_sending is not None:

@@ -374,7 +374,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
     return (
         *((looks, spoilt, half_registered) if looks.volley else ()),
         GateProgram("registration-event", _RECHECK, ((waits("a"),), event), (_TRY, _ARM)),
-        GateProgram("registration-event-2-keys", _RECHECK, ((waits("ab"),), (Ready("op"), Check("b"))), (_TRY,)),
+        GateProgram("registration-event-5-keys", _RECHECK, ((waits("abcde"),), (Ready("op"), Check("e"))), (_TRY,)),
         GateProgram("event-inside-registration", _RECHECK, ((waits("a"),), inside("op", *event)), (_TRY,)),
         GateProgram("two-events", _GIVE_UP, ((Check("a"),), event), (_TRY,), (waits("a"),)),
         GateProgram("three-events", _GIVE_UP, ((Check("a"),), (Check("a"),), event), (_TRY,), (waits("a"),)),

@@ -36,6 +36,9 @@ _TIMES_MOST: Final = 3
 _UNSTOPPED: Final = 0.2
 """Such a share of drawn programs has no call that is stopped at a step."""
 
+_TWO_STEPS: Final = 0.3
+"""And in such a share of the others it is stopped at two, if it comes to both."""
+
 _WATCHED_MOST: Final = 3
 """A call of which no line is seen is watched so often."""
 
@@ -103,7 +106,8 @@ class Steps:
             self._plays.come_to_rest()
 
     def drawn(self, program: GateProgram, draws: random.Random) -> Stop | None:
-        """One of the program's calls, and a step at which it may stop: to which such a call came before, or any."""
+        """One of the program's calls, and a step at which it may stop, or two: to which such a call came before, or
+        any."""
         if STEP not in self._plays.description.gates or draws.random() < _UNSTOPPED:
             return None
         lane = draws.randrange(len(program.lanes))
@@ -111,15 +115,24 @@ class Steps:
         call, lines = program.lanes[lane][place], self._plays.lines
         if isinstance(call, Ready | Gauge | Inside):
             return None
+        count = 2 if draws.random() < _TWO_STEPS else 1
         if lines is None:
             # One that makes another call where it stands may count that one's steps as its own.
             alone = not any(isinstance(one, Inside) for one in program.calls())
-            return Stop(lane, place, (draws.randrange(_TWICE_WITHIN),)) if alone else None
+            # Short calls have few.
+            steps = sorted({round(_TWICE_WITHIN ** draws.random()) - 1 for _ in range(count)})
+            return Stop(lane, place, tuple(steps)) if alone else None
         known = [
             step for step in self._known.get(type(call), ()) if lines.points[step].line not in lines.adapters
         ]
-        step = draws.choice(known) if known else None
-        return None if step is None else Stop(lane, place, (step,), points=(lines.points[step],))
+        # The same place was seen in several programs.
+        chosen = {lines.points[step].at: step for step in draws.sample(known, min(count, len(known)))}
+        steps = [*chosen.values()]
+        return (
+            Stop(lane, place, tuple(steps), points=tuple(lines.points[step] for step in steps))
+            if steps
+            else None
+        )
 
     def _gates(self) -> tuple[str, ...]:
         if self._plays.clock is not None:

@@ -179,15 +179,16 @@ class GatedRun:
 
     def _drawn(self, name: str) -> GateProgram:
         plays = self._plays
-        return drawn_program(name, plays.delays, plays.description, virtual=plays.clock is not None)
+        virtual = plays.clock is not None
+        return drawn_program(name, plays.part, plays.delays, plays.description, virtual=virtual)
 
     def _gates_of_drawn(self) -> tuple[str, ...]:
-        return tuple(one for one in (*PLACES, STEP) if one in self._plays.description.gates)
+        places = PLACES if self._plays.part == "purgatory" else ("timer_fire",)
+        return tuple(one for one in (*places, STEP) if one in self._plays.description.gates)
 
     def _all_drawn(self, tell: Callable[[float], None], leaving_out: Callable[[GateProgram], bool]) -> None:
-        """Programs that nobody wrote down, each in one order, most with one call stopped at one of its steps. Of a
-        purgatory: a timer has one callback."""
-        if self._plays.part == "timer":
+        """Programs that nobody wrote down, each in one order, most with a call stopped at a step of its own, or two."""
+        if self._plays.part == "timer" and STEP not in self._plays.description.gates:
             return
         plays, virtual = 0, self._plays.clock is not None
         why: str | None = None

@@ -3,7 +3,8 @@
 In real time that is what comes within ten seconds, an idle gap of six, and as long with one task that waits. Virtual
 time is free, so each level of the wheel that the subject declares is filled in its turn, four of them at least: tasks
 on and beside its boundaries, added just before, at and just after one, while all finer levels are filled too; then time
-passes through every boundary at which they may cascade. Before a level lies an idle gap, and after the last one task
+passes through every boundary at which they may cascade. Where it jumps, several buckets of a level come due at
+once, beside tasks that are due a turn of the finer level later. Before a level lies an idle gap, and after the last one task
 waits for weeks. A subject whose `advance` goes through time tick by tick is slow over days: it is asked no further than
 it can.
 
@@ -304,6 +305,10 @@ class Reach:
         """A cascade puts a task where another waits, overdue, that was due a revolution earlier. For a run whose
         lateness may be a leap of `most_ns`."""
         levels = levels_of(self._description, MAX_TIME_NS - self._run.now_ns)
+        for number in range(1, len(levels)):
+            if levels[number - 1] <= most_ns:
+                for beside_ns in (0, levels[number - 1]):
+                    self._overslept(levels[: number + 1], beside_ns, most_ns)
         fits = [number for number in range(len(levels) - 2) if 3 * levels[number] <= most_ns]
         if fits:
             widths = levels[: fits[-1] + 3]
@@ -311,6 +316,18 @@ class Reach:
             self._revolution(widths, -fine_ns, fine_ns)
             self._run.leap(3 * fine_ns)
             self._run.settle()
+
+    def _overslept(self, widths: list[int], beside_ns: int, most_ns: int) -> None:
+        """Several buckets of the widest are due at once, by a leap to so much behind where one of them begins: what is
+        due in the finer buckets before, as far as `most_ns`, and, a revolution later, what is not."""
+        fine_ns, wide_ns = widths[-2:]
+        now_ns = self._run.now_ns
+        until_ns = now_ns + -now_ns % wide_ns + 2 * wide_ns + beside_ns
+        for number in range(min(self._size, most_ns // fine_ns)):
+            for moment_ns in (until_ns - number * fine_ns, until_ns - number * fine_ns + wide_ns):
+                self._begin(moment_ns - now_ns, widths)
+        self._run.leap(until_ns - now_ns)
+        self._run.settle()
 
     def _revolution(self, widths: list[int], before_ns: int, due_ns: int) -> None:
         """Two tasks, due a revolution of a finer level apart, the later one in a bucket that is moved on about when the
