@@ -231,7 +231,7 @@ CLASSES: Final[dict[Part, tuple[str, ...]]] = {
         _ERRORS,
         ANY,
     ),
-    "timer": (_TIMER, _CALLBACK, _SLOW, _LEVEL, _MOVED, _ERRORS),
+    "timer": (_TIMER, _CALLBACK, _SLOW, _LEVEL, _MOVED, _ERRORS, ANY),
 }
 """The classes of bugs that are looked for with gates, by part."""
 
@@ -244,6 +244,8 @@ _OTHERS: Final = 60
 """So many that one of them shares its lock with the one that is stopped, where operations share a few dozen locks."""
 _DEEP: Final = 20
 """So many completions are made one inside the other."""
+_CROWD: Final = 600
+"""So many expire at once: more than the queue of an executor may take."""
 _LOOKS_MORE: Final = 50
 """More than what a purge may have missed: one operation a thread."""
 _LOOKS_MOST: Final = 2_000
@@ -329,6 +331,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
     # A wheel knows how late it is when it has moved something, and until then takes what is due for what is not.
     on_time = (waits("z", "first", soon_ns), Until("first", 0))
     done = (_TRY, _FORCE, _DONE)
+    crowd = tuple(waits("c", f"of-crowd-{number}", soon_ns) for number in range(_CROWD))
 
     def left(count: int) -> tuple[Call, ...]:
         return left_behind(count, "a", far_ns)
@@ -374,7 +377,6 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
     return (
         *((looks, spoilt, half_registered) if looks.volley else ()),
         GateProgram("registration-event", _RECHECK, ((waits("a"),), event), (_TRY, _ARM)),
-        GateProgram("registration-event-5-keys", _RECHECK, ((waits("abcde"),), (Ready("op"), Check("e"))), (_TRY,)),
         GateProgram("event-inside-registration", _RECHECK, ((waits("a"),), inside("op", *event)), (_TRY,)),
         GateProgram("two-events", _GIVE_UP, ((Check("a"),), event), (_TRY,), (waits("a"),)),
         GateProgram("three-events", _GIVE_UP, ((Check("a"),), (Check("a"),), event), (_TRY,), (waits("a"),)),
@@ -453,6 +455,13 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                      (Inside("other", waits("d", "next"), _DONE),)), (_TRY, _DONE, _EXPIRED),
                     (waits("b", "other"), Ready("other"), waits("c", "third", 2 * soon_ns), *on_time),
                     whose=((_EXPIRED, "op"), (_TRY, "other"), (_DONE, "other"))),
+        # Nor who expires on the thread that moves time, where more does at once than an executor takes.
+        GateProgram("registration-inside-completion-beside-crowd", _CALLBACK,
+                    ((Check("b"),), expiry, (Inside("last", Check("b"), _DONE),),
+                     (Inside("other", waits("d", "next"), _DONE),)), (_TRY, _DONE),
+                    (*on_time, waits("b", "other"), Ready("other"), soon, *crowd, waits("c", "last", soon_ns)),
+                    volley=1, fresh=True,
+                    whose=((_TRY, "other"), (_DONE, "op"), (_DONE, "last"), (_DONE, "other"))),
         GateProgram("check-inside-completion-beside-cancel", _CALLBACK,
                     ((Check("b"),), (CancelKey("a"),), inside("op", Check("a"))), (_DONE,), (waits("ab"), Ready("op"))),
         GateProgram("completions-that-check-each-other", _CALLBACK,
@@ -509,6 +518,8 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (), fresh=True),
         GateProgram("new-key", _LISTS, ((waits("a"),), (waits("b", "third"), waits("a", "other"))), (), (),
                     (Ready("op"), Ready("other"), Check("a"), Ready("third"), Check("b")), fresh=True),
+        # Last: an operation of many keys widens the bound on garbage.
+        GateProgram("registration-event-5-keys", _RECHECK, ((waits("abcde"),), (Ready("op"), Check("e"))), (_TRY,)),
     )  # fmt: skip
 
 

@@ -188,7 +188,9 @@ class GatedRun:
 
     def _all_drawn(self, tell: Callable[[float], None], leaving_out: Callable[[GateProgram], bool]) -> None:
         """Programs that nobody wrote down, each in one order, most with a call stopped at a step of its own, or two."""
+        drawn = GateProgram("drawn", ANY, (), ())
         if self._plays.part == "timer" and STEP not in self._plays.description.gates:
+            self.orders.append(Orders(drawn, skipped=f"no gate at {STEP}"))
             return
         plays, virtual = 0, self._plays.clock is not None
         why: str | None = None
@@ -209,7 +211,6 @@ class GatedRun:
             if virtual and plays % _DRAWN_BEFORE_REST == 0:
                 self._plays.come_to_rest()
         self._plays.come_to_rest()
-        drawn = GateProgram("drawn", ANY, (), ())
         self.orders.append(Orders(drawn, plays, cut=why or "") if plays else Orders(drawn, skipped=why or ""))
 
     def _orders(self, program: GateProgram) -> Orders:

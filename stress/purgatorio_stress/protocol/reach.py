@@ -3,10 +3,10 @@
 In real time that is what comes within ten seconds, an idle gap of six, and as long with one task that waits. Virtual
 time is free, so each level of the wheel that the subject declares is filled in its turn, four of them at least: tasks
 on and beside its boundaries, added just before, at and just after one, while all finer levels are filled too; then time
-passes through every boundary at which they may cascade. Where it jumps, several buckets of a level come due at
-once, beside tasks that are due a turn of the finer level later. Before a level lies an idle gap, and after the last one task
-waits for weeks. A subject whose `advance` goes through time tick by tick is slow over days: it is asked no further than
-it can.
+passes through every boundary at which they may cascade. Before a level lies an idle gap, and after the last one task
+waits for weeks. Where time jumps, several buckets of a level come due at once, beside tasks that are due a turn of the
+finer level later. A subject whose `advance` goes through time tick by tick is slow over days: it is asked no further
+than it can.
 
 Before that comes a crowd: many tasks in one bucket, or many operations under one key, half of which, in stretches, one
 check completes while the others expire together; many that one key gives back; operations under keys of the same hash;
