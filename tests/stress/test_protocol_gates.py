@@ -1132,7 +1132,7 @@ class Counts(TwoLists):
 def test_a_slip_of_a_timer_is_found_by_what_is_drawn(locked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """With no program that was written for it."""
     _only(monkeypatch)
-    monkeypatch.setattr(gated_conformance, "_DRAWN", 300)
+    monkeypatch.setattr(gated_conformance, "_DRAWN", 600)
     promise = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True)
     judged = play(GatedProgram("steps"), of_timer(promise, lambda _: Counts(locked=locked)))
     assert not judged.broken_off
