@@ -28,7 +28,7 @@ from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.running import Running
 from purgatorio_stress.socket_broker.settings import Settings
 from purgatorio_stress.wire import play, scene_transactions, session
-from purgatorio_stress.wire.connection import API_KEYS, Address
+from purgatorio_stress.wire.connection import API_KEYS, Address, connect
 from purgatorio_stress.wire.plan import PATIENT, SCENES, Run, SceneSpec, chosen, look_at
 from purgatorio_stress.wire.play import Broker, Play, must
 from purgatorio_stress.wire.recorder import Recorder
@@ -307,6 +307,26 @@ def test_what_was_recorded_until_it_was_ended_is_judged() -> None:
     assert "stopped: what was made is deleted" in said
     assert "the trace is not whole" in told
     assert child.returncode == 3
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_scene_that_is_ended_while_it_connects_is_over(turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else it goes on beside the cleaning up, and its topics are gone."""
+
+    async def connects(*_: object, **__: object) -> tuple[None, None]:
+        await asyncio.sleep(0)
+        return None, None
+
+    async def ended() -> None:
+        monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", connects)
+        scene = asyncio.create_task(connect(Address("127.0.0.1", 1), "c", "scene#1", Recorder()))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        if scene.cancel():
+            with pytest.raises(asyncio.CancelledError):
+                await scene
+
+    asyncio.run(ended())
 
 
 @pytest.mark.slow

@@ -212,16 +212,15 @@ async def connect(address: Address, name: str, scene: str, recorder: Recorder) -
     """A new connection. NoAnswer where it cannot be made, with the reason in the record."""
     loop = asyncio.get_running_loop()
     try:
-        _, made = await asyncio.wait_for(
-            loop.create_connection(
+        # Not `wait_for`, which goes on where it is cancelled just as the connection is there.
+        async with asyncio.timeout(CONNECT_SECONDS):
+            _, made = await loop.create_connection(
                 lambda: Connection(name, scene, recorder),
                 address.host,
                 address.port,
                 ssl=address.tls,
                 server_hostname=address.named,
-            ),
-            CONNECT_SECONDS,
-        )
+            )
     except (OSError, TimeoutError) as refused:
         if isinstance(refused, ConnectionRefusedError):
             why = "nobody listens there (connection refused)"
