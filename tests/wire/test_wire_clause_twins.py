@@ -670,3 +670,17 @@ def test_who_joins_as_its_session_ends_may_be_no_member(late_ms: int) -> None:
     story.beat(4000, "a", 1)
     story.join(sent, sent + late_ms, "b", error=25)
     assert story.judged("G10").verdict is not Verdict.VIOLATED
+
+
+def test_who_is_told_to_be_out_is_heard_of_no_more() -> None:
+    """The client stood still for longer than the sessions, and asks on by ids that are out."""
+    story = Story()
+    static_pair(story)
+    story.join(2500, 2501, "", 1, leader="a", given="b2", instance="ib")
+    story.beat(2600, "a", 1, instance="ia")
+    story.sync(9000, 9001, "b2", 1, error=25, instance="ib")
+    for at in (9010, 9020):
+        story.beat(at, "a", 1, 25, instance="ia")
+    for at in (9030, 9040):
+        story.beat(at, "b", 1, 25, instance="ib")
+    assert story.judged("G11").verdict is not Verdict.VIOLATED

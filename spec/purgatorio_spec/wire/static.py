@@ -249,10 +249,11 @@ def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, un
 
 
 def _heard(held: list[Exchange], members: dict[str, Exchange], t: int) -> bool:
-    """Whether nobody's session can be over at `t`."""
+    """Whether nobody's session can be over at `t`. One that was told so before is out, whoever asks on by its id."""
     for member, join in members.items():
-        last_t = max(x.t for x in held if x is join or (x.t < t and member_id(x) == member))
-        if t - last_t >= integer(join.body, "session_timeout_ms") * MS // 2:
+        mine = [x for x in held if x is join or (x.t < t and member_id(x) == member)]
+        late = t - max(x.t for x in mine) >= integer(join.body, "session_timeout_ms") * MS // 2
+        if late or any(x.error == UNKNOWN_MEMBER for x in mine):
             return False
     return True
 
@@ -317,8 +318,11 @@ def _by_name(one: Exchange, held: list[Exchange]) -> Rows:
 
 
 def _lives(held: list[Exchange], join: Exchange, t: int) -> bool:
-    """Whether who was given an id by this join was heard of not long before, and nobody asked for its leaving."""
+    """Whether who was given an id by this join was heard of not long before and never told that it is out, and nobody
+    asked for its leaving."""
     heard = [x for x in held if given_id(join) in (*_named(x), given_id(x)) and x.t <= t]
+    if any(x.error == UNKNOWN_MEMBER for x in heard):
+        return False
     shortest_ms = min(integer(join.body, "session_timeout_ms"), rebalance_ms(join))
     lately = t - max(x.t for x in heard) < shortest_ms * MS // 2
     return lately and all(x.api != "leave_group" for x in heard)
