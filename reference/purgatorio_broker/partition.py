@@ -139,6 +139,12 @@ class Partition:
             self._high_watermark.set(OffsetMetadata(min(leader_high_watermark, self._log.end())))
             self._log.raise_start(min(leader_start, self._log.end()))
 
+    def place_high_watermark(self) -> None:
+        """Look up where in the log the high watermark is, as Kafka's log does for who fetches from a follower: a bare
+        offset says nothing of bytes."""
+        with self._lock:
+            self._high_watermark.set(self._log.place(self._high_watermark.get().offset))
+
     def append(
         self, new: Sequence[NewRecord], *, acks: int, producer: str = "", marker: str = ""
     ) -> Appended:

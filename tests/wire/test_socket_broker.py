@@ -510,6 +510,14 @@ def test_two_brokers_replicate() -> None:
             while not fetched(there).data("records"):
                 there = other.ask(FETCH, fetch("t"))
             assert fetched(there).data("records")[:8] == bytes(8)
+            # Who waits there is woken by what is replicated, for its bytes too.
+            while not fetched(there := other.ask(FETCH, fetch("t", 2))).data("records"):
+                pass
+            two = 2 * len(fetched(there).data("records"))
+            other.send(FETCH, fetch("t", 3, min_bytes=two, max_wait_ms=LONG_MS))
+            for _ in range(2):
+                peer.ask(PRODUCE, produce("t", batch_of([b"x"])))
+            assert len(fetched(other.receive(FETCH)).data("records")) == two
             assert error_of(other.ask(JOIN, join("g"))) is ErrorCode.not_coordinator
 
 

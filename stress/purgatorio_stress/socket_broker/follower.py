@@ -241,6 +241,7 @@ class Follower:
                 )
         if not batches:
             replica.replicate([], replica.epoch(), high_watermark, start)
+        replica.place_high_watermark()
         self._node.manager.check_key(partition)
 
 
