@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from purgatorio_stress.socket_broker.follower import Follower
 from purgatorio_stress.socket_broker.mutants import FELT, FeltMutant
 
 INITIAL_DELAY_MS = 1000
@@ -72,7 +73,10 @@ def judged(brokers: int, mutant: FeltMutant | None, folder: Path, only: str = ""
             str(folder / "wire.jsonl"),
         ]
         if brokers == 2:
-            second = stack.enter_context(broker(*options, "--follow", first.address))
+            followers = mutant is not None and any(patch.owner is Follower for patch in mutant.patches)
+            second = stack.enter_context(
+                broker(*options, *(bug if followers else ()), "--follow", first.address)
+            )
             wire += ["--second", second.address, "--second-pid", str(second.pid)]
         if only:
             wire += ["--only", only]

@@ -672,6 +672,18 @@ def test_who_joins_as_its_session_ends_may_be_no_member(late_ms: int) -> None:
     assert story.judged("G10").verdict is not Verdict.VIOLATED
 
 
+@pytest.mark.parametrize("answer", [11, 111, 3011])
+def test_who_asks_for_what_is_not_there_may_be_told_so_at_once(answer: float) -> None:
+    """Kafka tells it with the others, when they are ready or max_wait is over."""
+    story = Story()
+    story.topic()
+    if answer == 111:
+        story.produce(105, 110, 0)
+    story.fetch(10, answer, [("u", 0, 0, 3), ("t", 0, 0, [0] if answer == 111 else [])], wait=3000)
+    for clause in ("F1", "F2", "F3", "F5", "X4"):
+        assert story.judged(clause).verdict in (Verdict.PASS, Verdict.SKIPPED), clause
+
+
 def test_who_is_told_to_be_out_is_heard_of_no_more() -> None:
     """The client stood still for longer than the sessions, and asks on by ids that are out."""
     story = Story()
@@ -684,3 +696,46 @@ def test_who_is_told_to_be_out_is_heard_of_no_more() -> None:
     for at in (9030, 9040):
         story.beat(at, "b", 1, 25, instance="ib")
     assert story.judged("G11").verdict is not Verdict.VIOLATED
+
+
+@pytest.mark.parametrize("error", [0, 25])
+def test_who_has_an_id_may_be_waited_for_where_all_others_have_left(error: int) -> None:
+    """Then the group is not empty, and a commit without a generation is that of a stranger."""
+    story = Story()
+    story.pair()
+    story.join(2050, 2051, "", error=79, given="c")
+    for at, one in ((2100, "a"), (2110, "b")):
+        story.leave(at, one)
+    story.commit(2200, "", -1, error)
+    assert story.judged("G12").verdict is not Verdict.VIOLATED
+
+
+@pytest.mark.parametrize("answer", [1990, 3500, 15_000])
+def test_a_replica_that_is_told_to_be_in_sync_again_is_waited_for(answer: float) -> None:
+    story = Story()
+    story.topic(replicas=2, min_insync_replicas="1")
+    story.produce(4, 5, 0, acks=-1)
+    for at, what in ((9, "stops"), (10, "stopped"), (30_000, "continues"), (30_001, "continued")):
+        story.event(at, "stimulus", body={"what": what})
+    told = ((6, 2), (100, 2), (2000, 1), (3000, 2)) if answer > 3500 else ((6, 2), (100, 2), (2000, 1))
+    for at, count in told:
+        story.metadata(at, in_sync=count)
+    for at in (20, 30):
+        story.produce(at, answer, 1, acks=-1, timeout=28_000)
+    assert story.judged("P6").verdict is not Verdict.VIOLATED
+
+
+@pytest.mark.parametrize("error", [0, 1, 6])
+def test_a_follower_may_serve_nobody(error: int) -> None:
+    """Or be behind; what it is asked says nothing of the leader."""
+    story = Story()
+    story.topic(replicas=2)
+    story.produce(4, 5, 0, acks=-1)
+    story.event(6, "stimulus", body={"what": "at-second", "conn": "f"})
+    for offset, at in ((1, 10), (2, 20_000)):
+        story.produce(at + 100, at + 105, offset, acks=-1)
+        story.fetch(
+            at, at + (10_001 if error else 4000), [("t", 0, offset, error or [])], wait=10_000, conn="f"
+        )
+    for clause in ("F1", "F3", "F6", "F9"):
+        assert story.judged(clause).verdict in (Verdict.PASS, Verdict.SKIPPED), clause

@@ -124,6 +124,31 @@ def f3(s: Story, bad: bool) -> None:
         s.fetch(at, at + (1001 if bad else 110), [("t", 0, offset, [offset])], wait=1000)
 
 
+def f3_beside_absent(s: Story, bad: bool) -> None:
+    """What is not there, named first, keeps nobody from being woken."""
+    s.topic()
+    for offset, at in enumerate((10, 8000)):
+        s.produce(at + 100, at + 105, offset)
+        answer = at + (3001 if bad else 110)
+        s.fetch(at, answer, [("u", 0, 0, 3), ("t", 7, 0, 3), ("t", 0, offset, [offset])], wait=3000)
+
+
+def f3_at_follower(s: Story, bad: bool) -> None:
+    """A consumer's fetch waits at the second broker, which follows."""
+    s.topic(replicas=2)
+    s.produce(4, 5, 0, acks=-1)
+    s.event(6, "stimulus", body={"what": "at-second", "conn": "f"})
+    for offset, at in ((1, 10), (2, 20_000)):
+        s.produce(at + 100, at + 105, offset, acks=-1)
+        s.fetch(at, at + (10_001 if bad else 700), [("t", 0, offset, [offset])], wait=10_000, conn="f")
+
+
+def f2_beside_absent(s: Story, bad: bool) -> None:
+    s.topic()
+    for at in (10, 8000):
+        s.fetch(at, at + (4000 if bad else 1001), [("t", 7, 0, 3), ("t", 0, 0, [])], wait=1000)
+
+
 def f3_acks_0(s: Story, bad: bool) -> None:
     """Nobody acknowledges the append; what its connection asks next is answered when it is in the log."""
     s.topic()

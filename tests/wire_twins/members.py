@@ -574,6 +574,14 @@ def g12_refused(s: Story, bad: bool) -> None:
     s.commit(2100, "b", 1, 22 if bad else 0)
 
 
+def g12_of_nobody(s: Story, bad: bool) -> None:
+    """All members have left: tools commit for the group."""
+    s.pair()
+    for at, one in ((2100, "a"), (2110, "b")):
+        s.leave(at, one)
+    s.commit(2200, "", -1, 25 if bad else 0)
+
+
 def g12_note(s: Story, bad: bool) -> None:
     s.declared = Declared(note_most_bytes=3)
     part = {"partition_index": 0, "committed_offset": 1, "committed_metadata": "four"}

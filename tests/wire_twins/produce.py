@@ -173,6 +173,28 @@ def p6(s: Story, bad: bool) -> None:
         s.produce(at, 8000 if bad else 5020, 1, acks=-1, timeout=20_000)
 
 
+def p6_given_up(s: Story, bad: bool) -> None:
+    """Where one replica is enough, an append is done when the one that is stopped is given up."""
+    s.topic(replicas=2, min_insync_replicas="1")
+    s.produce(4, 5, 0, acks=-1)
+    for at, what in ((9, "stops"), (10, "stopped"), (30_000, "continues"), (30_001, "continued")):
+        s.event(at, "stimulus", body={"what": what})
+    for at, count in ((6, 2), (2000, 1), (20_000, 1)):
+        s.metadata(at, in_sync=count)
+    for at in (20, 30):
+        s.produce(at, 16_000 if bad else 2030, 1, acks=-1, timeout=28_000)
+
+
+def p1_refused_before(s: Story, bad: bool) -> None:
+    """What an idempotent producer sent with other acks was refused, and is not known."""
+    s.topic()
+    batch = {"base": 0, "last": 0, "count": 1, "bytes": SIZE, "producer_id": 7, "producer_epoch": 0}
+    data = [{"name": "t", "partition_data": [{"index": 0, "records": [{**batch, "base_sequence": 0}]}]}]
+    said = {"responses": [{"name": "t", "partition_responses": [{"index": 0, "error_code": 21}]}]}
+    s.ask(10, "produce", {"acks": 2, "timeout_ms": 1000, "topic_data": data}, 11, said)
+    written(s, 20, 0, -1 if bad else 0, 46 if bad else 0)
+
+
 def t1(s: Story, bad: bool) -> None:
     s.topic()
     s.fetch(10, 400 if bad else 511, [("t", 0, 0, [])])

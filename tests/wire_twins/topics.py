@@ -41,6 +41,13 @@ def x2(s: Story, bad: bool) -> None:
     s.ask(11, "metadata", {}, 25, {}, conn="c")
 
 
+def x2_one_at_a_time(s: Story, bad: bool) -> None:
+    """An append behind a fetch that waits does not end its wait."""
+    s.topic()
+    s.fetch(10, 40 if bad else 511, [("t", 0, 0, [0] if bad else [])], conn="c")
+    s.produce(30, 41 if bad else 512, 0, conn="c")
+
+
 def x3(s: Story, bad: bool) -> None:
     s.ask(10, "api_versions", {}, 11, {}, err="undecodable: no" if bad else None)
 

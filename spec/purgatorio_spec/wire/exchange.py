@@ -3,8 +3,18 @@
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
-from purgatorio_spec.wire.history import Exchange, Lane, Scene, integer, text
-from purgatorio_spec.wire.log import NAMED, UNKNOWN_TOPIC, Part, Topics, asked_and_told, parts, unknown_topic
+from purgatorio_spec.wire.history import Exchange, Lane, Scene, integer, items, text
+from purgatorio_spec.wire.log import (
+    NAMED,
+    UNKNOWN_TOPIC,
+    Part,
+    Topics,
+    asked_and_told,
+    fetched,
+    parts,
+    produced,
+    unknown_topic,
+)
 from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, kept, undecided
 
@@ -104,6 +114,33 @@ def in_order(scene: Scene) -> Rows:
                 )  # fmt: skip
             else:
                 yield kept("X2")
+
+
+def one_at_a_time(scene: Scene, topics: Topics) -> Rows:
+    """X2. An occasion is an append behind a fetch of the same partition that waits on the same connection: what it
+    appends, known by where it is, cannot be in the answer to that ("the broker's request processing allows only a
+    single in-flight request per connection in order to guarantee this ordering")."""
+    for lane in scene.lanes.values():
+        for at, one in enumerate(lane.requests):
+            if one.api != "fetch" or one.answer is None or one.unread or one.error:
+                continue
+            came = {part: list(items(said, "records")) for part, _, said in fetched(one) if said is not None}
+            for append in lane.requests[at + 1 :]:
+                if append.api != "produce" or append.i > one.answer.i:
+                    continue
+                for part, _, said in produced(append):
+                    topic, base = topics.topics.get(part.topic), integer(said, "base_offset", -1)
+                    if topic is None or topic.replicas > 1 or topic.delete_t is not None:
+                        continue  # else what is there may be what was there before
+                    if part not in came or base < 0:
+                        continue
+                    ahead = any(integer(x, "base") <= base <= integer(x, "last") for x in came[part])
+                    allowed = f"an answer without the record {base}, which was sent behind it"
+                    yield (
+                        broken("X2", "handled-ahead", one, allowed, "one with it", *append.events)
+                        if ahead
+                        else kept("X2", "handled-ahead")
+                    )
 
 
 def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[str, tuple[int, int]]) -> Rows:

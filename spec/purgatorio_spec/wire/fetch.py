@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
@@ -183,6 +183,28 @@ def turns(scene: Scene, topics: Topics) -> Rows:
                     yield broken("F7", "starved", one, allowed, f"none in {turn + 1} answers with others'")
 
 
+def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """F3, of a consumer's fetch that waits at a follower (KIP-392): it is woken by what is replicated. A follower hears
+    of the high watermark by its next fetch, which may wait: half of what is left is a bound that it keeps."""
+    spans = stopped_spans(scene.stimuli, scene.end_t)
+    for one in scene.of("fetch"):
+        asked = [_Asked(part, what, topics.logs[part], said) for part, what, said in fetched(one)]
+        if not one.at_second or one.behind or one.unread or one.error or len(asked) != 1:
+            continue
+        (a,), deadline = asked, one.t + one.wait_ms * MS
+        topic, until = topics.topics.get(a.part.topic), one.answer_t or one.watched_t
+        if topic is None or topic.delete_t is not None or a.error or a.offset > a.log.replicated_end(one.t):
+            continue
+        made = (x.ack_t or 0 for x in a.log.surely(END_OF_TIME) if x.acks == -1 and x.base >= a.offset)
+        ready_by = min(made, default=END_OF_TIME)
+        if one.t < ready_by < deadline and not any(begin <= until and one.t <= end for begin, end in spans):
+            half, promise = (
+                (deadline - ready_by) // 2,
+                "an answer with what is replicated, long before max_wait,",
+            )
+            yield in_time(bounds, "F3", "at-follower", one, ready_by + half, half, promise)
+
+
 def waits(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetching]:
     """The fetches of a scene that were answered without an error, or not at all, and of which everything is known."""
     return (one for one in _fetchings(bounds, scene, topics) if one.known)
@@ -190,7 +212,12 @@ def waits(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetching]:
 
 def _fetchings(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetching]:
     for one in scene.of("fetch"):
-        if one.behind or integer(one.body, "session_id") or integer(one.body, "session_epoch", -1) > 0:
+        if (
+            one.behind
+            or one.at_second
+            or integer(one.body, "session_id")
+            or integer(one.body, "session_epoch", -1) > 0
+        ):
             continue
         if one.unread or one.throttled_ms or one.error or integer(one.body, "replica_id", -1) >= 0:
             continue
@@ -231,12 +258,12 @@ class Fetching:
     def rows(self, spans: list[tuple[int, int]]) -> Rows:
         if self.one.answer_t is None and self.one.watched_t < self.deadline:
             return  # cut by the scene while it waited: no occasion
-        unknown = [a for a in self.asked if a.part.topic not in self.topics.topics]
-        if unknown:
-            if len(unknown) == len(self.asked):
-                unknown_to_all = unknown_topic(self.one)
-                yield self._error("F6", "unknown-topic", self.asked[0], unknown_to_all)
-            # Beside others an unknown topic hurries nobody with Kafka, and nothing is promised.
+        if all(a.part.topic not in self.topics.topics for a in self.asked):
+            yield self._error("F6", "unknown-topic", self.asked[0], unknown_topic(self.one))
+            return
+        there = [a for a in self.asked if not self._absent(a)]
+        if len(there) < len(self.asked):
+            yield from replace(self, asked=there)._beside_absent()
             return
         known = [self.topics.topics[a.part.topic] for a in self.asked]
         if any(topic.delete_t is not None and topic.delete_t <= self.until for topic in known):
@@ -257,6 +284,23 @@ class Fetching:
             yield from self._valid()
         else:
             yield from self._overtaken()
+
+    def _absent(self, a: _Asked) -> bool:
+        """Whether nobody made this partition."""
+        topic = self.topics.topics.get(a.part.topic)
+        partitions = None if topic is None else topic.partitions_at(self.one.t)
+        return topic is None or (partitions is not None and a.part.number >= partitions)
+
+    def _beside_absent(self) -> Rows:
+        """F2 and F3, of those that are there beside what is not: that hurries nobody with Kafka, and nothing is
+        promised of it; it keeps nobody from being woken either."""
+        if not self.asked or not self.known:
+            return
+        ready_by = self._ready_by()
+        if self.one.t < ready_by < self.deadline - EARLY_NS:
+            yield self._woken_in_time(self._clause("F3"), ready_by)
+        elif ready_by >= self.deadline and self.one.wait_ms > 0:
+            yield self._at_max_wait()
 
     @property
     def known(self) -> bool:
@@ -410,9 +454,7 @@ class Fetching:
         if ready_by < deadline - EARLY_NS:  # later its expiry may be on its way
             yield from self._woken(ready_by)
             return
-        gap = max(one.wait_ms * MS, FORGOTTEN_NS)
-        promise = f"an answer at max_wait {one.wait_ms} ms,"
-        yield in_time(self.bounds, "F2", "late", one, deadline, gap, promise)
+        yield self._at_max_wait()
         if one.answer_t is not None and one.answer_t >= deadline - EARLY_NS and ready_from > deadline:
             yield from self._there(self._clause("F5"), "empty-at-max-wait", deadline - EARLY_NS)
 
@@ -484,16 +526,25 @@ class Fetching:
 
     def _woken(self, ready_by: int) -> Rows:
         """F3, or F7: an append makes it ready while it waits."""
-        one = self.one
         clause = self._clause("F7" if self._over_parts else "F3")
+        woken = self._woken_in_time(clause, ready_by)
+        yield woken
+        if self.one.answer_t is not None and woken.held is Held.KEPT:
+            yield self._enough(clause)
+
+    def _woken_in_time(self, clause: str, ready_by: int) -> Row:
+        one = self.one
         promise = f"an answer {after(ready_by, one.t)} after the request, when what it waits for is done,"
         gap = self.deadline - ready_by
-        woken = in_time(
+        return in_time(
             self.bounds, clause, "not-woken", one, ready_by, gap, promise, *self._appends(ready_by)
         )
-        yield woken
-        if one.answer_t is not None and woken.held is Held.KEPT:
-            yield self._enough(clause)
+
+    def _at_max_wait(self) -> Row:
+        """F2."""
+        one, gap = self.one, max(self.one.wait_ms * MS, FORGOTTEN_NS)
+        promise = f"an answer at max_wait {one.wait_ms} ms,"
+        return in_time(self.bounds, "F2", "late", one, self.deadline, gap, promise)
 
     def _enough(self, clause: str) -> Row:
         """What was woken has as much as it waited for. Which records is open: others may have come meanwhile."""

@@ -107,6 +107,8 @@ class Exchange:
     """Of a fetch of a session that is not there, or out of its turn."""
     session: int = 0
     """Of a fetch that is the next one of a session, and says what has changed in it: its number."""
+    at_second: bool = False
+    """It was asked of the second broker, which may follow where the first one leads."""
     done_t: int | None = None
     """When it surely was dealt with: by its answer, or, where none is owed, by that to the next of its connection."""
 
@@ -263,6 +265,7 @@ def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
                 else:
                     found.again.append(event)
     unread = {text(one.body, "conn"): one.t for one in scene.stimuli if text(one.body, "what") == "unread"}
+    at_second = {text(one.body, "conn") for one in scene.stimuli if text(one.body, "what") == "at-second"}
     for lane in lanes.values():
         read_t = unread.get(lane.name, end_t)
         free_i = free_t = -1
@@ -272,7 +275,7 @@ def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
                 free_i = max(free_i, END_OF_TIME if one.answer is None else one.answer.i)
             if one.answer is not None and one.throttled_ms > 0:
                 free_t = max(free_t, one.answer.t + one.throttled_ms * 1_000_000)
-            one.done_t = one.answer_t
+            one.done_t, one.at_second = one.answer_t, lane.name in at_second
             one.closed = lane.closed
             one.watched_t = read_t if lane.closed is None else min(lane.closed.t, read_t)
         for one, behind in reversed([*pairwise(lane.requests)]):

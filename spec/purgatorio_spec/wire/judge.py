@@ -28,8 +28,8 @@ from purgatorio_spec.wire.commit import committed
 from purgatorio_spec.wire.coordinator import coordinated
 from purgatorio_spec.wire.cut import cut_connections, unread_answers
 from purgatorio_spec.wire.described import described
-from purgatorio_spec.wire.exchange import about_all, answered_once, decodes, in_order
-from purgatorio_spec.wire.fetch import fetches, sessions, turns
+from purgatorio_spec.wire.exchange import about_all, answered_once, decodes, in_order, one_at_a_time
+from purgatorio_spec.wire.fetch import at_followers, fetches, sessions, turns
 from purgatorio_spec.wire.file import WireTrace, read_trace
 from purgatorio_spec.wire.group import groups
 from purgatorio_spec.wire.history import Scene, scenes
@@ -111,9 +111,11 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
     return [
         *answered_once(bounds, scene, wire.answered),
         *in_order(scene),
+        *one_at_a_time(scene, topics),
         *decodes(scene, wire.answered, dict(wire.offered)),
         *about_all(bounds, scene, topics),
         *fetches(bounds, scene, topics),
+        *at_followers(bounds, scene, topics),
         *sessions(bounds, scene),
         *turns(scene, topics),
         *produces(bounds, scene, topics),

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, integers, items, text, texts
@@ -282,6 +283,19 @@ class Topics:
         behind = [count for asked, _, count in said if asked >= to_t]
         return before[-1] if before and behind and before[-1] == behind[0] else None
 
+    def given_up(self, part: Part, since_t: int, needed: int) -> tuple[int, int] | None:
+        """When fewer replicas were in sync than before, but as many as are needed: since it was last asked for before,
+        and by when metadata told of it; None if it did not, or told otherwise later."""
+        said = self.insync.get(part, ())
+        counts = [count for asked_t, _, count in said if asked_t >= since_t]
+        fewer = [
+            (before_t, told_t)
+            for (before_t, _, before), (asked_t, told_t, count) in pairwise(said)
+            if asked_t >= since_t and needed <= count < before
+        ]
+        # Down once, and never up again.
+        return fewer[0] if len(fewer) == 1 and counts == sorted(counts, reverse=True) else None
+
     def _create(self, one: Exchange) -> None:
         if one.body.get("validate_only"):
             return
@@ -371,7 +385,7 @@ class Topics:
             ]
 
     def _fetch(self, one: Exchange) -> None:
-        if one.answer_t is None or one.error:
+        if one.answer_t is None or one.error or one.at_second:
             return
         for part, _, answer in fetched(one):
             if answer is not None and integer(answer, "error_code", -1) == 0:

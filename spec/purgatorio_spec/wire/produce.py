@@ -220,6 +220,13 @@ def _stopped(
         return
     if acks != -1 or error in EXCUSED:
         return
+    given_up = topics.given_up(part, one.t, needed)
+    if given_up is not None and given_up[0] < (one.answer_t or END_OF_TIME):
+        yield from (
+            _given_up(bounds, one, error, given_up[1])
+            for begin, end in spans
+            if begin <= one.t and given_up[1] <= end
+        )
     for begin, end in spans:
         if begin <= one.t <= end and topics.in_sync_around(part, begin, min(until, end)) == topic.replicas:
             due = one.t + one.wait_ms * MS
@@ -250,4 +257,17 @@ def _goes_on(bounds: Bounds, one: Exchange, error: int, end: int, on_t: int, due
     if one.answer_t is not None and one.answer_t < end - EARLY_NS:
         seen = f"answered {after(end, one.answer_t)} before the replica went on"
         row = broken("P6", "before-the-replica", one, "not before the replica goes on", seen)
+    return row
+
+
+def _given_up(bounds: Bounds, one: Exchange, error: int, told_t: int) -> Row:
+    """P6, where a replica is given up instead: the others have it all, and are enough. Metadata tells of it when the
+    controller has, and the leader hears of it from there."""
+    due, late_ms = one.t + one.wait_ms * MS, bounds.declared.late_topics_ms
+    promise = "an answer as the replica is out of sync,"
+    row = in_time(
+        bounds, "P6", "given-up", one, told_t, due - told_t, promise, late_ms=late_ms, since_t=told_t
+    )
+    if row.held is Held.KEPT and error:
+        row = broken("P6", "other-error", one, "no error, as enough replicas have it", named(error))
     return row

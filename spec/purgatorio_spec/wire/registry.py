@@ -16,7 +16,7 @@ class WireClause:
 
 _TABLE: Final = """\
 X1 | exactly one answer a request, and none that was not asked for (acks 0: none)
-X2 | the answers of a connection come in the order of its requests
+X2 | the answers of a connection come in the order of its requests, which are dealt with one at a time
 X3 | every answer decodes in the version that was asked, and every version that ApiVersions offers is answered
 X4 | an answer speaks of all that its request names, once, and of what is not there by an error (3)
 F1 | a fetch without enough data is not answered before max_wait, nor before the append that makes it ready
@@ -33,7 +33,7 @@ P2 | acks 0 is answered by nothing and appended, and the connection goes on
 P3 | acks other than -1, 0, 1 are refused: INVALID_REQUIRED_ACKS (21)
 P4 | acks -1 below min.insync.replicas is refused at once, acks 1 is not
 P5 | with a replica stopped, acks -1 is answered REQUEST_TIMED_OUT (7) at its time-out, not before
-P6 | acks -1 is answered promptly after the replica goes on | as Kafka
+P6 | acks -1 is answered promptly after the replica goes on, or is given up where the others are enough | as Kafka
 P7 | what an idempotent producer sends again is acknowledged where it is, once; out of order it is refused (45) | KIP-98
 R1 | who reads what is committed is not shown an open transaction, nor answered for what comes of one | KIP-98
 R2 | a transaction that is asked to end has ended soon, and that answers who waits for it | as Kafka
@@ -60,7 +60,7 @@ G8 | a member that leaves starts a rebalance at once | as Kafka
 G9 | a wrong generation (22), an unknown member (25) or protocol (23), and an early commit (27) are refused at once
 G10 | a member that is heard of stays
 G11 | a static member that is back keeps place and share, its former id is fenced (82); an absent one stays | KIP-345
-G12 | what a member commits is taken, and told to who asks, all of it, until it is committed anew, or the topic deleted
+G12 | what a member commits, or anybody without members, is taken, and told, all of it, until committed anew or deleted
 G13 | who asks about a group is told its state, its members and what they gave; with members it is not deleted (68)
 C1 | connections cut with requests waiting are let go by max_wait; beside them, or one not read, others go on | as Kafka
 O1 | of requests that wait, each is answered once | as in a purgatory

@@ -93,6 +93,7 @@ def standings(group: Group) -> Rows:
         yield from _leaving(group, one, gone)
     yield from _protocols(group)
     yield from _before_anybody(group)
+    yield from _of_nobody(group)
 
 
 def _gone(group: Group) -> Iterator[tuple[str, int]]:
@@ -191,3 +192,15 @@ def _before_anybody(group: Group) -> Rows:
         newer = one.api == "offset_commit" and one.version >= 9 and one.error == NO_SUCH_GROUP
         wanted = ILLEGAL_GENERATION if one.api == "offset_commit" else UNKNOWN_MEMBER
         yield kept("G9", "refusal-waits") if newer else refused(group.bounds, one, wanted)
+
+
+def _of_nobody(group: Group) -> Rows:
+    """G12: a commit without a generation is taken where there are no members: as tools move a group's offsets. All who
+    were given an id must have left: else somebody is one, or a rebalance goes on that waits for it."""
+    for one in group.nobodys:
+        until = one.answer_t or END_OF_TIME
+        asked = [x for x in group.joins if x.t <= until and x.error in (0, MEMBER_ID_REQUIRED)]
+        if group.static or one.error not in (0, UNKNOWN_MEMBER, ILLEGAL_GENERATION):
+            continue
+        if all(x.answer is not None and group.gone_by(given_id(x), one.t) for x in asked):
+            yield answered_with("G12", "of-nobody", one, one.error, 0, ": the group has no members")

@@ -4,6 +4,7 @@ Each names the clause (or one of the clauses) of the wire that must be the one t
 function of the reference, or of the front; where the kill matrix has the bug already, its patch is taken from there.
 """
 
+import contextlib
 import itertools
 import threading
 import time
@@ -31,6 +32,7 @@ from purgatorio_broker.log import Log
 from purgatorio_broker.partition import NOTHING_READ, Partition
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.request import Gatekeeper, RequestLayer
+from purgatorio_broker.runtime import Runtime
 from purgatorio_broker.topics import DelayedTopics, Metadata, Topics
 from purgatorio_stress.mutant.catalogue import MUTANTS as KILL_MATRIX
 from purgatorio_stress.mutant.patch import Patch, edited
@@ -46,13 +48,14 @@ from purgatorio_stress.socket_broker.cluster import Cluster
 from purgatorio_stress.socket_broker.data_requests import _Fetched, _Produced
 from purgatorio_stress.socket_broker.fetch_sessions import FetchSession, FetchSessions, Place
 from purgatorio_stress.socket_broker.fields import Fields
+from purgatorio_stress.socket_broker.follower import Follower
 from purgatorio_stress.socket_broker.node import Node
-from purgatorio_stress.socket_broker.reply import Make, Reply
+from purgatorio_stress.socket_broker.reply import Make, Reply, Request
 from purgatorio_stress.socket_broker.sequences import Sequences
 from purgatorio_stress.socket_broker.server import Server
 from purgatorio_stress.socket_broker.transactions import Ending, Transactions
 from purgatorio_stress.wire.frame import Frames
-from purgatorio_stress.wire.message import read_request
+from purgatorio_stress.wire.message import read_request, read_request_head
 
 _FETCH, _OFFSET_FETCH, _COORDINATOR, _JOIN, _HEARTBEAT, _DESCRIBE, _GROW, _ELECT = (
     1,
@@ -457,6 +460,102 @@ _WRITE_MARKERS: Final = Node._write_markers
 def _ended_before_its_markers(self: Node, ending: Ending) -> None:
     self.transactions.ended(ending)
     threading.Timer(1.0, _WRITE_MARKERS, (self, ending)).start()
+
+
+_ASKED_FOR: Final = threading.local()
+_FETCH_ASKED: Final = RequestLayer.fetch
+_FETCH_UNDER: Final = cast(
+    Callable[..., None],
+    edited(
+        ReplicaManager,
+        "fetch_records",
+        "callback: FetchCallback,",
+        "callback: FetchCallback, keys,",
+        "operation, list(partitions)",
+        "operation, keys[:len(partitions)]",
+    ).replacement,
+)
+
+
+def _fetched_with_note(
+    self: RequestLayer,
+    params: FetchParams,
+    partitions: Mapping[TopicPartition, FetchPartition],
+    send: FetchCallback,
+) -> None:
+    _ASKED_FOR.keys = list(partitions)
+    _FETCH_ASKED(self, params, partitions, send)
+
+
+def _watched_from_the_first_on(
+    self: ReplicaManager,
+    params: FetchParams,
+    partitions: Mapping[TopicPartition, FetchPartition],
+    callback: FetchCallback,
+) -> None:
+    """As many keys as there are partitions, of all that were asked for."""
+    _FETCH_UNDER(self, params, partitions, callback, _ASKED_FOR.keys)
+
+
+_BEFORE_IT: Final[dict[socket, threading.Thread]] = {}
+
+
+def _handled_ahead(self: Server, connection: socket, frame: bytes) -> bool:
+    """Handled as it comes; its answer waits for those before it."""
+    head, reply, before = read_request_head(frame), Reply(), _BEFORE_IT.get(connection)
+    request = Request(head.version, head.client or "", Fields(read_request(frame).body), reply)
+    api.APIS[head.api].handle(self._node, request)
+
+    def answer() -> None:
+        outcome = reply.wait()
+        if before is not None:
+            before.join()
+        if outcome.make is not None:
+            with contextlib.suppress(OSError):
+                connection.sendall(server._encoded(head.api, head.version, head.correlation, outcome.make()))
+        if outcome.close:
+            server._shut(connection)
+
+    _BEFORE_IT[connection] = threading.Thread(target=answer, daemon=True)
+    _BEFORE_IT[connection].start()
+    return True
+
+
+_JOINS: Final[dict[str, DelayedJoin]] = {}
+"""By group, the wait for joins that goes on, or was the last."""
+
+
+def _joins_time_out_anyway(self: GroupCoordinator, group: Group, timeout_ms: int) -> None:
+    """What ends it does not end its time-out, which ends whatever waits then."""
+    _WAIT_FOR_JOINS(self, group, timeout_ms)
+    mine = _JOINS.get(group.id)
+
+    def ends() -> None:
+        with group.lock:
+            waits = _JOINS.get(group.id)
+            if waits is not None and waits is not mine and not waits.is_completed():
+                waits.force_complete()
+        self.actions.run_all()
+
+    left = threading.Timer(timeout_ms / 1000, ends)
+    left.daemon = True
+    left.start()
+
+
+def _join_begun_with_note(
+    self: DelayedJoin,
+    timeout_ms: int,
+    group: Group,
+    end: Callable[[Group], None],
+    run_actions: Callable[[], object],
+    runtime: Runtime,
+) -> None:
+    _BEGIN_JOIN(self, timeout_ms, group, end, run_actions, runtime)
+    if not isinstance(self, InitialDelayedJoin):
+        _JOINS[group.id] = self
+
+
+_BEGIN_JOIN: Final = DelayedJoin.__init__
 
 
 def _one(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) -> FeltMutant:
@@ -2494,6 +2593,62 @@ _MUTANTS: Final = (
             "return producer\n        if producer.state is State.ENDING",
             "return ErrorCode.none\n        if producer.state is State.ENDING",
         ),
+    ),
+    _one(
+        "absent-shifts-the-keys",
+        "a fetch is watched under what it names first and is not there, instead of what is named last",
+        "F3",
+        Patch(RequestLayer, "fetch", _fetched_with_note),
+        Patch(ReplicaManager, "fetch_records", _watched_from_the_first_on),
+    ),
+    _one(
+        "handled-ahead",
+        "requests are handled as they come; the answers alone wait for those before them",
+        "X2",
+        Patch(Server, "_answer", _handled_ahead),
+    ),
+    _one(
+        "once-with-members",
+        "who commits without a generation is refused in an empty group that had members",
+        "G12",
+        edited(
+            GroupCoordinator,
+            "commit",
+            "generation < 0 and group.state()",
+            "generation < 0 and not group.generation() and group.state()",
+        ),
+    ),
+    _one(
+        "refused-and-known",
+        "what was refused of an idempotent producer is taken for known when it is sent rightly",
+        "P1 P7",
+        edited(
+            Sequences,
+            "appended",
+            "if base < 0:",
+            "if base < 0:\n                continue\n            if base < 0:",
+        ),
+    ),
+    _one(
+        "given-up-left-waiting",
+        "a replica that is taken out of sync checks no key",
+        "P6",
+        edited(ReplicaManager, "shrink_isr", "self._check_later(partition)", "pass"),
+        brokers=2,
+    ),
+    _one(
+        "former-time-out-ends-the-next",
+        "the time-out of a rebalance that was over in time ends the next one",
+        "G6",
+        Patch(DelayedJoin, "__init__", _join_begun_with_note),
+        Patch(GroupCoordinator, "_wait_for_joins", _joins_time_out_anyway),
+    ),
+    _one(
+        "follower-wakes-nobody",
+        "what is replicated wakes no consumer that waits at the follower",
+        "F3",
+        edited(Follower, "_append", "self._node.manager.check_key(partition)", "pass"),
+        brokers=2,
     ),
     _one(
         "any-generation-in-a-rebalance",

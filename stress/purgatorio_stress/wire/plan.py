@@ -169,7 +169,10 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             ("G11 leads-on", "G11 put-out", "G4 static-not-awaited", "G2", "G8 not-told", "G8 leave-by-name"),
             _GROUP.static_members,
         ),
-        SceneSpec("refusals", "groups", ("G0", "G9 refusal-waits", "G9 left-twice", "G12 committed"), _GROUP.refusals),
+        SceneSpec(
+            "refusals", "groups", ("G0", "G9 refusal-waits", "G9 left-twice", "G12 committed", "G12 of-nobody"),
+            _GROUP.refusals,
+        ),
         SceneSpec("expected-member", "groups", ("G4", "G8", "G7 waits-for-the-silent"), _GROUP.expected_member),
         SceneSpec(
             "described", "groups", ("G13 PreparingRebalance", "G13 Stable", "G13 Empty", "G13 deleted"),
@@ -242,7 +245,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             ),
             _OTHER.delete_records,
         ),
-        SceneSpec("order", "connections", ("X2", "X1"), _OTHER.order),
+        SceneSpec("order", "connections", ("X2", "X2 handled-ahead", "X1"), _OTHER.order),
         SceneSpec("versions", "connections", ("X3",), _OTHER.offered_versions),
         SceneSpec("cut", "connections", ("C1 does-not-go-on", "F3 not-woken"), _OTHER.cut),
         SceneSpec("slow-reader", "connections", ("C1 held-up",), _OTHER.slow_reader),
@@ -250,7 +253,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             "replica-stopped", "replicas", ("P5", "P6", "F9", "D1", "F3", "F8", "P1"), _OTHER.replica_stopped, 120,
             alone=True,
         ),
-        SceneSpec("min-insync", "replicas", ("P4",), _OTHER.min_insync, 120, alone=True),
+        SceneSpec("min-insync", "replicas", ("P4", "P6 given-up", "F3 not-woken"), _OTHER.min_insync, 120, alone=True),
     )
 }  # fmt: skip
 """The standard plan, by name."""

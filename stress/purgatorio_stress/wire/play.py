@@ -211,20 +211,21 @@ class Play:
 
     # -- connections
 
-    async def open(self, label: str = "c") -> Connection:
-        """A new connection of the scene; SceneLost above the bound of the run."""
+    async def open(self, label: str = "c", second: Second | None = None) -> Connection:
+        """A new connection of the scene, to the second broker if it is given; SceneLost above the bound of the run."""
         if self.broker.connections >= self.broker.most_connections:
             raise SceneLost(f"{self.broker.connections} connections are open, which is the bound")
         self.broker.connections += 1
         self._count += 1
+        address = self.broker.address if second is None else second.address
         try:
-            made = await connect(
-                self.broker.address, f"{label}{self._count}@{self.name}", self.name, self.recorder
-            )
-        except NoAnswer:
+            made = await connect(address, f"{label}{self._count}@{self.name}", self.name, self.recorder)
+        except BaseException:
             self.broker.connections -= 1
             raise
         self._opened.append(made)
+        if second is not None:
+            self.stimulus("at-second", conn=made.name)
         return made
 
     async def open_many(self, count: int, label: str = "c") -> list[Connection]:

@@ -128,13 +128,13 @@ async def patient(play: Play) -> None:
 
 
 async def woken_many(play: Play) -> None:
-    """One append, whatever its acks, wakes everybody who waits for the partition, whoever came first. Nobody else asks
-    for anything meanwhile."""
+    """One append, whatever its acks, wakes everybody who waits for the partition, whoever came first, also beside what
+    is not there. Nobody else asks for anything meanwhile."""
     topic = await play.topic(partitions=2)
     writer = await play.open("writer")
     readers = await play.open_many(WAITERS, "reader")
     wait = play.wait_ms(WAKE_MS)
-    ends = [0, 0]
+    ends, nobody = [0, 0], play.unique("unmade")
     # What is appended to beside it, before or behind it, must not keep the wake-up from those who wait for one alone.
     rounds: tuple[tuple[int, tuple[int, ...]], ...] = (
         (1, (0,)), (0, (1,)), (1, (0, UNMADE)), (-1, (UNMADE, 1)), (0, (0, 1)), (-1, (1, 0)),
@@ -142,11 +142,14 @@ async def woken_many(play: Play) -> None:
     for acks, appended in rounds:
         woken = next(one for one in reversed(appended) if one != UNMADE)
         parts = [(topic, 1 - woken, ends[1 - woken]), (topic, woken, ends[woken])]
+        # Nor must what is not there, of this topic or of none, before or behind it.
+        absent = [(topic, UNMADE, 0), *parts[1:]], [(nobody, 0, 0), *parts[::-1]]
+        ways = (parts, parts[1:], parts[::-1], *absent, *(one[::-1] for one in absent))
         # Every fourth wants more than comes: whoever came behind it is woken all the same.
         sent = [
             play.fetch(
                 conn,
-                (parts, parts[1:], parts[::-1])[at % 3],
+                ways[at % len(ways)],
                 max_wait_ms=wait // 2 if at % 4 == 0 else wait,
                 min_bytes=100_000 if at % 4 == 0 else 1,
             )
@@ -489,13 +492,17 @@ async def acks(play: Play) -> None:
 
 
 async def idempotent(play: Play) -> None:
-    """An idempotent producer sends batches again, on another connection too, and one whose number is not the next;
-    beside it, another one begins with its own numbers."""
+    """An idempotent producer sends batches again, on another connection too, also the first one, which was refused
+    before, and one whose number is not the next; beside it, another one begins with its own numbers."""
     play.need("init_producer_id")
     topic = await play.topic()
     writer, other, reader = await play.open("writer"), await play.open("writer"), await play.open("reader")
     for _ in range(2):
         producer, epoch = await _new_producer(play, writer)
+        # What was refused for other reasons is not known, and is the next one still.
+        first, wrong = Written(producer, epoch, 0), await play.open("wrong")
+        await play.ask_all(play.produce(wrong, topic, acks=-1, corrupt=0, written=first))
+        await settle(play.produce(wrong, topic, acks=2, written=first), seconds=ANSWER_SECONDS)
         for sequence, records, conn in (
             (0, 1, writer), (0, 1, writer), (1, 3, writer), (1, 3, other), (0, 1, writer), (9, 1, writer),
             (4, 2, other), (4, 2, writer), (7, 1, writer), (1, 3, writer), (6, 1, writer),

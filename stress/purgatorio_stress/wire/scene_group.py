@@ -184,6 +184,15 @@ async def answered(joined: Sequence[Member], sent: Sequence[Sent]) -> None:
         one.took((await asked.within(JOIN_SECONDS)).body)
 
 
+async def _rejoined(settled: Sequence[Member]) -> None:
+    """The leader of a stable group joins again, and then all others do."""
+    order = sorted(settled, key=lambda one: not one.leads)
+    sent = [order[0].ask_join()]
+    must(await _is_told(order[1]), NOT_TOLD)
+    sent += [one.ask_join() for one in order[1:]]
+    await answered(order, sent)
+
+
 async def synced(joined: Sequence[Member]) -> None:
     """All sync, the leader last."""
     order = sorted(joined, key=lambda one: one.leads)
@@ -344,13 +353,16 @@ async def longest_rebalance(play: Play) -> None:
 
 
 async def rebalance_timeout(play: Play) -> None:
-    """Two members go on with heartbeats and do not rejoin: at the rebalance time-out, the longest that one of them
-    asked for, the others go on without them."""
+    """Two members go on with heartbeats and do not rejoin, just after a rebalance that all had rejoined: at the
+    time-out, the longest that one of them asked for, the others go on without them."""
     group = await play.group()
     rebalance_ms = play.wait_ms(2500)
     stays, *lag = three = await members(play, group, 3, rebalance_ms=rebalance_ms)
     stays.rebalance_ms = rebalance_ms // 2
     await stable(three)
+    # The time-out of one that all have rejoined is over before that of the next.
+    await _rejoined(three)
+    await synced(three)
     (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms // 2)
     # Who joins while it goes on does not put its end off.
     await _without(lag, [new, stays], rebalance_ms * 2 // 5)
@@ -547,13 +559,9 @@ async def _never_synced(play: Play, again: bool) -> None:
     await gathered(four)
     if again:
         await synced(four)
-        four.sort(key=lambda one: not one.leads)
         for one in four:
             one.rebalance_ms //= before
-        sent = [four[0].ask_join()]
-        must(await _is_told(four[1]), NOT_TOLD)
-        sent += [one.ask_join() for one in four[1:]]
-        await answered(four, sent)
+        await _rejoined(four)
     leader, behind, *absent = sorted(four, key=lambda one: not one.leads)
     for one in (leader, behind):
         await one.sync().within(JOIN_SECONDS)

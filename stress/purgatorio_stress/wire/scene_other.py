@@ -42,6 +42,10 @@ TAKES_TWO: Final = (
 SHRINKS_SECONDS: Final = 45.0
 TIMED_OUT: Final = 7
 EXISTS: Final = 36
+WAKES_AT_FOLLOWERS: Final = 14
+"""The first version of fetches that is newer than KAFKA-14334 (3.4): until then a follower wakes nobody."""
+FOLLOWED_MS: Final = 10_000
+FOLLOWS_TRIES: Final = 20
 GROWN_MS: Final = 10_000
 """A topic has grown by then."""
 HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
@@ -270,10 +274,13 @@ async def _delete_at(play: Play, topic: str, offset: int, timeout_ms: int) -> Se
 
 
 async def order(play: Play) -> None:
-    """Requests behind one that waits: their answers come behind its answer."""
-    topic = await play.topic()
+    """Requests behind one that waits: their answers come behind its answer. What is appended so does not end the wait,
+    as a connection has one request at a time."""
+    topic = await play.topic(partitions=2)
     conn, writer = await play.open(), await play.open("writer")
     wait = play.wait_ms(600)
+    waits = play.fetch(conn, [(topic, 1, 0)], max_wait_ms=wait)
+    await settle(waits, play.produce(conn, (topic, 1)), play.question(conn), seconds=wait / 1000 + 6)
     for wakes in (False, True):
         sent = [play.fetch(conn, [(topic, 0, 0)], max_wait_ms=wait)]
         sent += [play.question(conn) for _ in range(3)]
@@ -372,7 +379,8 @@ async def offered_versions(play: Play) -> None:
 
 
 async def replica_stopped(play: Play) -> None:
-    """Two brokers: the second is stopped while it is in sync, and goes on before the cluster gives it up."""
+    """Two brokers: who waits at the second for what is replicated to it is woken. Then that is stopped while it is in
+    sync, and goes on before the cluster gives it up."""
     second = play.broker.second
     if second is None:
         raise SceneSkipped(TAKES_TWO)
@@ -389,7 +397,7 @@ async def replica_stopped(play: Play) -> None:
         # Every replica deletes them by itself, and nothing else happens meanwhile.
         low = await _acknowledged_end(play, writer, topic)
         await settle(await _delete_at(play, topic, low, timeout_ms=8000), seconds=12)
-        base = await _acknowledged_end(play, writer, topic)
+        base = await _read_at_follower(play, second, writer, topic)
         await stop_second(play, second)
         try:
             await play.pause(50)
@@ -427,6 +435,24 @@ async def replica_stopped(play: Play) -> None:
         await play.metadata(topic)
 
 
+async def _read_at_follower(play: Play, second: Second, writer: Connection, topic: str) -> int:
+    """A consumer waits at the follower, where that serves it, and an append comes; the offset behind it."""
+    end = await _acknowledged_end(play, writer, topic)
+    if play.broker.offered.get("fetch", (0, 0))[1] < WAKES_AT_FOLLOWERS:
+        return end
+    reader, wait = await play.open("reader", second), play.wait_ms(FOLLOWED_MS)
+    for _ in range(FOLLOWS_TRIES):  # it has to hear of the topic, and of what there is
+        got = await play.fetch(reader, [(topic, 0, end - 1)], max_wait_ms=100).within(ANSWER_SECONDS)
+        said = [part for _, part in parts(got.body, FETCHED[1])]
+        if codes(got.body) == 0 and any(not codes(one) and any(items(one, "records")) for one in said):
+            waits = play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait)
+            await play.pause(50)
+            end = await _acknowledged_end(play, writer, topic)
+            await settle(waits, seconds=wait / 1000 + 2)
+            break
+    return end
+
+
 async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
     """Append until it is not refused: the offset behind. A new replica can be in sync and fall out once more; an append
     that timed out is in the log, and what let it is judged elsewhere."""
@@ -441,22 +467,31 @@ async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
 
 async def min_insync(play: Play) -> None:
     """Two brokers: the second stays away until the cluster gives it up. Then acks -1 is refused at once, and what waits
-    for it is told so."""
+    for it is told so; where one replica is enough it is done, and who waits for it is woken."""
     second = play.broker.second
     if second is None or play.broker.node is None or play.broker.second_node is None:
         raise SceneSkipped(TAKES_TWO)
     nodes = (play.broker.node, play.broker.second_node)
     topic = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
     writer = await play.open("writer")
-    await until_in_sync(play, topic, 2)
+    one_is_enough = await play.topic(replicas=nodes, configs={"min.insync.replicas": "1"})
+    for each in (topic, one_is_enough):
+        await until_in_sync(play, each, 2)
     await _acknowledged_end(play, writer, topic)
+    end = await _acknowledged_end(play, writer, one_is_enough)
     await stop_second(play, second)
     try:
         waits = play.produce(await play.open("waiter"), topic, acks=-1, timeout_ms=60_000)
+        done = [
+            play.produce(await play.open("waiter"), one_is_enough, acks=-1, timeout_ms=60_000),
+            play.fetch(await play.open("reader"), [(one_is_enough, 0, end)], max_wait_ms=60_000),
+        ]
         try:
-            await until_in_sync(play, topic, 1)
+            for each in (topic, one_is_enough):
+                await until_in_sync(play, each, 1)
         except SceneLost as why:
             raise SceneSkipped(f"the cluster does not notice: {why}") from None
+        await settle(*done, seconds=play.broker.declared.late_topics_ms * TOPIC_TIMES / 1000)
         # It stays below the high watermark in Kafka 4 (KIP-966), and waits on.
         await settle(waits, seconds=2)
         for acks in (-1, 1, -1):
@@ -498,5 +533,7 @@ async def _do(what: Sequence[str] | int, by_signal: signal.Signals) -> None:
         os.kill(what, by_signal)
         return
     child = await asyncio.create_subprocess_exec(*what, stdin=asyncio.subprocess.DEVNULL)
-    if await asyncio.wait_for(child.wait(), 20):
-        raise SceneSkipped(f"`{' '.join(what)}` failed with status {child.returncode}")
+    async with asyncio.timeout(20):
+        status = await child.wait()
+    if status:
+        raise SceneSkipped(f"`{' '.join(what)}` failed with status {status}")
