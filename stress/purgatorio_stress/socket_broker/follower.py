@@ -152,13 +152,15 @@ class Follower:
         cluster = self._node.cluster
         for entry in answer.entries("brokers"):
             cluster.register(Broker(entry.number("node_id"), entry.text("host"), entry.number("port")))
-        there = [_topic(entry) for entry in answer.entries("topics")]
+        # What was deleted while the answer was made is told without an id.
+        told = [entry for entry in answer.entries("topics") if entry.uuid("topic_id") is not None]
+        there = [_topic(entry) for entry in told]
         known = {topic.topic_id: topic for topic in cluster.topics()}
         for gone in [
             topic for topic in known.values() if topic.topic_id not in {one.topic_id for one in there}
         ]:
             self._drop(cluster, gone)
-        for entry, topic in zip(answer.entries("topics"), there, strict=True):
+        for entry, topic in zip(told, there, strict=True):
             before = known.get(topic.topic_id)
             if before is None:
                 cluster.add(topic)
