@@ -536,16 +536,20 @@ def test_a_task_whose_cancel_raced_is_counted_until_its_time_is_over(late_ms: in
         kept(made, "T5")
 
 
+@pytest.mark.parametrize("once_more", [False, True])
 @pytest.mark.parametrize(("late_ms", "broken"), [(0, False), (199, False), (201, True)])
 def test_a_task_that_was_cancelled_while_it_was_added_again_is_counted_until_its_time_is_over(
-    late_ms: int, broken: bool
+    late_ms: int, broken: bool, once_more: bool
 ) -> None:
-    """Nobody knows which of the two came last. The twin: it is counted when nothing can be pending any more."""
+    """Nobody knows which of the two came last, and a cancel behind both finds nothing to take back. The twin: it is
+    counted when nothing can be pending any more."""
     made = Trace(late_ns=50 * MS)
     made.add("a")
     again = made.start("timer_add", "a", delay_ns=100 * MS)
     made.cancel("a", th="other")
     made.end(again, deadline_t=made.t + 100 * MS)
+    if once_more:
+        made.cancel("a")
     if late_ms:
         made.wait((100 + 50 + late_ms) * MS)
     made.gauge(None, 1)

@@ -14,11 +14,11 @@ handed over to run, those without a time-out, those that one of several keys gav
 watching and the timer's add (one a thread). It counts what the *last* purge may have missed: after more completions
 than the interval and that allowance, there must have been another.
 
-`locked` and `pending-flag` count a task that was cancelled while it was moved from bucket to bucket until its bucket is
-flushed. So where another thread did something during a cancel, size() may be above `most`: by one for each such task,
-and by no more than the threads beside the reader's can have in flight. At a `quiesce` that is over once the task would
-have been late, and a reaper's period more. So it is with a task that ended once and was added again, where nobody knows
-whether it ended again.
+`locked` and `pending-flag` count a task that was cancelled while it was added, or moved from bucket to bucket, until
+its bucket is flushed. So where a cancel came during an add, or another thread did something during a cancel, size()
+may be above `most`: by one for each such task, and by no more than the threads beside the reader's can have in flight.
+At a `quiesce` that is over once the task would have been late, and a reaper's period more. So it is with a task that
+ended once and was added again, where nobody knows whether it ended again.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding

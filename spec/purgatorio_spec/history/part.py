@@ -39,9 +39,10 @@ class Reading(RawReading):
     `live`: operations registered, not completed and not given back; `waiting`: entries of those, and of what one of its
     keys has not given back. `plain_tasks`: tasks in the timer that are no operations. `unseen`: the most operations
     that the estimate of the last purge may have left out; `garbage_most`: entries of as many and the purge interval.
-    `raced`: tasks during whose cancel another event was recorded. None of them is counted at a `quiesce` long after it
-    was due, nor in `plain_tasks` and `tasks_most` a task that ended once and may be there again. `tasks_least` leaves
-    out tasks whose deadline is nearer than two ticks: they may have been handed over to run.
+    `raced`: tasks during whose cancel another event was recorded, or whose cancel began during an add. None of them is
+    counted at a `quiesce` long after it was due, nor in `plain_tasks` and `tasks_most` a task that ended once and may
+    be there again. `tasks_least` leaves out tasks whose deadline is nearer than two ticks: they may have been handed
+    over to run.
     """
 
     live: int

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -32,7 +33,8 @@ class Summary(NamedTuple):
 
     `entries`: the keys it was registered under, duplicates included. `watches`: 1 if all of them were certainly watched
     from the return of the registration to the claim. `raced`: 1 if another event was recorded during a cancel of the
-    task. `deadline_t`: of the last add. `due_t`: when the task is due at the latest, by any add.
+    task, or a cancel of it began during an add. `deadline_t`: of the last add. `due_t`: when the task is due at the
+    latest, by any add.
 
     `stopped_i`, `left_i`: the end of the claim, or where the first or the last of its keys gave it back. From `out_t`
     to `done_t`, if that came, it may have been watched, or a task handed over, and not in the timer: overdue, or
@@ -87,12 +89,18 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
         added_ret_i=NEVER if last is None else last.end_i,
         disarmed_first_i=min((call.call_i for call in disarming), default=NEVER),
         disarmed_surely_i=_surely(history, adds, run.early_ns or 0) if adds else NEVER,
-        raced=int(any(cancel.end_i > cancel.call_i + 1 for cancel in history.cancels)),
+        raced=int(any(map(partial(_raced, history), history.cancels))),
         deadline_t=deadline_t,
         due_t=_due_t(history),
         out_t=_out(history, deadline_t),
         done_t=max(ends, default=NEVER),
     )
+
+
+def _raced(history: OperationHistory, cancel: Call) -> bool:
+    """Whether anything came during the cancel, or it during an add: that may put the task there behind it, where no
+    later cancel finds it."""
+    return cancel.end_i > cancel.call_i + 1 or any(add.holds(cancel.call_i) for add in history.adds)
 
 
 def _due_t(history: OperationHistory) -> int:
