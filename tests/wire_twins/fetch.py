@@ -269,6 +269,15 @@ def f7_room(s: Story, bad: bool) -> None:
     s.fetch(30, 31, [("t", 0, 0, [0]), ("t", 1, 0, [0] if bad else [])], wait=0, room=SIZE // 2)
 
 
+def f7_no_room_for_the_rest(s: Story, bad: bool) -> None:
+    """What woke it need not fit behind what was there."""
+    s.topic(partitions=2)
+    s.produce(4, 5, 0)
+    s.produce(100, 105, 0, number=1)
+    few = 3 * SIZE // 2
+    s.fetch(10, 110, [("t", 0, 0, [] if bad else [0]), ("t", 1, 0, [])], least=few, most=few)
+
+
 def f7_order(s: Story, bad: bool) -> None:
     two_and_two(s)
     first, second = ([], [0]) if bad else ([0], [])

@@ -311,6 +311,7 @@ def summaries(b: Block) -> Ints:
     watches = _may_be_watched(b)
     cancelled = (b.stopped_n.equals(1) & (b.cancel_call > b.add_ret)).yes
     fired = (b.fire_call > b.add_call).yes
+    during_add = ((b.cancel_call > b.add_call) & (b.cancel_call < b.add_ret.or_else(NEVER))).yes
     column = {
         "registered_call_i": row(b.reg_call),
         "registered_ret_i": row(b.reg_ret),
@@ -325,7 +326,7 @@ def summaries(b: Block) -> Ints:
         "disarmed_surely_i": np.minimum(
             np.where(cancelled, row(b.cancel_ret), NEVER), np.where(fired, row(b.fire_call), NEVER)
         ),
-        "raced": b.flag("raced").yes.astype(np.int64),
+        "raced": (b.flag("raced").yes | during_add).astype(np.int64),
         "deadline_t": np.where(_some(b.add_n).yes, row(b.deadline_t), NEVER),
         "due_t": np.where(_timed(b).yes, row(_latest_due_t(b)), NEVER),
         "out_t": row(b.deadline_t.or_else(b.reg_t + b.reg_delay.or_else(0))),

@@ -75,6 +75,10 @@ class _Asked:
         return () if self.answer is None else tuple(items(self.answer, "records"))
 
     @property
+    def bytes(self) -> int:
+        return sum(integer(batch, "bytes") for batch in self.batches)
+
+    @property
     def room(self) -> int:
         return integer(self.what, "partition_max_bytes", 1 << 31)
 
@@ -318,10 +322,13 @@ class Fetching:
 
     @property
     def had_enough(self) -> bool:
-        """Whether its answer has as much as it waited for, or as there was room for."""
+        """Whether its answer has as much as it waited for, or as there was room for. Behind what came, what does not
+        fit whole is left out, and counts all the same while the fetch waits."""
         least = integer(self.one.body, "min_bytes")
-        came = sum(integer(batch, "bytes") for a in self.asked for batch in a.batches)
-        return came >= min(least, self._room)
+        came = sum(a.bytes for a in self.asked)
+        most = integer(self.one.body, "max_bytes", 1 << 31)
+        cut = came > 0 and any(a.log.largest(a.end) > min(a.room - a.bytes, most - came) for a in self.asked)
+        return cut or came >= min(least, self._room)
 
     def _wrong(self) -> Row | None:
         """A row where a partition's offset or epoch is wrong for certain."""
