@@ -163,7 +163,7 @@ def _late(b: Block) -> Truth:
 def _undisturbed(b: Block) -> Truth:
     cancelled = (b.stopped_call < b.fire_call) & ~(b.cancel_ret < b.add_call).surely()
     stopped = cancelled.surely() | (b.win_call < b.fire_call).surely()
-    return b.fire_n.equals(1) & b.add_n.equals(1) & ~stopped & _timed(b)
+    return b.fire_n.equals(1) & b.add_n.equals(1) & (b.add_call < b.fire_call) & ~stopped & _timed(b)
 
 
 def _not_fired(b: Block) -> Truth:
