@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio_spec.wire.history import LOADING, integer
+from purgatorio_spec.wire.produce import UNHEARD
 from purgatorio_spec.wire.record import Body, Written
 from purgatorio_spec.wire.transaction import CONCURRENT, added
 from purgatorio_stress.wire.connection import Connection, Got, Sent
@@ -42,7 +43,6 @@ TIMEOUT_MS: Final = 60_000
 APPENDS: Final = 50
 """Tries: a partition's leader may not have heard of the transaction yet (3.6 and newer ask its coordinator)."""
 UNSTABLE_TRIES: Final = 100
-UNHEARD: Final = frozenset({*LOADING, 13, 19, CONCURRENT})
 ALL_NEEDED: Final = (
     "fetch",
     "produce",
