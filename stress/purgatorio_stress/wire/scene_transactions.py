@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from purgatorio_spec.wire.history import LOADING, integer
@@ -105,17 +106,16 @@ class Writer:
         """Append to each of these partitions; where they begin. SceneLost where one is refused."""
         bases: list[int] = []
         for place in map(self._place, into):
-            said: Body | None = None
-            for _ in range(APPENDS):
-                got = await self.append(place, records, size).within(10)
-                said = first_of(first_of(got.body, "responses"), "partition_responses")
-                if codes(said) not in UNHEARD:
-                    break
-                await self.play.pause(POLL_SECONDS * 1000)
+            ask = partial(self._append_once, place, records, size)
+            got = await self._asked(ask, lambda body: codes(_appended(body)), UNHEARD, APPENDS)
+            said = _appended(got.body)
             must(not codes(said), f"an append in a transaction was answered with error {codes(said)}")
             self.next[place] = self.next.get(place, 0) + records
             bases.append(integer(said, "base_offset", -1))
         return bases
+
+    async def _append_once(self, place: Place, records: int, size: int) -> Got:
+        return await self.append(place, records, size).within(10)
 
     def append(self, into: int | Place, records: int = 1, size: int = 20) -> Sent:
         """Send one append."""
@@ -149,28 +149,41 @@ class Writer:
             "transactional_id": self.name, "group_id": group, "producer_id": self.id, "producer_epoch": self.epoch,
             "generation_id": -1, "member_id": "", "topics": [{"name": self.topic, "partitions": [part]}],
         }  # fmt: skip
-        error = 0
-        for _ in range(APPENDS):
-            got = await self.play.ask(self.conn, "txn_offset_commit", values)
-            error = codes(first_of(first_of(got.body, "topics"), "partitions"))
-            if error not in UNHEARD:
-                break
-            await self.play.pause(POLL_SECONDS * 1000)
+
+        def error_of(body: Body | None) -> int:
+            return codes(first_of(first_of(body, "topics"), "partitions"))
+
+        ask = partial(self.play.ask, self.conn, "txn_offset_commit", values)
+        error = error_of((await self._asked(ask, error_of, UNHEARD, APPENDS)).body)
         must(not error, f"offsets in a transaction were answered with error {error}")
 
     async def _until_over(
         self, ask: Callable[[], Awaitable[Got]], error_of: Callable[[Body | None], int]
     ) -> Got:
-        error = 0
-        for _ in range(int(ENDS_SECONDS / POLL_SECONDS)):
-            got = await ask()
-            error = error_of(got.body)
-            if not error:
-                return got
-            if error != CONCURRENT and error not in LOADING:
+        tries = int(ENDS_SECONDS / POLL_SECONDS)
+        got = await self._asked(ask, error_of, frozenset({CONCURRENT, *LOADING}), tries)
+        must(not error_of(got.body), f"a transaction could not be begun: error {error_of(got.body)}")
+        return got
+
+    async def _asked(
+        self,
+        ask: Callable[[], Awaitable[Got]],
+        error_of: Callable[[Body | None], int],
+        again: frozenset[int],
+        tries: int,
+    ) -> Got:
+        """What is answered, asked again as long as that is one of these errors, and so often at most."""
+        got = await ask()
+        for _ in range(tries - 1):
+            if error_of(got.body) not in again:
                 break
             await self.play.pause(POLL_SECONDS * 1000)
-        raise SceneLost(f"a transaction could not be begun: error {error}")
+            got = await ask()
+        return got
+
+
+def _appended(body: Body | None) -> Body | None:
+    return first_of(first_of(body, "responses"), "partition_responses")
 
 
 async def writer_of(play: Play, topic: str) -> Writer:
