@@ -36,8 +36,12 @@ LONG = {
     "share-begin-against-read/pending-flag",
     "broker-leadership/pending-flag",
     "broker-leadership/locked",
+    "two-drains/pending-flag",
+    "re-entrant-completion/pending-flag",
+    "share-release-against-read/pending-flag",
+    "share-release-against-read/locked",
 }
-"""Ten seconds to two minutes each."""
+"""Some seconds to two minutes each."""
 
 NAMES = [f"{name}/{dialect}" for name, scenario in SCENARIOS.items() for dialect in scenario.dialects]
 
@@ -86,6 +90,7 @@ def test_the_reference_passes_some_large_ones_with_one_preemption(name: str) -> 
     assert not explored.exploration.found
 
 
+@pytest.mark.slow
 def test_all_classes_of_the_largest_of_three_threads() -> None:
     """`three-events` by reduction, too: it judges more histories than the search by states comes to the end of."""
     explored = explore("three-events", "pending-flag", Limits(), strategy="dpor")

@@ -1069,9 +1069,9 @@ def test_a_slip_is_found_by_its_program(
     ("slip", "clause"),
     [
         ("", ""),
-        ("last", "O3"),
-        ("polite", "O1"),
-        ("scratch", "O4"),
+        pytest.param("last", "O3", marks=pytest.mark.slow),
+        pytest.param("polite", "O1", marks=pytest.mark.slow),
+        pytest.param("scratch", "O4", marks=pytest.mark.slow),
         ("hurried", "O4"),
     ],
 )

@@ -133,7 +133,7 @@ def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, 
     ("how", "works_s", "steps", "few", "kind"),
     [
         ("spin", 0.1, 1_000, 1, "endless"),
-        ("spin", 60.0, 1_000, 1, "hang"),
+        pytest.param("spin", 60.0, 1_000, 1, "hang", marks=pytest.mark.slow),
         ("spin", 0.1, -1, 1, "hang"),
         ("spin-crowd", 0.1, 1_000, 2, "endless"),
         ("spin-crowd", 0.1, 1_000, 1, "hang"),

@@ -419,14 +419,8 @@ def test_what_lies_beyond_a_plan_is_reached(
     assert driven(program, changes, tmp_path, 50).clauses[clause].verdict is not Verdict.VIOLATED
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {'"purge_interval": 0': PURGED_AT},
-        # The clean twins of what only --slow runs.
-        *(pytest.param(changes, marks=pytest.mark.slow) for changes in (SKIPS, ESTIMATES)),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", [{'"purge_interval": 0': PURGED_AT}, SKIPS, ESTIMATES])
 def test_a_clean_purgatory_is_read_at_rest_a_hundred_times(changes: dict[str, str], tmp_path: Path) -> None:
     """Garbage beyond the purge interval, several times over: P1 and P2 have occasions."""
     run = driven("toy_purgatory", changes, tmp_path, REACHES_FROM)

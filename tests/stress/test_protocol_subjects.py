@@ -119,7 +119,8 @@ def test_one_wrong_character_is_found_with_the_fewest_calls(
     assert judged.verdict is Verdict.PASS, "the correct twin is told the same, and keeps the promise"
 
 
-def test_a_violation_amid_a_long_run_is_found_with_the_fewest_calls(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0, pytest.param(1, marks=pytest.mark.slow)], ids=["steps", "jumps"])
+def test_a_violation_amid_a_long_run_is_found_with_the_fewest_calls(mode: int, tmp_path: Path) -> None:
     """A task of seconds that comes half a second after it was added, which no small plan has: nothing that was called
     after that is tried."""
     source = Path(WHEEL[-1]).read_text(encoding="utf-8")
@@ -129,10 +130,9 @@ def test_a_violation_amid_a_long_run_is_found_with_the_fewest_calls(tmp_path: Pa
     early = "        due_tick = self.tick + 500 if delay_ns >= 1500 * TICK_NS else due_tick\n"
     path.write_text(source.replace(line, early + line), encoding="utf-8")
     subjects, runs = record([*WHEEL[:-1], str(path)], tmp_path, 600)
-    for subject, run in zip(subjects, runs, strict=True):
-        found = shortest_of_run(subject, Path(run.file), "T1", 1, 600, tmp_path)
-        assert found is not None
-        assert len(found.script.calls) == 2, found.session
+    found = shortest_of_run(subjects[mode], Path(runs[mode].file), "T1", 1, 600, tmp_path)
+    assert found is not None
+    assert len(found.script.calls) == 2, found.session
 
 
 def test_a_script_is_read_back_from_its_trace(tmp_path: Path) -> None:
