@@ -31,7 +31,7 @@ TestReaperTimer = ReaperMachine.TestCase
 TestActionQueue = ActionQueueMachine.TestCase
 
 
-@settings(max_examples=1_500)
+@settings(max_examples=500)
 @given(program=aligned_programs())
 def test_aligned_programs(program: Program) -> None:
     """Programs whose every time lies on the end of a level: the one place where `<=` for `<` in a level shows."""

@@ -34,7 +34,7 @@ SEARCHES: Final[Mapping[str, Search]] = {
     search.name: search
     for search in (
         of_machine("system-timer", machine_for(WHEEL, blind=True)),
-        of_programs("aligned-programs", aligned_programs(), run_program, examples=1_500),
+        of_programs("aligned-programs", aligned_programs(), run_program, examples=500),
         of_machine("heap-timer", machine_for(HEAP, blind=True)),
         of_machine("hashed-wheel", machine_for(HASHED, blind=True)),
         of_machine("intrusive-timer", machine_for(INTRUSIVE, blind=True)),
