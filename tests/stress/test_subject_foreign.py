@@ -18,7 +18,7 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.npm_timer_wheel import NpmTimerWheel
 from purgatorio_stress.subject.contract import Subject, SubjectFailed, silent
 from purgatorio_stress.subject.java_build import debian_jar
-from purgatorio_stress.subject.jvm import JvmSubject
+from purgatorio_stress.subject.jvm import JvmSubject, give_up_ns
 from purgatorio_stress.subject.jvm_timers import (
     caffeine_expiry,
     jdk_executor,
@@ -61,6 +61,13 @@ def kept(clauses: dict[str, ClauseResult], *names: str) -> None:
         assert clauses[name].verdict is Verdict.PASS, (name, clauses[name])
         # Few enough for a machine so busy that most cancels come late; the huge delays are always cancelled in time.
         assert clauses[name].occasions > 3, name
+
+
+@pytest.mark.parametrize("subject", [*JVM, caffeine_expiry()], ids=lambda one: one.name)
+def test_its_driver_gives_a_lost_task_up_before_it_is_given_up(subject: JvmSubject) -> None:
+    """A timer without a size is silent until then: that is T3 of the task, not a hang of the timer."""
+    plan = small_plan(subject)
+    assert subject.limits_of(plan).silence_s * 1_000_000_000 > give_up_ns(plan, subject.tick_ns)
 
 
 @pytest.mark.parametrize("subject", [*JVM, *PYTHON], ids=lambda subject: subject.name)

@@ -83,7 +83,7 @@ class JvmSubject:
         heard = _Heard()
         plan = self.shape.fit(plan)
         try:
-            with LineChild(self.name, self._command(), self._limits(plan)) as child:
+            with LineChild(self.name, self._command(), self.limits_of(plan)) as child:
                 child.send(list(self._messages(plan)))
                 self._listen(child, heard, plan, progress)
         except SubjectFailed as failure:
@@ -108,17 +108,20 @@ class JvmSubject:
         path = ":".join(str(entry) for entry in (classes, *libraries))
         return (str(java.java), *options, "-cp", path, "purgatorio.Driver")
 
-    def _limits(self, plan: Plan) -> ChildLimits:
+    def limits_of(self, plan: Plan) -> ChildLimits:
+        """How long its child may take for a plan, be silent, and how much it may say."""
         if self.limits is not None:
             return self.limits
-        # A gauge every 5 ms beside the plan's own events; the driver gives up by itself, long before this.
-        seconds = 30.0 + _give_up_ns(plan, self.tick_ns) / 1e9
-        return ChildLimits(total_s=seconds, lines=100 * len(plan.steps) + int(2_000 * seconds))
+        # A gauge every 5 ms beside the plan's own events; the driver gives up by itself, long before this. Until then
+        # it waits for what is lost, in silence where the timer has no size.
+        seconds = 30.0 + give_up_ns(plan, self.tick_ns) / 1e9
+        lines = 100 * len(plan.steps) + int(2_000 * seconds)
+        return ChildLimits(silence_s=seconds, total_s=seconds, lines=lines)
 
     def _messages(self, plan: Plan) -> Iterator[bytes]:
         start: dict[str, object] = {"m": "start", "threads": plan.threads, "timers": plan.timers + _PROBES}
         start |= {"adapter": self.adapter, "tick_ns": self.tick_ns} | dict(self.options)
-        yield orjson.dumps(start | {"give_up_ns": _give_up_ns(plan, self.tick_ns)})
+        yield orjson.dumps(start | {"give_up_ns": give_up_ns(plan, self.tick_ns)})
         for step in plan.steps:
             message: dict[str, object] = {"m": "cancel" if step.delay_ns is None else "add"}
             message |= {"thread": step.thread, "at_ns": step.at_ns, "slot": step.slot, "id": step.id}
@@ -170,7 +173,7 @@ class JvmSubject:
         return replace(self.constants, early_ns=self.constants.early_ns + heard.done["wall_shift_ns"])
 
 
-def _give_up_ns(plan: Plan, tick_ns: int) -> int:
+def give_up_ns(plan: Plan, tick_ns: int) -> int:
     """When a timer that has not fired by then is lost for certain: well after the declared lateness."""
     return plan.end_ns + 8 * tick_ns + 2 * LATE_SLACK_NS
 
