@@ -58,7 +58,7 @@ def test_what_has_one_lane_or_no_purgatory_is_asked_for_less() -> None:
 
 def test_calls_from_inside_are_made_where_code_of_others_runs() -> None:
     """In callbacks. Nobody's code runs where a time-out is handed to the timer; a lock may be held there."""
-    programs = [one for part in CLASSES for one in gate_programs(part, Delays(0, 1, 9, 5, 6, 2, 7, 3, 4))]
+    programs = [one for part in CLASSES for one in gate_programs(part, Delays(0, 1, 9, 5, 6, 2, 7, 3, 4, 1))]
     inside = [
         one for one in programs if any(isinstance(call, Inside) and not call.at for call in one.calls())
     ]
@@ -77,7 +77,7 @@ def test_a_run_with_gates_that_broke_off_is_not_called_one_without() -> None:
 def test_what_was_looked_for_is_counted_and_what_was_not_has_its_reason() -> None:
     """By class of bugs: of two programs of a class one is enough, and what kept the others out is said."""
     *others, gated = command_subjects(REFERENCE, time="real")
-    programs = {one.name: one for one in gate_programs("purgatory", Delays(0, 1, 9, 5, 6, 2, 7, 3, 4))}
+    programs = {one.name: one for one in gate_programs("purgatory", Delays(0, 1, 9, 5, 6, 2, 7, 3, 4, 1))}
     events, inside = programs["two-events"], programs["event-inside-registration"]
     gated.account.orders[:] = [
         Orders(events, 3),
@@ -99,7 +99,7 @@ def test_what_was_looked_for_is_counted_and_what_was_not_has_its_reason() -> Non
 def test_what_nothing_was_done_for_is_not_blamed_on_the_way_that_could_not() -> None:
     """A class that a broken promise kept from being played is said to be that, whichever way was told of last."""
     *others, gated = command_subjects(REFERENCE, time="real")
-    program = gate_programs("purgatory", Delays(0, 1, 9, 5, 6, 2, 7, 3, 4))[0]
+    program = gate_programs("purgatory", Delays(0, 1, 9, 5, 6, 2, 7, 3, 4, 1))[0]
     way = next(iter(OTHER_WAYS))
     for reasons, said in (([BROKEN, way], BROKEN), (["no force", way], "no force"), ([way], way)):
         gated.account.orders[:] = [Orders(program, skipped=why) for why in reasons]

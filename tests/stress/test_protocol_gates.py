@@ -453,6 +453,53 @@ def test_who_hangs_in_real_time_with_nobody_held_and_has_lost_what_is_due_is_lat
         assert "O5 is broken: " in record.failure.why
 
 
+PARKS = """
+import threading
+from purgatorio import Purgatory
+
+woken = threading.Event()
+
+def reaps(self, turns=Purgatory._reap):
+    idle = not self._estimated_operations.get() and not self.num_delayed()
+    while idle and not (self._closed.get() or woken.wait(0.01)):
+        pass
+    woken.clear()
+    return turns(self)
+
+def counts(self, goes_on=Purgatory._count_one):
+    goes_on(self)
+    if self._estimated_operations.get() == 1:
+        woken.set()
+
+def arms(self, operation, goes_on=Purgatory._arm):
+    goes_on(self, operation)
+    {}
+
+Purgatory._reap, Purgatory._count_one, Purgatory._arm = reaps, counts, arms
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parks", [True, False])
+def test_what_was_armed_beside_a_purge_is_waited_for_in_real_time_before_anything_else_is_called(
+    parks: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reaper sleeps while nothing is delayed and the estimate is nothing, which a purge sets it to. The twin is
+    woken by what is armed too, not by the first that is counted alone."""
+    _only(monkeypatch, "purge-registration-expiry")
+    monkeypatch.setattr(gate_play, "LATE_SLACK_NS", 500 * MS)
+    monkeypatch.setattr(gate_play, "_FAR_REAL_NS", 500 * MS)
+    slip = SLIP.format(PARKS.format("pass" if parks else "woken.set()"))
+    command = (sys.executable, "-c", slip, str(EXAMPLES / "reference_purgatory.py"), "locked")
+    subjects = command_subjects(command, time="real", listener=noted([]))
+    (record,) = record_runs([one for one in subjects if one.held], tmp_path)
+    assert record.failure is None
+    assert record.path is not None
+    (run,) = check_files([record.path]).runs
+    # Until it is stopped, which wakes it.
+    assert {name for name, one in run.clauses.items() if one.violations} == ({"T5"} if parks else set())
+
+
 _MILLISECONDS = Description(0, "", "", (), (), tick_ns=MS, wheel_size=20, unit_ns=MS)
 
 
@@ -460,16 +507,18 @@ def test_a_purge_is_stopped_step_by_step_beside_calls() -> None:
     """It is all that is stopped in that program, of those with as much garbage before them: each play is long."""
     description = replace(_MILLISECONDS, purge_interval=100, gates=(STEP,), lanes=2)
     programs = gate_programs("purgatory", delays_for(description, MS * 3_600_000))
-    (purged,) = [
+    purges = [
         one
         for one in programs
         if one.long and one.expiring() and one.steps(description, virtual=True) is None
     ]
-    assert [type(call) for _, _, call in purged.stepped()] == [Expiry]
-    assert (
-        purged.steps(replace(description, purge_interval=121), virtual=True)
-        == "its purge interval is above 120"
-    )
+    assert purges
+    for purged in purges:
+        assert [type(call) for _, _, call in purged.stepped()] == [Expiry]
+        assert (
+            purged.steps(replace(description, purge_interval=121), virtual=True)
+            == "its purge interval is above 120"
+        )
 
 
 class TwoLists:
@@ -804,7 +853,8 @@ class Small:
     on the list, from which others take off what is completed), `hurried` (who makes time go on gives up at a lock
     that is taken), `entered` (there is no purge during a registration, and one that raises never ends), `marked` (the
     sizes leave out what is completed, and keys that a purge found to be empty, which it notes behind its look), `rest`
-    (it looks again when two keys are watched, and watches the others behind that)."""
+    (it looks again when two keys are watched, and watches the others behind that), `sized` (a purge makes a new list,
+    which takes the place of the old one if that is as long as before)."""
 
     def __init__(self, slip: str) -> None:
         self._slip = slip
@@ -890,6 +940,9 @@ class Small:
             raise
         self._busy.remove(key)
         self._waiting -= done
+        if self._slip == "sized":
+            watched = self._lists.get(key, [])
+            watched[:] = [op for op in watched if not op.completed]
         return done
 
     def _by_place(self, key: str) -> int:
@@ -944,6 +997,12 @@ class Small:
                     op.probe.timer_fire(partial(op.expire, self._slip == "last"))
         # In their order: the same call has the same steps each time.
         for key in [] if self._slip == "entered" and self._entered else [*self._lists]:
+            if self._slip == "sized":
+                count = len(self._lists[key])
+                kept = [op for op in self._lists[key] if not op.completed]
+                if len(self._lists[key]) == count:
+                    self._lists[key] = kept
+                continue
             for op in [] if key in self._busy else [*self._lists[key]]:
                 if op.completed or self._slip == "moved":
                     self._lists[key].remove(op)
@@ -1038,6 +1097,7 @@ def _small(slip: str, _: Promise) -> Small:
         ("nested", "O4", ("event-beside-registration-inside-completion",), ""),
         ("moved", "O4", ("calls-beside-purge",), ""),
         ("marked", "P2", ("calls-beside-purge",), ""),
+        ("sized", "O4", ("list-is-filled-again-beside-purge",), ""),
         ("scratch", "O4", ("checks-inside-completions-before-others",), ""),
         ("deep", "O4", ("completions-that-check-the-next",), ""),
         ("hurried", "O4", ("check-inside-expiry-beside-check",), ""),

@@ -67,6 +67,9 @@ CHANGES = [
         + LOST.format("delay_ns >= 8 * TICK_NS and 64 * TICK_NS < late_ns <= self.now_ns") + WHEEL_ADD,
         "        self.fire = fire": "        self.fire, self.idle = fire, None",
     }),
+    ("toy_wheel", "T3", {
+        WHEEL_ADD: LOST.format("self.tick >> 31 < due_tick >> 31 and due_tick < self.tick + 8") + WHEEL_ADD,
+    }),
     ("toy_wheel", "T5", {
         'subject/1"': 'subject/1.1"',
         '"gauge"]': '"gauge", "add-again"]',
@@ -114,12 +117,12 @@ CHANGES = [
         "not in self.completed] for key": "not in self.completed or key in left_out] for key",
     }),
 ]  # fmt: skip
-"""A level that is lost, one of days, tasks after an idle gap, the first of a level that comes late; one that is counted
-twice when it is added again; a check that gives up, a last key that is forgotten; a key that gives back more than it
-disarms; a purge that comes too late, one whose estimate it lowers by entries, one that waits for something live, one
-whose estimate each key lowers by what it gives back, one that counts what was delayed a turn ago, one that takes a
-thousand entries at most, one that does not count operations of one key, and one that leaves out what was checked since
-the last."""
+"""A level that is lost, one of days, tasks after an idle gap, the first of a level that comes late, those that wait
+over a tick whose number ends with 31 zero bits; one that is counted twice when it is added again; a check that gives
+up, a last key that is forgotten; a key that gives back more than it disarms; a purge that comes too late, one whose
+estimate it lowers by entries, one that waits for something live, one whose estimate each key lowers by what it gives
+back, one that counts what was delayed a turn ago, one that takes a thousand entries at most, one that does not count
+operations of one key, and one that leaves out what was checked since the last."""
 
 
 def driven(program: str, changes: dict[str, str], folder: Path, operations: int) -> RunResult:

@@ -53,6 +53,8 @@ from purgatorio_stress.subject.plan import MS
 
 _FAR_NS: Final = 3_600_000 * MS
 _FAR_REAL_NS: Final = 5_000 * MS
+_PURGE_REAL_NS: Final = 250 * MS
+"""By then a thread stands where a purge is to come beside it."""
 _QUIET_LEAST_S: Final = 0.003
 _QUIET_MOST_S: Final = 0.1
 _GLANCE_S: Final = 0.001
@@ -92,7 +94,11 @@ class Plays:
         self.part = part
         self.clock = clock
         self.lines = lines
-        self.delays = delays_for(description, _FAR_NS if clock is not None else _FAR_REAL_NS)
+        self.delays = (
+            delays_for(description, _FAR_REAL_NS, _PURGE_REAL_NS)
+            if clock is None
+            else delays_for(description, _FAR_NS)
+        )
         self.late_ns = late_for(description)
         self.played: list[PlayedOrder] = []
         """What was played so far, the first under the number 1."""
@@ -114,6 +120,15 @@ class Plays:
         """The subject begins anew, with these gates."""
         now_ns = None if self.clock is None else self.clock.now_ns
         self.session.call(Start(self.part, "real" if now_ns is None else "virtual", now_ns, gates))
+
+    def start_anew(self, gates: tuple[str, ...]) -> None:
+        """The same, when all is over."""
+        if self.clock is None:
+            self.much_is_said()
+            self._wait_until_over(0.0)
+        else:
+            self.come_to_rest()
+        self.start(gates)
 
     def leap(self, by_ns: int) -> None:
         """Virtual time goes on by so much at least, in whole units."""
@@ -139,6 +154,8 @@ class Plays:
             self.erred = self.erred or order
         if self.clock is not None and self.clock.now_ns > self._begun_ns and not play.program.fails:
             self._look_for_late(play)
+        elif self.clock is None and not play.program.fails:
+            self._wait_for_late(play)
         if self._judge is not None and not self.broken and len(self.played) >= self._judged_at:
             self._judged_at *= _JUDGED_AGAIN
             self.broken = self._judge()
@@ -166,6 +183,19 @@ class Plays:
             f"{lost[0]} is broken: {first_few(sorted(late))} did not {lost[1]} when nobody was held any more",
         )
 
+    def _wait_for_late(self, play: Play) -> None:
+        """In real time, where nobody is held any more, what was due is waited for before anything else is called: what
+        is lost may be found by whatever wakes another thread."""
+        until_s = time.monotonic() + LATE_SLACK_NS / 1e9
+        while (late := {*self.session.conversation.overdue(self.late_ns)} & {*play.delays}) and (
+            left_s := until_s - time.monotonic()
+        ) > 0:
+            self._hear(min(0.05, left_s))
+            self.let_go()
+        if late and self.description.late_ns is not None and not self.session.conversation.errors():
+            self.come_to_rest()
+            self.broken = self.broken or (self._judge is not None and self._judge())
+
     def play_to_the_end(self, calls: Sequence[LaneCall], play: Play | None = None, lane: int = 0) -> None:
         """Let all threads go on; then make the calls one by one on this lane, stopping nobody but an expiry that is to
         come in this play."""
@@ -178,6 +208,8 @@ class Plays:
                 self.wait_until(call, lane, play.delays[call.id], ())
             elif self.session.conversation.makes_sense(call):
                 self.ask(call, lane)
+            if play is not None:
+                play.begun_s = time.monotonic()
             self.let_go(play)
 
     def let_go(self, play: Play | None = None) -> None:
@@ -329,17 +361,21 @@ class Plays:
                 if self.session.heard == heard + 1:
                     break
         else:
-            until_s = time.monotonic() + (self.delays.far_ns + self.late_ns) / 1e9 + _EXPIRY_LATE_S
             # What was taken back while it was being given to a timer may be counted there until it is due.
-            last_s = self.session.conversation.last_deadline_t(self.delays.far_ns + 1) / 1e9 + _EXPIRY_LATE_S
-            while time.monotonic() < until_s and (
-                self.session.conversation.settled.pending or time.monotonic() < last_s
-            ):
-                if self._hear(min(0.05, until_s - time.monotonic())) is not None:
-                    # As long as something comes the rest may come too: a slow machine has lost nothing.
-                    until_s = max(until_s, time.monotonic() + LATE_SLACK_NS / 1e9)
-                self.let_go()
+            last_t = self.session.conversation.last_deadline_t(self.delays.far_ns + 1)
+            self._wait_until_over(last_t / 1e9 + _EXPIRY_LATE_S)
         self.play_to_the_end([Quiesce()])
+
+    def _wait_until_over(self, least_s: float) -> None:
+        """In real time: until nothing is pending, and until this moment, but not for what does not come."""
+        until_s = time.monotonic() + (self.delays.far_ns + self.late_ns) / 1e9 + _EXPIRY_LATE_S
+        while time.monotonic() < until_s and (
+            self.session.conversation.settled.pending or time.monotonic() < least_s
+        ):
+            if self._hear(min(0.05, until_s - time.monotonic())) is not None:
+                # As long as something comes the rest may come too: a slow machine has lost nothing.
+                until_s = max(until_s, time.monotonic() + LATE_SLACK_NS / 1e9)
+            self.let_go()
 
     def much_is_said(self) -> None:
         """From here to the next play more may be said than in one."""
@@ -360,6 +396,7 @@ class Play:
     held_back: set[str] = field(default_factory=set)
     delays: dict[str, int] = field(default_factory=dict)
     begun_s: float = field(default_factory=time.monotonic)
+    """When the last call was made with which something may have begun that is to expire."""
     stopped: set[int] = field(default_factory=set)
     """The stops of a thread that came to its steps."""
     passes: bool = False
@@ -474,4 +511,5 @@ class Play:
             assert gate is not None, "it could be made"
             self.plays.ask(call.call, hold=gate.number)
         else:
+            self.begun_s = time.monotonic()
             self.plays.ask(call, lane, steps=steps)

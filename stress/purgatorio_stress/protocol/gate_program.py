@@ -257,7 +257,7 @@ class Delays:
     a wheel keeps in one bucket of its second level, with the time (`before_ns`) by which it has moved them.
     `turn_ns`: when something has expired, what is added now comes into its bucket, a turn of the wheel later.
     `garbage`: so many completed operations stay, and one more has them purged. `looks`: so many are purged in one
-    volley; 0 where that takes too many."""
+    volley; 0 where that takes too many. `purge_ns`: of the one too many."""
 
     least_ns: int
     soon_ns: int
@@ -268,6 +268,7 @@ class Delays:
     turn_ns: int
     garbage: int
     looks: int
+    purge_ns: int
 
 
 def late_for(description: Description) -> int:
@@ -276,8 +277,9 @@ def late_for(description: Description) -> int:
     return late_ns + -late_ns % description.unit_ns
 
 
-def delays_for(description: Description, far_ns: int) -> Delays:
-    """As the subject takes them; what does not expire, does not for `far_ns`."""
+def delays_for(description: Description, far_ns: int, purge_ns: int = 0) -> Delays:
+    """As the subject takes them; what does not expire, does not for `far_ns`, and what has a purge come does after
+    `purge_ns` at the earliest."""
     unit_ns = description.unit_ns
     tick_ns = max(description.tick_ns or MS, unit_ns)
     turn_ns = tick_ns * (description.wheel_size or 20)
@@ -298,6 +300,7 @@ def delays_for(description: Description, far_ns: int) -> Delays:
         * unit_ns,
         min(interval, _GARBAGE_MOST),
         _LOOKS_MORE + interval if interval < _LOOKS_MOST else 0,
+        max(soon_ns - soon_ns % -unit_ns, min(purge_ns, far_ns) // unit_ns * unit_ns),
     )
 
 
@@ -343,26 +346,36 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
     # The expiry is the one too many. Anew, or what is left of the play before would have them purged earlier, by an
     # adapter that has its reaper turn after each call.
     garbage = left(delays.garbage)
-    purge = (*garbage, waits("c", "other", soon_ns))
+    again = range(delays.garbage + 1)
+    too_many = waits("c", "other", delays.purge_ns)
+    purge = (*garbage, too_many)
     purges = (
         GateProgram("purge-event", _PURGE, ((Expiry("other"),), event), (_TRY, _DONE), (*purge, waits("a")),
                     fresh=True),
         GateProgram("purge-registration", _PURGE, ((Expiry("other"),), (waits("a"),)), (_TRY, _ARM), purge,
                     (Ready("op"), Check("a")), fresh=True),
+        # And is left to its time-out, of which no other call reminds the timer.
+        GateProgram("purge-registration-expiry", _PURGE, ((soon, *expiry), (Expiry("other"),)), (_ARM,),
+                    (*left(delays.garbage - 1), too_many), fresh=True),
         # Under both keys that have become empty: the purge stands where it comes to the first.
         GateProgram("calls-beside-purge", _PURGE,
                     ((Expiry("other"),), (waits("a"), waits("g", "next"), Ready("live"), Check("b"))), (),
-                    (waits("b", "live"), *garbage, waits("a", "other", soon_ns)),
+                    (waits("b", "live"), *garbage, waits("a", "other", delays.purge_ns)),
                     (Quiesce(), Ready("op"), Check("a"), Ready("next"), Check("g")), fresh=True),
+        # As many come to the list as are taken off it.
+        GateProgram("list-is-filled-again-beside-purge", _PURGE,
+                    ((Expiry("other"),), (Check("a"), *(waits("a", f"next-{number}") for number in again))), (),
+                    (waits("a", "live"), *garbage, waits("a", "other", delays.purge_ns)),
+                    (Quiesce(), *(Ready(f"next-{number}") for number in again), Check("a")), fresh=True),
         # Of one hash: what is held while the one key is given back is what the garbage of the other lies under.
         GateProgram("purge-cancel", _PURGE, ((CancelKey("Aa"),), (Check("g"), Expiry("other"))), (_DISARM,),
                     (Register("op", ("Aa",), far_ns), *ready(2 * delays.garbage + _LOOKS_MORE, "BB", "g"),
-                     waits("c", "other", soon_ns)),
+                     too_many),
                     volley=1, fresh=True, whose=((_DISARM, "op"),)),
     )  # fmt: skip
     # It has no time-out any more, which is why it is one of those too many, and waits under its other key all the same.
     given_back = GateProgram("purge-and-event-of-given-back", _PURGE, ((Expiry("other"), Ready("op"), Check("b")),),
-                             (_TRY, _DONE), (waits("bd"), CancelKey("d"), *left(delays.garbage - 1), purge[-1]),
+                             (_TRY, _DONE), (waits("bd"), CancelKey("d"), *left(delays.garbage - 1), too_many),
                              fresh=True)  # fmt: skip
     both = (waits("a"), waits("a", "other"))
 

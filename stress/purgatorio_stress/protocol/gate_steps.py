@@ -305,8 +305,7 @@ class Steps:
     def _stopped_at(self, program: GateProgram, stop: Stop) -> None:
         """One play: a call goes as far as its steps, the other lanes make theirs, and then all go on to their ends."""
         if program.fresh:
-            self._plays.come_to_rest()
-            self._plays.start((STEP,))
+            self._plays.start_anew((STEP,))
         play = self._plays.begun(program, stop.beside)
         self._plays.under_way = PlayedOrder(program.name, (), stop)
         self._plays.play_to_the_end(play.before, play)

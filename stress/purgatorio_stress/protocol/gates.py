@@ -243,9 +243,8 @@ class GatedRun:
     ) -> list[_Choice]:
         """Once through: the choices of `trail` as long as there are, then the first of each, or what is drawn; all
         choices made. `stop`: where one call stands on its way. `wanted`: what is to be done, as long as it can be."""
-        if program.fresh and self._plays.clock is not None:
-            self._plays.come_to_rest()
-            self._plays.start(self._gates)
+        if program.fresh:
+            self._plays.start_anew(self._gates)
         play = self._plays.begun(program)
         if stop is not None:
             play.steps = {(stop.lane, stop.place): stop.steps}

@@ -4,9 +4,9 @@ In real time that is what comes within ten seconds, an idle gap of six, and as l
 time is free, so each level of the wheel that the subject declares is filled in its turn, four of them at least: tasks
 on and beside its boundaries, added just before, at and just after one, while all finer levels are filled too; then time
 passes through every boundary at which they may cascade. Before a level lies an idle gap, and after the last one task
-waits for weeks. Where time jumps, several buckets of a level come due at once, beside tasks that are due a turn of the
-finer level later. A subject whose `advance` goes through time tick by tick is slow over days: it is asked no further
-than it can.
+waits for weeks; where there is room, some wait over ticks whose numbers end with 31 zero bits. Where time jumps,
+several buckets of a level come due at once, beside tasks that are due a turn of the finer level later. A subject whose
+`advance` goes through time tick by tick is slow over days: it is asked no further than it can.
 
 Before that comes a crowd: many tasks in one bucket, or many operations under one key, half of which, in stretches, one
 check completes while the others expire together; many that one key gives back; operations under keys of the same hash;
@@ -63,7 +63,10 @@ REACHES_FROM: Final = 500
 REAL_NS: Final = 9_000 * MS
 """In real time nothing is waited for that takes longer."""
 _SECOND_LEVEL_NS: Final = 1_000 * MS
+_BITS: Final = 31
 _BITS_32: Final = 1 << 32
+_TURN_MOST: Final = 64
+"""A turn of a wheel of more buckets is not filled."""
 
 _GARBAGE_MOST: Final = 24_000
 _CROWD: Final = 3_000
@@ -131,6 +134,7 @@ class Reach:
         self._rng = random.Random(f"reach/{seed}")
         self._unit_ns = description.unit_ns
         self._size = max(2, description.wheel_size or 20)
+        self._turn = min(self._size, _TURN_MOST)
         self._count = 0
         self._delay_of: dict[str, int] = {}
         self._room_ns = 0
@@ -165,16 +169,37 @@ class Reach:
                 self._revolution(levels[: number + 1], -levels[number - 1], 0)
             self._run.settle()
         # Once, what no level above was wide enough for: milliseconds that do not fit into 31 bits are among its widths.
-        last_ns = min(_LONGEST_NS, (MAX_TIME_NS - self._run.now_ns) // 2)
-        if before_ns < last_ns <= longest_ns:
-            if too_slow(last_ns):
+        weeks = self._weeks(levels[0])
+        if before_ns < weeks[-1] <= longest_ns:
+            if too_slow(weeks[-1]):
                 self.left_out = "a task that waits for weeks: time passes too slowly"
                 return
-            self._begin(last_ns, levels[-1:])
-            self._run.settle()
+            self._through_weeks(levels, weeks)
             # And short delays from there on, whose moments do not fit there either.
             self._level(levels[:2])
             self._run.settle()
+
+    def _weeks(self, tick_ns: int) -> list[int]:
+        """How long some wait at last: where there is room, until half a turn before the next two ticks whose numbers
+        end with 31 zero bits, and one of them for weeks."""
+        now_ns, left_ns = self._run.now_ns, MAX_TIME_NS - self._run.now_ns
+        bits_ns = tick_ns << _BITS
+        first_ns = bits_ns - now_ns % bits_ns - self._rounded(tick_ns * self._turn // 2)
+        found = [delay_ns for delay_ns in (first_ns, first_ns + bits_ns) if 0 < delay_ns <= left_ns * 3 // 4]
+        last_ns = min(_LONGEST_NS, left_ns // 2)
+        return found if found and found[-1] >= last_ns else [*found, last_ns]
+
+    def _through_weeks(self, levels: list[int], weeks: list[int]) -> None:
+        """All wait from now on. Where one ends, one task more for each tick of two turns: nowhere do two of a turn come
+        to one bucket."""
+        now_ns = self._run.now_ns
+        for delay_ns in weeks:
+            self._begin(delay_ns, levels[-1:])
+        for delay_ns in weeks:
+            self._run.advance_through(now_ns + self._rounded(delay_ns))
+            for number in range(2 * self._turn):
+                self._begin(number * levels[0], levels[:1])
+        self._run.settle()
 
     def _leap_s(self, by_ns: int) -> float:
         """What it takes to let so much time pass at once."""
