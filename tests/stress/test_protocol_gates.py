@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -30,6 +30,7 @@ from purgatorio_stress.protocol.describe import reported
 from purgatorio_stress.protocol.driver import command_subjects
 from purgatorio_stress.protocol.gate_play import Play, Plays
 from purgatorio_stress.protocol.gate_program import Expiry, GateProgram, delays_for, gate_programs
+from purgatorio_stress.protocol.gate_steps import Steps
 from purgatorio_stress.protocol.gates import GatedRun
 from purgatorio_stress.protocol.lines import Lines
 from purgatorio_stress.protocol.message import STEP, Add, Check, Description, Register, Start
@@ -519,6 +520,55 @@ def test_a_purge_is_stopped_step_by_step_beside_calls() -> None:
             purged.steps(replace(description, purge_interval=121), virtual=True)
             == "its purge interval is above 120"
         )
+
+
+@dataclass
+class _Noted:
+    """Stands in for the plays of a run, and for the lines of a JVM that comes to none."""
+
+    clock: object
+    description: Description = _MILLISECONDS
+    part: str = "purgatory"
+    broken: bool = False
+    adapters: frozenset[object] = frozenset()
+    points: tuple[object, ...] = ()
+    noted: list[str] = field(default_factory=list)
+
+    def start(self, gates: tuple[str, ...]) -> None:
+        """See `Plays`."""
+        self.noted.append("start")
+
+    def start_anew(self, gates: tuple[str, ...]) -> None:
+        """See `Plays`."""
+        self.noted.append("anew")
+
+    def come_to_rest(self) -> None:
+        """See `Plays`."""
+
+    def seen(self, watched: Mapping[int, str]) -> list[int]:
+        """See `Lines`."""
+        return []
+
+
+@pytest.mark.parametrize("virtual", [True, False])
+def test_each_program_is_watched_in_a_subject_of_its_own(
+    virtual: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or lines of a purge that comes by what others have left are taken for a short program's, and left out of those
+    that are there for them. In real time that would take too long."""
+    run = _Noted(object() if virtual else None)
+
+    def watched(self: Steps, lines: Lines, program: GateProgram, stop: Stop) -> Mapping[int, str]:
+        run.noted.append(program.name)
+        return {}
+
+    monkeypatch.setattr(Steps, "_watched", watched)
+    programs = [(GateProgram(name, "", ((Check(name),),), ()), "") for name in "ab"]
+    found = Steps(cast(Plays, run))._at_lines(cast(Lines, run), programs, ("step",))
+    assert list(found) == [[], []]
+    first, *_ = run.noted
+    assert first == "start"
+    assert (run.noted[run.noted.index("b") - 1] == "anew") is virtual
 
 
 class TwoLists:

@@ -186,13 +186,15 @@ class Plays:
     def _wait_for_late(self, play: Play) -> None:
         """In real time, where nobody is held any more, what was due is waited for before anything else is called: what
         is lost may be found by whatever wakes another thread."""
+        if self.description.late_ns is None or self.session.conversation.errors():
+            return
         until_s = time.monotonic() + LATE_SLACK_NS / 1e9
         while (late := {*self.session.conversation.overdue(self.late_ns)} & {*play.delays}) and (
             left_s := until_s - time.monotonic()
         ) > 0:
             self._hear(min(0.05, left_s))
             self.let_go()
-        if late and self.description.late_ns is not None and not self.session.conversation.errors():
+        if late:
             self.come_to_rest()
             self.broken = self.broken or (self._judge is not None and self._judge())
 

@@ -82,12 +82,10 @@ class Steps:
         gates = (*self._gates(), *dict.fromkeys(place for _, place in pairs if place))
         plans: Sequence[Iterable[Stop]] = [self._counted(*pair) for pair in pairs]
         if lines is not None and pairs:
-            self._plays.start(self._gates())
-            plans = [*self._at_lines(lines, [(one, "") for one in stepped])]
+            plans = [*self._at_lines(lines, [(one, "") for one in stepped], self._gates())]
             if beside:
                 # One that meets the first lane at its gate comes to other lines as well.
-                self._plays.start(gates)
-                plans = self._known_beside(lines, dict(zip(stepped, plans, strict=True)), pairs)
+                plans = self._known_beside(lines, dict(zip(stepped, plans, strict=True)), pairs, gates)
         # What was watched runs slowly from then on; a new run has new threads.
         self._plays.start(gates)
         until_s = time.monotonic() + STEPS_S
@@ -144,10 +142,11 @@ class Steps:
         lines: Lines,
         alone: Mapping[GateProgram, Iterable[Stop]],
         pairs: Sequence[tuple[GateProgram, str]],
+        gates: tuple[str, ...],
     ) -> list[list[Stop]]:
         """The stops of each program beside its place: those of its calls `alone`, and what is seen there."""
         found: list[list[Stop]] = []
-        for (program, place), seen in zip(pairs, self._at_lines(lines, pairs), strict=True):
+        for (program, place), seen in zip(pairs, self._at_lines(lines, pairs, gates), strict=True):
             moved = [
                 replace(stop, lane=lane, beside=place)
                 for stop in alone[program]
@@ -205,18 +204,25 @@ class Steps:
                 if self._stops_made < 2:
                     break
 
-    def _at_lines(self, lines: Lines, programs: Sequence[tuple[GateProgram, str]]) -> Iterator[list[Stop]]:
+    def _at_lines(
+        self, lines: Lines, programs: Sequence[tuple[GateProgram, str]], gates: tuple[str, ...]
+    ) -> Iterator[list[Stop]]:
         """Where calls of each program, alone or beside the first lane at a gate, can be stopped on a JVM: at the lines
         to which they come, those of its other threads too where a call moves time, but for lines that nobody else can
         tell apart. All are watched first."""
-        watched = [
-            [
-                (stop, self._watched(lines, program, stop))
-                for stop in self._unwatched(program, beside)
-                if not self._plays.broken
-            ]
-            for program, beside in programs
-        ]
+        watched: list[list[tuple[Stop, Mapping[int, str]]]] = []
+        self._plays.start(gates)
+        for program, beside in programs:
+            if watched and self._plays.clock is not None and not self._plays.broken:
+                # Or what the programs before have left is purged in one, which comes to those lines by chance.
+                self._plays.start_anew(gates)
+            watched.append(
+                [
+                    (stop, self._watched(lines, program, stop))
+                    for stop in self._unwatched(program, beside)
+                    if not self._plays.broken
+                ]
+            )
         self._plays.come_to_rest()
         known = [
             [(stop, self._seen(lines, program, stop, seen)) for stop, seen in of if not self._plays.broken]
