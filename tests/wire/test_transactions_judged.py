@@ -8,9 +8,22 @@ import pytest
 
 from purgatorio_spec.verdict import Verdict
 from wire_story import Story
-from wire_twins.transactions import CONCURRENT, add, end, ended, init, opened, read, write
+from wire_twins.transactions import (
+    CONCURRENT,
+    add,
+    end,
+    ended,
+    held,
+    hold,
+    init,
+    of_group,
+    offsets,
+    opened,
+    read,
+    write,
+)
 
-CLAUSES = ("R1", "R2", "R3", "R4", "R5", "R6", "F1", "F3", "F4", "P1", "L1", "X4", "O4")
+CLAUSES = ("R1", "R2", "R3", "R4", "R5", "R6", "R7", "G9", "F1", "F3", "F4", "P1", "L1", "X4", "O4")
 
 
 def an_end_without_an_answer(s: Story) -> None:
@@ -92,6 +105,24 @@ def an_end_that_was_asked_for_twice(s: Story) -> None:
     end(s, 308, False, 48)
 
 
+def one_that_commits_while_another_does(s: Story) -> None:
+    """Which of the two commits was written last nobody knows."""
+    held(s, 5)
+    s.commit(10.5, "", -1, at=9)
+    ended(s, 300, True)
+    offsets(s, 3000, 5)
+    offsets(s, 3010, 9)
+
+
+def one_whose_producer_is_fenced(s: Story) -> None:
+    """Its commit is refused for itself, whoever sends it."""
+    s.pair()
+    of_group(s)
+    for at, error in ((2100, 47), (2110, 48), (2120, 19), (2130, 15)):
+        hold(s, at, 5, "b", 9, error=error)
+    offsets(s, 3000, -1)
+
+
 def two_markers_behind_an_open_one(s: Story) -> None:
     """An id with another producer's transaction before and behind it: each offset is taken by a record or a marker."""
     opened(s)
@@ -113,6 +144,7 @@ def two_markers_behind_an_open_one(s: Story) -> None:
     [
         an_end_without_an_answer, an_end_under_way, one_that_is_timed_out, a_leader_that_has_not_heard_of_it,
         a_coordinator_that_loads, others_that_are_aborted_behind, one_without_an_addition,
+        one_that_commits_while_another_does, one_whose_producer_is_fenced,
         one_that_is_taken_over_slowly, an_end_that_was_asked_for_twice, two_markers_behind_an_open_one,
     ],
     ids=lambda told: told.__name__,

@@ -54,6 +54,12 @@ def f6_next_of_a_session(s: Story, bad: bool) -> None:
     session(s, 12, 1, [], error=71 if bad else 0)
 
 
+def x4_healed(s: Story, bad: bool) -> None:
+    """Nothing came, but nothing is wrong any more: that is news."""
+    session(s, 5, 0, [("t", 7)], came={("t", 7): 1})
+    session(s, 10, 1, [("t", 0)], came={} if bad else {("t", 0): []})
+
+
 def f6_no_session(s: Story, bad: bool) -> None:
     session(s, 10, 1, [], error=71 if bad else 70)
 

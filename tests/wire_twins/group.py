@@ -103,6 +103,16 @@ def g4_awaited(s: Story, bad: bool) -> None:
         s.join(2200, 2210 if bad else 5201, one, 2, leader="a", told="abc" if one == "a" else "")
 
 
+def g4_refused(s: Story, bad: bool) -> None:
+    """A join fails for the coordinator's own reasons, and its member goes on."""
+    s.pair()
+    newcomer(s, 2100, 2210)
+    if bad:
+        s.join(2150, 2151, "b", error=-1)
+    for one in "ab":
+        s.join(2200, 2210, one, 2, leader="a", told="abn" if one == "a" else "")
+
+
 def g5_leaver(s: Story, bad: bool) -> None:
     s.gathered("abc")
     for at in (0, 0.5) if bad else (0,):

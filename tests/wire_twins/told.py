@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from wire_story import SIZE, Story
 
 
@@ -18,10 +20,11 @@ def written(s: Story, t: float, sequence: int, base: int, error: int = 0, *, pro
 
 def session(
     s: Story, at: float, epoch: int, places: list[tuple[str, int]],
-    came: dict[tuple[str, int], list[int]] | None = None, *, answer: float = 0, wait: int = 0,
+    came: Mapping[tuple[str, int], list[int] | int] | None = None, *, answer: float = 0, wait: int = 0,
     forgets: tuple[str, ...] = (), error: int = 0, least: int = 1, start: int = 0, most: int = 1 << 20,
 ) -> None:  # fmt: skip
-    """A fetch of session 5: topics with their offsets, and the batches that came of some. `start`: of the topic t."""
+    """A fetch of session 5: topics with their offsets, and the batches that came of some, or an error. `start`: of the
+    topic t."""
     if at == 5:
         s.topic()
     topics = [
@@ -33,8 +36,10 @@ def session(
     ]
     told = [
         {"topic": name, "partitions": [
-            {"partition_index": 0, "error_code": 0, "log_start_offset": start if name == "t" else 0, "records": [
-                {"base": base, "last": base, "count": 1, "bytes": SIZE} for base in bases]}]}
+            {"partition_index": 0, "error_code": bases if isinstance(bases, int) else 0,
+             "log_start_offset": start if name == "t" else 0, "records": [
+                {"base": base, "last": base, "count": 1, "bytes": SIZE}
+                for base in ([] if isinstance(bases, int) else bases)]}]}
         for (name, _), bases in (came or {}).items()
     ]  # fmt: skip
     body = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wire_story import SIZE, Story
+from wire_twins.told import newcomer
 
 CONCURRENT = 51
 
@@ -262,6 +263,13 @@ def p1_in_transaction(s: Story, bad: bool) -> None:
     write(s, 20, 0, 48 if bad else 0)
 
 
+def p7_in_transaction(s: Story, bad: bool) -> None:
+    """Sent again while it is open: it is where it is."""
+    opened(s)
+    write(s, 25, 1, sequence=1)
+    write(s, 30, -1 if bad else 0, error=45 if bad else 0)
+
+
 def p1_behind_a_marker(s: Story, bad: bool) -> None:
     """A marker has an offset."""
     opened(s)
@@ -293,16 +301,32 @@ def offsets(s: Story, t: float, at: int, *, stable: bool = False, error: int = 0
     s.ask(t, "offset_fetch", body, t + 1, got, version=7)
 
 
+def hold(
+    s: Story, t: float, at: int, member: str = "", generation: int = -1, error: int = 0, name: str = "x",
+    producer: int = 7,
+) -> None:  # fmt: skip
+    """An offset is committed with a transaction that is open."""
+    part = {"partition_index": 0, "committed_offset": at, "committed_metadata": ""}
+    body = {
+        "transactional_id": name, "producer_id": producer, "producer_epoch": 0, "group_id": "g",
+        "generation_id": generation, "member_id": member, "topics": [{"name": "t", "partitions": [part]}],
+    }  # fmt: skip
+    told = {"name": "t", "partitions": [{"partition_index": 0, "error_code": error}]}
+    s.ask(t, "txn_offset_commit", body, t + 1, {"topics": [told]}, version=3)
+
+
+def of_group(s: Story, name: str = "x", producer: int = 7) -> None:
+    """A transaction is open for the offsets of a group, from 7 ms on."""
+    init(s, 4, 0, name=name, producer=producer)
+    body = {"transactional_id": name, "producer_id": producer, "producer_epoch": 0, "group_id": "g"}
+    s.ask(6, "add_offsets_to_txn", body, 7, {"error_code": 0}, version=3)
+
+
 def held(s: Story, at: int) -> None:
     """A transaction is open that commits an offset, from 11 ms on."""
     s.topic()
-    init(s, 4, 0)
-    body = {"transactional_id": "x", "producer_id": 7, "producer_epoch": 0, "group_id": "g"}
-    s.ask(6, "add_offsets_to_txn", body, 7, {"error_code": 0}, version=3)
-    part = {"partition_index": 0, "committed_offset": at, "committed_metadata": ""}
-    body = {**body, "generation_id": -1, "member_id": "", "topics": [{"name": "t", "partitions": [part]}]}
-    told = {"name": "t", "partitions": [{"partition_index": 0, "error_code": 0}]}
-    s.ask(10, "txn_offset_commit", body, 11, {"topics": [told]}, version=3)
+    of_group(s)
+    hold(s, 10, at)
 
 
 def r7(s: Story, bad: bool) -> None:
@@ -323,6 +347,54 @@ def r7_lost(s: Story, bad: bool) -> None:
     offsets(s, 310, -1)
     offsets(s, 320, -1, stable=True, error=88)
     offsets(s, 330, -1 if bad else 5, stable=True)
+
+
+def r7_overtaken(s: Story, bad: bool) -> None:
+    """What was committed behind it stands, whenever it ends."""
+    held(s, 5)
+    s.commit(50, "", -1, at=9)
+    ended(s, 300, True)
+    offsets(s, 3000, 5 if bad else 9)
+
+
+def r7_of_two(s: Story, bad: bool) -> None:
+    """So does what another transaction has written behind it."""
+    held(s, 5)
+    of_group(s, "y", 8)
+    hold(s, 50, 9, name="y", producer=8)
+    end(s, 100, True, name="y", producer=8)
+    add(s, 105, name="y", producer=8)
+    ended(s, 300, True)
+    offsets(s, 3000, 5 if bad else 9)
+
+
+def r7_of_a_member(s: Story, bad: bool) -> None:
+    s.pair()
+    of_group(s)
+    hold(s, 2100, 5, "b", 1, error=22 if bad else 0)
+
+
+def r7_in_a_rebalance(s: Story, bad: bool) -> None:
+    """Nobody asks what the group does."""
+    s.pair()
+    of_group(s)
+    newcomer(s, 2100, 2410)
+    s.beat(2150, "a", 1, 27)
+    hold(s, 2200, 5, "b", 1, error=27 if bad else 0)
+    for one in "ab":
+        s.join(2300, 2410, one, 2, leader="a", told="abn" if one == "a" else "")
+
+
+def g9_with_a_transaction(s: Story, bad: bool) -> None:
+    s.pair()
+    of_group(s)
+    hold(s, 2100, 5, "b", 2, error=0 if bad else 22)
+
+
+def g9_stranger_with_a_transaction(s: Story, bad: bool) -> None:
+    s.pair()
+    of_group(s)
+    hold(s, 2100, 5, "z", 1, error=0 if bad else 25)
 
 
 def r7_late(s: Story, bad: bool) -> None:

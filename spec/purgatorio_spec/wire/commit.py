@@ -3,12 +3,13 @@
 A commit takes effect between its sending and its answer. So what may be told at a moment is whatever was committed
 last, or may have been. A deletion is a commit of nothing, that of a topic one which may take a while (KAFKA-2000).
 
-R7: one in a transaction takes effect when that is committed, or a little later, as some do that behind the markers. Who
-asks for what is stable (KIP-447) is refused until then, and so is told at once that it has.
+R7: one in a transaction takes effect when that is committed, or a little later, as some do that behind the markers; but
+not where another was committed since it was sent: what was written last stands. Who asks for what is stable (KIP-447)
+is refused until then, and so is told at once that it has.
 """
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from purgatorio_spec.wire.bound import MS, Bounds
 from purgatorio_spec.wire.history import (
@@ -32,12 +33,20 @@ UNSTABLE: Final = 88
 
 
 class _Commit(NamedTuple):
-    """Of one partition: what was committed, sent and answered when, and whether it surely was taken."""
+    """Of one partition: what was committed, sent and answered when, and whether it surely was taken. It is told from
+    `told_t` on at the earliest, and from `surely_t` on if nothing was written behind it."""
 
     t: int
     done_t: int
     what: tuple[int, str]
     surely: bool
+    told_t: int
+    surely_t: int
+
+    @classmethod
+    def at_once(cls, t: int, done_t: int, what: tuple[int, str], *, surely: bool) -> Self:
+        """One that takes effect between its sending and its answer."""
+        return cls(t, done_t, what, surely, t, done_t)
 
 
 def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -68,7 +77,7 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 if error == UNSTABLE:
                     continue
                 clause = "R7" if within else "G12"
-                made = [_Commit(0, 0, NOTHING, surely=True), *gone, *_commits(scene, name, part)]
+                made = [_Commit.at_once(0, 0, NOTHING, surely=True), *gone, *_commits(scene, name, part)]
                 made += [
                     x.commit(stable=bool(one.body.get("require_stable"))) for x in within if not x.aborted
                 ]
@@ -106,9 +115,10 @@ class _Within(NamedTuple):
         return self.each.commits is False
 
     def commit(self, *, stable: bool) -> _Commit:
-        """As any other."""
-        done_t = self.each.ended_t if stable else self.late_t
-        return _Commit(self.each.may_end_t, done_t, self.what, surely=self.surely and bool(self.each.commits))
+        """As any other, written when it was, and told when the transaction has ended."""
+        surely = self.surely and bool(self.each.commits)
+        surely_t = self.each.ended_t if stable else self.late_t
+        return _Commit(self.t, self.done_t, self.what, surely, self.each.may_end_t, surely_t)
 
 
 def _within(bounds: Bounds, topics: Topics, scene: Scene, group: str, part: Part) -> Iterator[_Within]:
@@ -151,15 +161,16 @@ def _deletion(bounds: Bounds, topic: Topic | None) -> list[_Commit]:
         return []
     done_t = topic.deleted_t or END_OF_TIME
     late_ns = PATIENCE_TIMES * bounds.declared.late_topics_ms * MS + bounds.added_ns(done_t)
-    return [_Commit(topic.delete_t, done_t + late_ns, NOTHING, surely=topic.deleted_t is not None)]
+    surely = topic.deleted_t is not None
+    return [_Commit.at_once(topic.delete_t, done_t + late_ns, NOTHING, surely=surely)]
 
 
 def _may_be(made: list[_Commit], one: Exchange) -> set[tuple[int, str]]:
     """What was committed last when this was taken up, or may have been."""
-    before = [x for x in made if x.surely and x.done_t <= one.t]
+    before = [x for x in made if x.surely and x.surely_t <= one.t]
     return {
         x.what for x in made
-        if x.t <= (one.answer_t or END_OF_TIME) and not any(y.t >= x.done_t and y is not x for y in before)
+        if x.told_t <= (one.answer_t or END_OF_TIME) and not any(y.t >= x.done_t and y is not x for y in before)
     }  # fmt: skip
 
 
@@ -171,7 +182,7 @@ def _commits(scene: Scene, group: str, part: Part) -> Iterator[_Commit]:
                 integer(x, "error_code") for x in items(one.got, "results") if text(x, "group_id") == group
             ]
             if group in texts(one.body, "groups_names") and (one.got is None or codes == [0]):
-                yield _Commit(one.t, done_t, NOTHING, surely=codes == [0])
+                yield _Commit.at_once(one.t, done_t, NOTHING, surely=codes == [0])
             continue
         if text(one.body, "group_id") != group:
             continue
@@ -180,7 +191,7 @@ def _commits(scene: Scene, group: str, part: Part) -> Iterator[_Commit]:
             error = told.get(other, 0)
             if other == part and (not error or error in BUSY):
                 what = integer(asked, "committed_offset"), text(asked, "committed_metadata")
-                yield _Commit(one.t, done_t, what, surely=one.got is not None and not error)
+                yield _Commit.at_once(one.t, done_t, what, surely=one.got is not None and not error)
 
 
 def _told(commit: Exchange) -> dict[Part, int]:

@@ -18,6 +18,13 @@ from purgatorio_spec.wire.row import Row, broken, in_time, named
 
 ILLEGAL_GENERATION, OTHER_PROTOCOL, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 23, 25, 27, 79
 FENCED: Final = 82
+OF_A_JOIN: Final = frozenset(
+    {0, 7, OTHER_PROTOCOL, 24, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED, FENCED}
+)
+"""What a join is told, beside what is excused and that the group is loading; 24: its name is none, 7: nobody stored it
+in time."""
+OF_THE_GROUP: Final = frozenset({ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING, FENCED})
+"""What a commit with a transaction is refused with for who sends it; what else it is told is about the transaction."""
 NO_SUCH_GROUP: Final = 69
 JOIN_GAP_NS: Final = 3000 * MS
 """By how much a join that should be answered at once would be late where it waited: the usual initial delay."""
@@ -89,6 +96,8 @@ class Group:
     """Commits without a generation, good where there are no members."""
     unnumbered: list[Exchange]
     """The same, of who says that it is a member."""
+    held: list[Exchange]
+    """Commits with a transaction, of who says that it is a member: no sign of life."""
     leaves: list[Exchange]
     static: bool
     """Whether one of them was of a member with an instance id."""
@@ -343,7 +352,9 @@ def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
             bounds, heard, by_api["join_group"], by_api["sync_group"], by_api["heartbeat"],
             [one for one in commits if number_of(one) >= 0],
             [one for one in commits if number_of(one) < 0 and not member_id(one)],
-            [one for one in commits if number_of(one) < 0 and member_id(one)], by_api["leave_group"],
+            [one for one in commits if number_of(one) < 0 and member_id(one)],
+            [x for x in by_api["txn_offset_commit"] if number_of(x) >= 0 and x.error in {0, *OF_THE_GROUP}],
+            by_api["leave_group"],
             static=any(map(instance_of, heard)),
         )  # fmt: skip
         group.generations = _generations(group)

@@ -30,10 +30,12 @@ NO_SESSION, NOT_THE_NEXT = 70, 71
 BUSY: Final = frozenset({7, 8, 41, *EXCUSED})
 """The controller did not answer in time, is not there or another, or is asked too often."""
 END_OF_TIME: Final = 1 << 62
+COMMITS: Final = ("offset_commit", "txn_offset_commit")
+"""By what a group says how far it has read: at once, or with a transaction."""
 ABOUT_GROUPS: Final[Mapping[str, str]] = {"describe_groups": "groups", "delete_groups": "results"}
 """What is asked about groups, and where the answer says it of each."""
 _NAMES_GROUP: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("join_group", "sync_group", "heartbeat", "leave_group", "offset_commit"), "group_id"),
+    **dict.fromkeys(("join_group", "sync_group", "heartbeat", "leave_group", *COMMITS), "group_id"),
     "describe_groups": "groups", "delete_groups": "groups_names",
 }  # fmt: skip
 """What is asked of a group, and the field that names it."""
@@ -142,7 +144,7 @@ class Exchange:
         """The error code of the whole answer, or of the first partition of a commit, the first member that leaves or
         the first group that is asked about; 0 where there is none."""
         got = self.got
-        if self.api == "offset_commit":
+        if self.api in COMMITS:
             got = next((part for topic in items(got, "topics") for part in items(topic, "partitions")), None)
         elif self.api in ABOUT_GROUPS:
             got = next(items(got, ABOUT_GROUPS[self.api]), None)
@@ -330,9 +332,9 @@ _MARKS: Final = ("high_watermark", "log_start_offset")
 
 def _complete_sessions(scene: Scene) -> None:
     """Give the fetches of a session (KIP-227) all that it has, and their answers what they leave out, as that of which
-    there is no news: so they are judged as others are. What is new in it is told, so of that nothing is given. What
-    names a session that is not there, or another request of it than the next, stays as it is, with the error that it is
-    to be refused with."""
+    there is no news: so they are judged as others are. What is new in it is told, and once more what was told with an
+    error last, so of that nothing is given. What names a session that is not there, or another request of it than the
+    next, stays as it is, with the error that it is to be refused with."""
     sessions: dict[int, tuple[int, _Parts, _Parts]] = {}
     for one in scene.of("fetch"):
         number, epoch = integer(one.body, "session_id"), integer(one.body, "session_epoch", -1)
@@ -349,9 +351,12 @@ def _complete_sessions(scene: Scene) -> None:
             gone = _forgotten(one.body)
             had, named = sessions[number][1], _parts_of(one.body)
             asked = {part: said for part, said in (had | named).items() if part not in gone}
-            told = sessions[number][2] | _told(one)
+            before = sessions[number][2]
+            told = before | _told(one)
             sessions[number] = (epoch + 1, asked, told)
-            _complete(one, asked, told, {*named} - {*had})
+            _complete(
+                one, asked, told, {*named} - {*had} | {part for part, marks in before.items() if not marks}
+            )
 
 
 def _told(one: Exchange) -> _Parts:
@@ -365,7 +370,7 @@ def _told(one: Exchange) -> _Parts:
     }
 
 
-def _complete(one: Exchange, asked: _Parts, told_before: _Parts, new: set[tuple[str, int]]) -> None:
+def _complete(one: Exchange, asked: _Parts, told_before: _Parts, owed: set[tuple[str, int]]) -> None:
     topics = [{"topic": topic, "partitions": [part]} for (topic, _), part in asked.items()]
     one.body = {**one.body, "session_id": 0, "session_epoch": 0, "topics": topics}
     if one.answer is None or one.answer.body is None:
@@ -379,7 +384,7 @@ def _complete(one: Exchange, asked: _Parts, told_before: _Parts, new: set[tuple[
     told += [
         {"topic": topic, "partitions": [
             {**told_before.get((topic, number), {}), "partition_index": number, "error_code": 0, "records": []}]}
-        for topic, number in sorted({*asked} - new - named)
+        for topic, number in sorted({*asked} - owed - named)
     ]  # fmt: skip
     one.answer = replace(one.answer, body={**one.answer.body, "responses": told})
 

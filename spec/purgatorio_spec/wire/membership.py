@@ -106,7 +106,7 @@ def _strangers(group: Group) -> Rows:
     blindly while a group is loading, so it must have been seen loaded."""
     issued = group.issued()
     loaded_t = min((join.answer_t or END_OF_TIME for join in group.joins), default=END_OF_TIME)
-    for one in (*group.heartbeats, *group.syncs, *group.commits, *group.leaves):
+    for one in (*group.heartbeats, *group.syncs, *group.commits, *group.held, *group.leaves):
         if one.t >= loaded_t and not issued.keys() & {*(leavers(one) or [member_id(one)])}:
             yield refused(group.bounds, one, UNKNOWN_MEMBER)
     for one in group.nobodys:
@@ -117,7 +117,9 @@ def _strangers(group: Group) -> Rows:
 
 def _heartbeats(group: Group) -> Rows:
     """G3 (a rebalance is told), G9 (wrong generations) and G10 (who is heard of stays)."""
-    for beat in (*group.heartbeats, *group.syncs, *group.commits, *group.unnumbered, *group.joins):
+    for beat in (
+        *group.heartbeats, *group.syncs, *group.commits, *group.unnumbered, *group.held, *group.joins,
+    ):  # fmt: skip
         member, number = member_id(beat), number_of(beat)
         current = group.current(beat)
         if beat.answer is None or current is None or member not in current.members:

@@ -56,7 +56,8 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                     yield answered_with("P1", "corrupt-taken", one, error, CORRUPT, " for what is corrupt")
             elif transactional(batches):
                 if answer is not None and topic.replicas == 1:
-                    yield from _in_transaction(one, part, count, answer, topics)
+                    written = written_by(batches)
+                    yield from _in_transaction(one, part, count, written, answer, topics)
             elif (written := written_by(batches)) != BY_NOBODY and topic.replicas > 1:
                 continue  # what was sent again waits for replicas, or does not
             elif written != BY_NOBODY and not _is_next(
@@ -98,11 +99,14 @@ def _wrong_acks(bounds: Bounds, one: Exchange, answer: Body | None) -> Row:
     return broken("P3", "acks-taken", one, f"{named(INVALID_ACKS)} for acks {acks}", named(error))
 
 
-def _in_transaction(one: Exchange, part: Part, count: int, answer: Body, topics: Topics) -> Rows:
-    """P1, of an append to a partition of an open transaction; R5, of one by a producer that was fenced, whose
-    transaction there was aborted for that."""
+def _in_transaction(
+    one: Exchange, part: Part, count: int, written: Written, answer: Body, topics: Topics
+) -> Rows:
+    """P1, of an append to a partition of an open transaction, and P7 where it is sent again; R5, of one by a producer
+    that was fenced, whose transaction there was aborted for that."""
     error, t = integer(answer, "error_code"), one.answer_t or END_OF_TIME
-    within = next((x.within for x in topics.logs[part].appends if x.exchange is one), None)
+    log = topics.logs[part]
+    within = next((x.within for x in log.appends if x.exchange is one or x.written == written), None)
     if within is None:
         return
     fenced = within.ending is not None and within.ending.api == INIT and not within.commits
@@ -110,8 +114,10 @@ def _in_transaction(one: Exchange, part: Part, count: int, answer: Body, topics:
         if error in UNHEARD:
             why = f"{named(error)}: the partition's leader has not heard of the transaction"
             yield undecided("P1", why, "offsets-do-not-grow")
-        else:
+        elif _is_next(one, written, before := _before(one, written, log)):
             yield from _acknowledged(one, part, count, answer, topics)
+        else:
+            yield from _out_of_order(one, written, answer, before)
     elif fenced and within.ended_t <= one.t:
         right, cause = bool(error), "appends-on"
         yield (

@@ -7,7 +7,8 @@
     a member that has its share       | 0 (or 27)    | G5   | 0      |      | 0
     names another protocol            |              | 23   |        | 23   |
 
-Spoken of are only those who are so for certain: from before their request until its answer.
+Of a commit with a transaction (KIP-447) who sends it is asked, and not what the group does: R7. Spoken of are only
+those who are so for certain: from before their request until its answer.
 """
 
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from purgatorio_spec.wire.group import (
     ILLEGAL_GENERATION,
     MEMBER_ID_REQUIRED,
     NO_SUCH_GROUP,
+    OF_A_JOIN,
     OTHER_PROTOCOL,
     REBALANCING,
     UNKNOWN_MEMBER,
@@ -32,7 +34,7 @@ from purgatorio_spec.wire.group import (
     refused,
     session_asked,
 )
-from purgatorio_spec.wire.history import END_OF_TIME, LOADING, Exchange, Scene
+from purgatorio_spec.wire.history import COMMITS, END_OF_TIME, LOADING, Exchange, Scene
 from purgatorio_spec.wire.row import Rows, answered_with, broken, kept, named
 
 INVALID_GROUP, INVALID_SESSION = 24, 26
@@ -82,7 +84,7 @@ def coordinator_away(scene: Scene) -> Rows:
 def standings(group: Group) -> Rows:
     """All rows of the table."""
     gone = dict(_gone(group))
-    for one in (*group.heartbeats, *group.syncs, *group.commits, *group.joins):
+    for one in (*group.heartbeats, *group.syncs, *group.commits, *group.held, *group.joins):
         if one.answer_t is None or not member_id(one):
             continue
         if one.t >= gone.get(member_id(one), END_OF_TIME):
@@ -92,6 +94,7 @@ def standings(group: Group) -> Rows:
     for one in group.leaves:
         yield from _leaving(group, one, gone)
     yield from _protocols(group)
+    yield from _said_why(group)
     yield from _before_anybody(group)
     yield from _of_nobody(group)
 
@@ -130,7 +133,9 @@ def _of_who_is_there(group: Group, one: Exchange) -> Rows:
         return  # it rejoins, or has
     if not group.steady(member, current, one) or one.error == UNKNOWN_MEMBER:
         return  # the latter is G10's
-    if current.other_protocol(one.body):
+    if one.api == "txn_offset_commit":
+        yield answered_with("R7", "refused", one, one.error, 0, ": a member commits in its generation")
+    elif current.other_protocol(one.body):
         yield refused(group.bounds, one, OTHER_PROTOCOL)
     elif group.rebalances(current, one):
         wanted = 0 if one.api == "offset_commit" else REBALANCING
@@ -182,15 +187,23 @@ def _protocols(group: Group) -> Rows:
             yield refused(group.bounds, one, OTHER_PROTOCOL)
 
 
+def _said_why(group: Group) -> Rows:
+    """G4: a join that comes to no generation is told why, by an error that joins have."""
+    for one in group.joins:
+        if one.answer_t is not None and one.error not in OF_A_JOIN:
+            allowed, late = "a generation, or an error of a join", (one.t, one.answer_t)
+            yield broken("G4", "refused", one, allowed, named(one.error), held=Held.LATE, late=late)
+
+
 def _before_anybody(group: Group) -> Rows:
     """G9, of a group that is not there yet: a commit in a generation (without one it makes the group) is told so, by
     Kafka 4 from version 9 on in other words; so is all else. A group that is loading is told otherwise."""
     first_t = min((x.t for x in (*group.joins, *group.nobodys)), default=END_OF_TIME)
-    for one in (*group.commits, *group.heartbeats, *group.syncs, *group.leaves):
+    for one in (*group.commits, *group.held, *group.heartbeats, *group.syncs, *group.leaves):
         if one.answer_t is None or one.answer_t >= first_t or one.error == _LOADING.get(one.api):
             continue
         newer = one.api == "offset_commit" and one.version >= 9 and one.error == NO_SUCH_GROUP
-        wanted = ILLEGAL_GENERATION if one.api == "offset_commit" else UNKNOWN_MEMBER
+        wanted = ILLEGAL_GENERATION if one.api in COMMITS else UNKNOWN_MEMBER
         yield kept("G9", "refusal-waits") if newer else refused(group.bounds, one, wanted)
 
 

@@ -12,7 +12,7 @@ from purgatorio_broker.group import Group, GroupState, JoinResult, Member, SyncR
 from purgatorio_broker.key import TopicPartition
 from purgatorio_stress.socket_broker.data_requests import asked_of, grouped
 from purgatorio_stress.socket_broker.fields import Fields, Values, code_of
-from purgatorio_stress.socket_broker.node import Node
+from purgatorio_stress.socket_broker.node import NO_NOTE, Node, Note
 from purgatorio_stress.socket_broker.reply import Request
 
 _KINDS: Final = (0, 1)
@@ -177,10 +177,13 @@ def offset_commit(node: Node, request: Request) -> None:
         error = Error.ILLEGAL_GENERATION  # of a group that is not there
     if error is Error.NONE:
         member, instance = fields.text("member_id"), fields.text("group_instance_id")
-        error = node.groups.commit(group_id, generation, member, offsets, instance=instance)
+        with node.groups.group(group_id).lock:
+            error = node.groups.commit(group_id, generation, member, offsets, instance=instance)
+            if error is Error.NONE:
+                place = node.next_commit()
+                notes = {p: Note(wanted[p].text("committed_metadata"), place) for p in offsets}
+                node.keep_notes(group_id, notes)
         node.manager.run_actions()
-    if error is Error.NONE:
-        node.keep_notes(group_id, {p: wanted[p].text("committed_metadata") for p in offsets})
     absent = Error.UNKNOWN_TOPIC_OR_PARTITION
     codes = {p: code_of(error if p in offsets or error is not Error.NONE else absent) for p in wanted}
 
@@ -188,6 +191,26 @@ def offset_commit(node: Node, request: Request) -> None:
         return {"error_code": codes[TopicPartition(name or "", at)]}
 
     request.reply.send(lambda: {"topics": grouped(asked, *PARTITIONS, told)})
+
+
+def refuses_held(node: Node, fields: Fields) -> Error:
+    """Why offsets are refused that a transaction is to commit: its producer is none of the group's members, or is in
+    another generation (KIP-447). Who says nothing of that is not asked; nor is the group's state."""
+    generation, member = fields.number("generation_id", -1), fields.text("member_id")
+    instance = fields.text("group_instance_id")
+    error = _refuses(node, fields, makes=generation < 0)
+    if error is Error.UNKNOWN_MEMBER_ID:
+        return Error.ILLEGAL_GENERATION  # of a group that is not there
+    if error is not Error.NONE or (generation < 0 and not member and not instance):
+        return error
+    group = node.groups.group(fields.text("group_id"))
+    with group.lock:
+        static = group.instance(instance)
+        if static is not None and static.id != member:
+            return Error.FENCED_INSTANCE_ID
+        if group.get(member) is None:
+            return Error.UNKNOWN_MEMBER_ID
+        return Error.NONE if generation == group.generation() else Error.ILLEGAL_GENERATION
 
 
 def offset_fetch(node: Node, request: Request) -> None:
@@ -205,9 +228,11 @@ def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
     error = Error.NONE if node.leads else Error.NOT_COORDINATOR
     group = node.groups.known(group_id)
     offsets: dict[TopicPartition, int] = {}
+    notes: dict[TopicPartition, Note] = {}
     if group is not None:
         with group.lock:
             offsets = {p: group.committed(p) or 0 for p in group.committed_partitions()}
+            notes = node.notes(group_id)
     wanted = [
         (topic.text("name"), at)
         for topic in asked.entries("topics")
@@ -215,7 +240,6 @@ def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
     ]
     if not asked.has("topics"):
         wanted = [(p.topic, p.partition) for p in offsets]
-    notes = node.notes(group_id)
     unstable = node.transactions.unstable(group_id) if stable else set()
     offsets = {partition: at for partition, at in offsets.items() if partition not in unstable}
     code = ErrorCode.unstable_offset_commit.value
@@ -226,7 +250,7 @@ def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
                 {
                     "partition_index": at,
                     "committed_offset": offsets.get(TopicPartition(name, at), -1),
-                    "metadata": notes.get(TopicPartition(name, at), ""),
+                    "metadata": notes.get(TopicPartition(name, at), NO_NOTE).text,
                     "error_code": code if TopicPartition(name, at) in unstable else 0,
                 }
                 for topic, at in wanted

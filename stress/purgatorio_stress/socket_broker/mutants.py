@@ -41,15 +41,17 @@ from purgatorio_stress.socket_broker import (
     data_requests,
     group_requests,
     record_batch,
+    sequences,
     server,
     topic_requests,
+    transaction_requests,
 )
 from purgatorio_stress.socket_broker.cluster import Cluster
 from purgatorio_stress.socket_broker.data_requests import _Fetched, _Produced
 from purgatorio_stress.socket_broker.fetch_sessions import FetchSession, FetchSessions, Place
 from purgatorio_stress.socket_broker.fields import Fields
 from purgatorio_stress.socket_broker.follower import Follower
-from purgatorio_stress.socket_broker.node import Node
+from purgatorio_stress.socket_broker.node import Node, Note
 from purgatorio_stress.socket_broker.reply import Make, Reply, Request
 from purgatorio_stress.socket_broker.sequences import Sequences
 from purgatorio_stress.socket_broker.server import Server
@@ -415,8 +417,29 @@ def _committed_anew(self: Group, offsets: Mapping[TopicPartition, int]) -> None:
     _COMMIT(self, offsets)
 
 
-def _kept_beside_its_offset(self: Node, group_id: str, notes: Mapping[TopicPartition, str]) -> None:
+def _kept_beside_its_offset(self: Node, group_id: str, notes: Mapping[TopicPartition, Note]) -> None:
     _KEEP_NOTES(self, group_id, {one: note for one, note in notes.items() if one in _COMMITTED_ANEW})
+
+
+_REMOVE: Final = Group.remove
+_REFUSES_JOIN: Final = GroupCoordinator._refuses_join
+_FORMER_NAMES: Final[set[tuple[str, str]]] = set()
+
+
+def _removed_but_for_its_name(self: Group, member: str) -> Member | None:
+    gone = _REMOVE(self, member)
+    if gone is not None and gone.instance:
+        _FORMER_NAMES.add((self.id, gone.instance))
+    return gone
+
+
+def _fails_for_a_former_name(
+    self: GroupCoordinator, group: Group, member_id: str, protocols: tuple[str, ...], session_timeout_ms: int,
+    instance: str, protocol_type: str,
+) -> Error:  # fmt: skip
+    if not member_id and group.instance(instance) is None and (group.id, instance) in _FORMER_NAMES:
+        return Error.UNKNOWN_SERVER_ERROR
+    return _REFUSES_JOIN(self, group, member_id, protocols, session_timeout_ms, instance, protocol_type)
 
 
 _LEAVE_GROUP: Final = GroupCoordinator.leave
@@ -1942,6 +1965,17 @@ _MUTANTS: Final = (
         edited(FetchSession, "news", 'or said.get("error_code") ', ""),
     ),
     _one(
+        "session-healed-untold",
+        "a fetch session is not told that nothing is wrong with a partition any more",
+        "X4",
+        edited(
+            FetchSession,
+            "news",
+            "self.told[place] = marks",
+            'if not said.get("error_code"):\n        self.told[place] = marks',
+        ),
+    ),
+    _one(
         "closed-session-stays",
         "a fetch session that was closed is there still",
         "F6",
@@ -2572,6 +2606,59 @@ _MUTANTS: Final = (
         edited(Node, "_write_markers", "if ending.marker == COMMIT:", "if not ending.marker:"),
     ),
     _one(
+        "offsets-of-any-generation",
+        "a transaction commits offsets of members of any generation",
+        "G9",
+        edited(
+            transaction_requests,
+            "refuses_held",
+            "if generation == group.generation() else Error.ILLEGAL_GENERATION",
+            "",
+        ),
+    ),
+    _one(
+        "offsets-of-strangers",
+        "a transaction commits offsets of who is no member of the group",
+        "G9",
+        edited(transaction_requests, "refuses_held", "return Error.UNKNOWN_MEMBER_ID", "return Error.NONE"),
+    ),
+    _one(
+        "no-offsets-in-a-rebalance",
+        "while a group rebalances its members commit nothing with a transaction",
+        "R7",
+        edited(
+            transaction_requests,
+            "refuses_held",
+            "return Error.NONE if",
+            "if group.state() is GroupState.PREPARING:\n            return Error.REBALANCE_IN_PROGRESS\n"
+            "        return Error.NONE if",
+        ),
+    ),
+    _one(
+        "offsets-of-nobody-alone",
+        "what a transaction holds is committed for a group without members alone",
+        "R7",
+        edited(
+            Node,
+            "_commit_held",
+            "for partition, one in held.items()\n",
+            "for partition, one in held.items()\n            if not group.members()\n",
+        ),
+    ),
+    _one(
+        "last-end-wins",
+        "what a transaction holds is committed over what was committed behind it",
+        "R7",
+        edited(Node, "_commit_held", "one.place > there", "True or one.place > there"),
+    ),
+    _one(
+        "former-name-kept",
+        "a static member is out, its name is kept, and the coordinator fails when it comes back",
+        "G4 G11",
+        Patch(Group, "remove", _removed_but_for_its_name),
+        Patch(GroupCoordinator, "_refuses_join", _fails_for_a_former_name),
+    ),
+    _one(
         "unstable-not-told",
         "who asks for stable offsets is told the old ones while a transaction is open",
         "R7",
@@ -2616,6 +2703,23 @@ _MUTANTS: Final = (
             "commit",
             "generation < 0 and group.state()",
             "generation < 0 and not group.generation() and group.state()",
+        ),
+    ),
+    _one(
+        "four-batches-known",
+        "of an idempotent producer four batches are known again, not five",
+        "P7",
+        Patch(sequences, "REMEMBERED", 4),
+    ),
+    _one(
+        "unknown-in-a-transaction",
+        "what a transactional producer sends again is not known",
+        "P7",
+        edited(
+            Sequences,
+            "take",
+            "if count == header.records:",
+            "if count == header.records and not header.producer:",
         ),
     ),
     _one(

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from queue import SimpleQueue
 from time import monotonic
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 from purgatorio_broker.error import BrokerError, Error
@@ -27,9 +27,20 @@ from purgatorio_stress.socket_broker.fetch_sessions import FetchSessions
 from purgatorio_stress.socket_broker.record_batch import COMMIT, marker_batch
 from purgatorio_stress.socket_broker.sequences import Sequences
 from purgatorio_stress.socket_broker.settings import Settings
-from purgatorio_stress.socket_broker.transactions import Ending, Transactions
+from purgatorio_stress.socket_broker.transactions import Ending, HeldOffset, Transactions
 
 _TURN_S: Final = 0.1
+
+
+class Note(NamedTuple):
+    """What a group wrote beside an offset, and the place of that commit among all."""
+
+    text: str
+    place: int
+
+
+NO_NOTE: Final = Note("", 0)
+"""Where nothing was committed."""
 
 
 class Node:
@@ -53,7 +64,8 @@ class Node:
         self._lock = threading.Lock()
         self._stored_bytes = 0
         self._producers = 0
-        self._notes: dict[str, dict[TopicPartition, str]] = {}
+        self._commits = 0
+        self._notes: dict[str, dict[TopicPartition, Note]] = {}
         self._heard_s: dict[int, float] = {}
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._closed = threading.Event()
@@ -101,12 +113,18 @@ class Node:
             self._producers += 1
             return self._producers
 
-    def keep_notes(self, group_id: str, notes: Mapping[TopicPartition, str]) -> None:
-        """What a group has written beside its offsets."""
+    def next_commit(self) -> int:
+        """The place of a commit among all."""
+        with self._lock:
+            self._commits += 1
+            return self._commits
+
+    def keep_notes(self, group_id: str, notes: Mapping[TopicPartition, Note]) -> None:
+        """What a group has written beside its offsets. The caller has the group's lock since it committed them."""
         with self._lock:
             self._notes.setdefault(group_id, {}).update(notes)
 
-    def notes(self, group_id: str) -> dict[TopicPartition, str]:
+    def notes(self, group_id: str) -> dict[TopicPartition, Note]:
         """See `keep_notes`."""
         with self._lock:
             return dict(self._notes.get(group_id, {}))
@@ -200,12 +218,25 @@ class Node:
             self.sequences.fence(partition, ending.producer_id, ending.producer_epoch)
         if ending.marker == COMMIT:
             for group, offsets in ending.offsets.items():
-                self.groups.commit(group, -1, "", {partition: at for partition, (at, _) in offsets.items()})
-                self.keep_notes(group, {partition: note for partition, (_, note) in offsets.items()})
+                self._commit_held(group, offsets)
         self.manager.append_records(
             0, 1, {partition: [batch] for partition in ending.partitions},
             lambda results: self.transactions.ended(ending), str(ending.producer_id), ending.marker,
         )  # fmt: skip
+
+    def _commit_held(self, group_id: str, held: Mapping[TopicPartition, HeldOffset]) -> None:
+        """Whoever is a member by now. What was committed behind it stays."""
+        group = self.groups.group(group_id)
+        with group.lock:
+            there = self.notes(group_id)
+            newer = {
+                partition: one for partition, one in held.items()
+                if one.place > there.get(partition, NO_NOTE).place
+            }  # fmt: skip
+            group.commit({partition: one.offset for partition, one in newer.items()})
+            self.keep_notes(
+                group_id, {partition: Note(one.note, one.place) for partition, one in newer.items()}
+            )
 
     def _watch(self) -> None:
         """A follower that has not fetched for the lag's time is out of sync (Kafka's replica.lag.time.max.ms); and a

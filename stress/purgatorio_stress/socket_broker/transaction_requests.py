@@ -5,11 +5,12 @@ from kio.schema.errors import ErrorCode
 
 from purgatorio_broker.key import TopicPartition
 from purgatorio_stress.socket_broker.data_requests import asked_of, grouped
-from purgatorio_stress.socket_broker.fields import Fields, Values
-from purgatorio_stress.socket_broker.group_requests import PARTITIONS
+from purgatorio_stress.socket_broker.fields import Fields, Values, code_of
+from purgatorio_stress.socket_broker.group_requests import PARTITIONS, refuses_held
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.record_batch import ABORT, COMMIT
 from purgatorio_stress.socket_broker.reply import Request
+from purgatorio_stress.socket_broker.transactions import HeldOffset
 
 
 def init_producer_id(node: Node, request: Request) -> None:
@@ -76,17 +77,18 @@ def add_offsets_to_txn(node: Node, request: Request) -> None:
 
 
 def txn_offset_commit(node: Node, request: Request) -> None:
-    """Kafka's TxnOffsetCommit, 0 to 3, of groups without members."""
+    """Kafka's TxnOffsetCommit, 0 to 3."""
     fields = request.fields
     asked = asked_of(node, fields.entries("topics"), *PARTITIONS)
     wanted = {TopicPartition(name or "", at): entry for name, _, entries in asked for at, entry in entries}
+    place = node.next_commit()
     held = {
-        one: (entry.number("committed_offset"), entry.text("committed_metadata"))
+        one: HeldOffset(entry.number("committed_offset"), entry.text("committed_metadata"), place)
         for one, entry in wanted.items()
         if node.cluster.has(one)
     }
-    error = ErrorCode.not_coordinator
-    if node.leads:
+    error = ErrorCode(code_of(refuses_held(node, fields)))
+    if error is ErrorCode.none:
         error = node.transactions.hold(_by(fields), fields.text("group_id"), held)
     absent = ErrorCode.unknown_topic_or_partition
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from threading import Condition
 from time import monotonic
-from typing import Final
+from typing import Final, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
@@ -37,8 +37,16 @@ class State(Enum):
     ENDED = "Ended"
 
 
-Offsets = dict[str, dict[TopicPartition, tuple[int, str]]]
-"""How far groups have read, with what they wrote beside it."""
+class HeldOffset(NamedTuple):
+    """How far a group has read, what it wrote beside that, and the place of this among all commits."""
+
+    offset: int
+    note: str
+    place: int
+
+
+Offsets = dict[str, dict[TopicPartition, HeldOffset]]
+"""Of each group."""
 
 
 @dataclass(slots=True)
@@ -130,7 +138,7 @@ class Transactions:
             return ErrorCode.none
 
     def hold(
-        self, by: tuple[int, int], group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
+        self, by: tuple[int, int], group: str, offsets: Mapping[TopicPartition, HeldOffset]
     ) -> ErrorCode:
         """Commit these when the transaction is."""
         with self._changed:

@@ -11,9 +11,10 @@ it again. Lanes are apart by `;`, steps by spaces:
     l0e                  look up the offset of its end, by ListOffsets
     t0+1*2x100           append so in the lane's transaction, which begins with the first of these
     v+  v-               commit it, or abort it
+    c  n  f              commit the group's offset with it, or as nobody; ask for that
     w25                  wait 25 ms
     x                    cut the connection, and go on over another one
-    j  y  h  k  q        join the program's group, sync, a heartbeat, a commit, leave: each such lane is a member
+    j  y  h  k  q        join the group, sync, a heartbeat, a commit, leave: each such lane is a member
     u  g                 join with another subscription; a heartbeat and a commit of who has left
 
 The even partitions are those of one topic, the odd ones of another. Places: f offset 0, s start, m middle, e end
@@ -47,6 +48,8 @@ PATIENCE_S: Final = 6.0
 BEYOND: Final = 1000
 SEES_OPEN: Final = 0.7
 """Of those that read what is committed: who waits where a transaction begins."""
+HOLDS: Final = 0.4
+"""Of appends in transactions: behind whom an offset is committed with them."""
 REBALANCE_MS: Final = 1500
 LATEST, EARLIEST = -1, -2
 _STEP: Final = re.compile(
@@ -54,7 +57,7 @@ _STEP: Final = re.compile(
     r"|r(?P<parts>\d[fsmeob](?:\+\d[fsmeob])*)/(?P<wait>\d{1,5})/(?P<least>\d{1,9})/(?P<room>\d{1,9})(?:/(?P<sees>[cu]))?"
     r"|d(?P<cut>\d[fsmeb](?:\+\d[fsmeb])*)|l(?P<asked>\d[se](?:\+\d[se])*)"
     r"|t(?P<writes>\d(?:\+\d)*)\*(?P<many>\d{1,3})x(?P<large>\d{1,6})|v(?P<ends>[+-])"
-    r"|w(?P<rest>\d{1,5})|x|(?P<member>[jyhkqug])"
+    r"|w(?P<rest>\d{1,5})|x|(?P<offset>[cnf])|(?P<member>[jyhkqug])"
 )
 
 
@@ -141,7 +144,8 @@ def drawn(rng: random.Random) -> Program:
 
 def drawn_transactions(rng: random.Random) -> Program:
     """A program with transactions, committed or aborted, beside appends and reads of all kinds. Nothing is deleted:
-    where a transaction is open there, the last stable offset is pushed on."""
+    where a transaction is open there, the last stable offset is pushed on. How far a group has read is committed with
+    them too."""
     lanes = [[step for step in lane if step[0] != "d"] for lane in drawn(rng).lanes]
     partitions = Program(tuple(map(tuple, lanes))).partitions
 
@@ -155,10 +159,13 @@ def drawn_transactions(rng: random.Random) -> Program:
                 into = {rng.randrange(partitions) for _ in range(rng.choice((1, 1, 2)))}
                 yield f"t{'+'.join(map(str, sorted(into)))}*{rng.choice((1, 1, 2))}x{rng.choice((20, 100))}"
                 yield f"w{rng.choice((1, 5, 20, 100))}"
+                if rng.random() < HOLDS:
+                    yield "c"
             yield rng.choice(("v+", "v-"))
 
+    asker = tuple(rng.choice(("n", "f", "f", "w5", "w20", "w100")) for _ in range(rng.randint(6, 12)))
     readers = (tuple(read(step) if step[0] == "r" else step for step in lane) for lane in lanes)
-    return Program((*(tuple(writer()) for _ in range(rng.randint(1, 2))), *readers))
+    return Program((*(tuple(writer()) for _ in range(rng.randint(1, 2))), asker, *readers))
 
 
 def drawn_group(rng: random.Random) -> Program:
@@ -223,12 +230,24 @@ class _Playing:
                 elif said["writes"]:
                     into = [self._part(int(one)) for one in said["writes"].split("+")]
                     await writing.write(into, int(said["many"]), int(said["large"]))
+                elif said["offset"]:
+                    await self._of_offset(writing, said["offset"])
                 elif said["ends"]:
                     await writing.end(commits=said["ends"] == "+")
                 else:
                     await self._step(member.conn, said)
             except NoAnswer:
                 return
+
+    async def _of_offset(self, writing: _Writing, step: str) -> None:
+        conn = writing.member.conn
+        if step == "f":
+            for stable in (True, False):
+                await self.play.ask_offsets(conn, self.group, self.topics[:1], stable=stable)
+        elif step == "c":
+            await writing.hold()
+        elif self.play.offers("offset_commit"):
+            await self.play.commit(conn, self.group, "", -1, self.topics[:1]).within(PATIENCE_S)
 
     async def _of_member(self, member: Member, step: str) -> None:
         if step in "ju":
@@ -315,31 +334,48 @@ class _Writing:
     member: Member
     writer: Writer | None = None
     open: set[Place] = field(default_factory=set)
+    holds: bool = False
+    """Whether the group's offset is part of it."""
 
-    async def write(self, into: Sequence[Place], count: int, size: int) -> None:
+    async def _begun(self) -> Writer:
         if self.writer is None:
             self.writer = await writer_of(self.playing.play, self.playing.topics[0])
+        return self.writer
+
+    async def hold(self) -> None:
+        """Commit an offset with it."""
+        play, group = self.playing.play, self.playing.group
+        if play.offers("add_offsets_to_txn") and play.offers("txn_offset_commit"):
+            writer = await self._begun()
+            if not self.holds:
+                await writer.begin_offsets(group)
+                self.holds = True
+            await writer.commit_offset(group, play.rng.randrange(1 << 40))
+
+    async def write(self, into: Sequence[Place], count: int, size: int) -> None:
+        writer = await self._begun()
         if not {*into} <= self.open:
-            await self.writer.begin(*into)
+            await writer.begin(*into)
             self.open |= {*into}
         size, count = min(size, MOST_BYTES // max(count, 1)), max(count, 1)
-        for part, base in zip(into, await self.writer.write(*into, records=count, size=size), strict=True):
+        for part, base in zip(into, await writer.write(*into, records=count, size=size), strict=True):
             known = self.playing.known[part]
             known.bases.append(base)
-            known.open.setdefault(self.writer.name, base)
+            known.open.setdefault(writer.name, base)
             known.end = max(known.end, base + count)
 
     async def end(self, *, commits: bool) -> None:
         """It is over when there is another epoch; where its marker is, only the ends of the partitions tell."""
-        if self.writer is None or not self.open:
+        if self.writer is None or not (self.open or self.holds):
             return
+        self.holds = False
         await self.writer.end(commits=commits)
         await self.writer.begin_again()
         play, wanted = self.playing.play, [(topic, number, LATEST) for topic, number in sorted(self.open)]
         for part in self.open:
             self.playing.known[part].open.pop(self.writer.name, None)
         self.open.clear()
-        if play.offers("list_offsets"):
+        if wanted and play.offers("list_offsets"):
             got = await play.list_offsets(self.member.conn, wanted).within(PATIENCE_S)
             for part, said in parts(got.body, OTHERS[1]):
                 if not codes(said):
@@ -352,9 +388,9 @@ async def play_program(play: Play, program: Program) -> None:
     kinds = {step[0] for lane in program.lanes for step in lane}
     # The first topic has the even partitions, the second the odd ones.
     counts = (program.partitions + 1) // 2, program.partitions // 2
-    needed = kinds & set("arldkt")
+    needed = kinds & set("arldktcnf")
     topics = await asyncio.gather(*(play.topic(partitions=count) for count in counts if count and needed))
-    group = await play.group() if kinds & set("jyhkqug") else ""
+    group = await play.group() if kinds & set("jyhkqugcnf") else ""
     play.stimulus("program", text=str(program))
     playing = _Playing(play, topics, group, defaultdict(_Known))
     await asyncio.gather(*(playing.lane(lane) for lane in program.lanes))

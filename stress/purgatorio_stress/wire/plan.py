@@ -218,7 +218,10 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         ),
         SceneSpec(
             "overlapping", "transactions",
-            ("R1 early", "R1 undecided-shown", "R2 not-woken", "R3 not-listed", "R3 listed", "R4 listed"),
+            (
+                "R1 early", "R1 undecided-shown", "R2 not-woken", "R3 not-listed", "R3 listed", "R4 listed",
+                "P7 sent-again",
+            ),
             _TRANSACTIONS.overlapping, 60,
         ),
         SceneSpec(
@@ -229,6 +232,9 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec(
             "transactional-offsets", "transactions", ("R7 committed", "R7 unstable", "R6 begins"),
             _TRANSACTIONS.transactional_offsets, 60,
+        ),
+        SceneSpec(
+            "members-offsets", "transactions", ("R7 committed", "R7 refused", "G9"), _TRANSACTIONS.members_offsets, 60,
         ),
         SceneSpec(
             "topics", "topics", ("A1 made-twice", "A1 never-seen", "A2 never-seen", "A2 left-to-its-time-out", "X4"),

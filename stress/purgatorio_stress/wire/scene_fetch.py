@@ -493,7 +493,8 @@ async def acks(play: Play) -> None:
 
 async def idempotent(play: Play) -> None:
     """An idempotent producer sends batches again, on another connection too, also the first one, which was refused
-    before, and one whose number is not the next; beside it, another one begins with its own numbers."""
+    before and is the fifth last in the end, and one whose number is not the next; beside it, another one begins with
+    its own numbers."""
     play.need("init_producer_id")
     topic = await play.topic()
     writer, other, reader = await play.open("writer"), await play.open("writer"), await play.open("reader")
@@ -505,7 +506,8 @@ async def idempotent(play: Play) -> None:
         await settle(play.produce(wrong, topic, acks=2, written=first), seconds=ANSWER_SECONDS)
         for sequence, records, conn in (
             (0, 1, writer), (0, 1, writer), (1, 3, writer), (1, 3, other), (0, 1, writer), (9, 1, writer),
-            (4, 2, other), (4, 2, writer), (7, 1, writer), (1, 3, writer), (6, 1, writer),
+            (4, 2, other), (4, 2, writer), (7, 1, writer), (1, 3, writer), (6, 1, writer), (7, 1, writer),
+            (0, 1, other),
         ):  # fmt: skip
             written = Written(producer, epoch, sequence)
             await play.ask_all(play.produce(conn, topic, acks=-1, records=records, written=written))

@@ -188,7 +188,7 @@ async def _rejoined(settled: Sequence[Member]) -> None:
     """The leader of a stable group joins again, and then all others do."""
     order = sorted(settled, key=lambda one: not one.leads)
     sent = [order[0].ask_join()]
-    must(await _is_told(order[1]), NOT_TOLD)
+    must(await is_told(order[1]), NOT_TOLD)
     sent += [one.ask_join() for one in order[1:]]
     await answered(order, sent)
 
@@ -340,7 +340,7 @@ async def longest_rebalance(play: Play) -> None:
     await stable(pair)
     (new,) = await members(play, group, 1, rebalance_ms=LONGEST_MS, sessions=LONGER)
     sent = [new.ask_join()]
-    must(await _is_told(pair[0]), NOT_TOLD)
+    must(await is_told(pair[0]), NOT_TOLD)
     await play.pause(300)
     sent += [one.ask_join() for one in pair]
     joined = [new, *pair]
@@ -381,7 +381,7 @@ async def nobody_rejoins(play: Play) -> None:
         await stable(pair)
         (new,) = await members(play, pair[0].group, 1, rebalance_ms=rebalance_ms)
         waits = new.ask_join()
-        must(await _is_told(pair[0]), NOT_TOLD)
+        must(await is_told(pair[0]), NOT_TOLD)
         await play.leave(pair[0].conn, new.group, new.id).within(8)
         await settle(waits, seconds=8)
         await _beating(pair, play.pause(rebalance_ms * 8 / 5))
@@ -473,7 +473,7 @@ async def expected_member(play: Play) -> None:
     for leaves in (True, True, False):
         ghost, new = await members(play, group, 2, rebalance_ms=rebalance_ms)
         sent = [new.ask_join()]
-        await _is_told(stays)
+        await is_told(stays)
         sent.append(stays.ask_join())
         await play.pause(300)
         if leaves:
@@ -481,7 +481,7 @@ async def expected_member(play: Play) -> None:
         await answered((new, stays), sent)
         await synced((new, stays))
         await play.leave(new.conn, group, new.id).within(8)
-        await _is_told(stays)
+        await is_told(stays)
         await stable([stays])
         if not leaves:
             await play.pause(play.session_ms * 0.3)
@@ -585,7 +585,7 @@ async def left_waiting(play: Play) -> None:
     await stable(pair)
     (new,) = await members(play, group, 1)
     waits = new.ask_join()
-    must(await _is_told(pair[0]), NOT_TOLD)
+    must(await is_told(pair[0]), NOT_TOLD)
     await play.leave(pair[0].conn, group, new.id).within(8)
     await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
     for one in pair:
@@ -639,7 +639,7 @@ async def cut_members(play: Play) -> None:
         await asyncio.gather(*(each.beat() for each in pair))
     (new,) = await members(play, group, 1)
     new.ask_join()
-    await _is_told(pair[0])
+    await is_told(pair[0])
     await new.reconnect()
     joined = [new, *pair]
     sent = []
@@ -677,7 +677,7 @@ async def described(play: Play) -> None:
     else:
         joined += await members(play, group, 1, sessions=LONGER)
     sent = [joined[-1].ask_join()]
-    must(await _is_told(joined[0]), NOT_TOLD)
+    must(await is_told(joined[0]), NOT_TOLD)
     await ask()
     sent += [one.ask_join() for one in joined[:-1]]
     await answered([joined[-1], *joined[:-1]], sent)
@@ -707,7 +707,7 @@ async def _resubscribed(play: Play) -> None:
         else:
             follower.says += "+"
         sent = [follower.ask_join()]
-        must(await _is_told(leader), NOT_TOLD)
+        must(await is_told(leader), NOT_TOLD)
         sent.append(leader.ask_join())
         await answered((follower, leader), sent)
         if at != 1:
@@ -722,7 +722,7 @@ async def _few_protocols(play: Play) -> None:
     leaves.common = (PROTOCOL,)
     await stable(pair)
     await play.leave(leaves.conn, group, leaves.id).within(8)
-    must(await _is_told(stays), NOT_TOLD)
+    must(await is_told(stays), NOT_TOLD)
     comes, apart = Member(play, await play.open("few"), group), Member(play, await play.open("few"), group)
     comes.common, apart.common = (OTHER_PROTOCOL,), (PROTOCOL,)
     await comes.enter()
@@ -742,7 +742,7 @@ async def order_of_joins(play: Play) -> None:
     (new,) = await members(play, group, 1)
     sent = [new.ask_join()]
     sent += [play.question(new.conn) for _ in range(3)]
-    await _is_told(stays)
+    await is_told(stays)
     sent.append(stays.ask_join())
     await settle(*sent, seconds=JOIN_SECONDS)
 
@@ -794,7 +794,7 @@ async def _silent(play: Play, since: _Silent) -> None:
         await synced(pair)
         silent.session_ms = play.session_ms
         sent = [stays.ask_join()]
-        must(await _is_told(silent), NOT_TOLD)
+        must(await is_told(silent), NOT_TOLD)
         await answered([stays, silent], [*sent, silent.ask_join()])
     if since is _Silent.LATE_SYNC:
         await _synced_late(stays, silent)
@@ -803,7 +803,7 @@ async def _silent(play: Play, since: _Silent) -> None:
     if since in (_Silent.HEARTBEAT, _Silent.REFUSED):
         await silent.beat()
     await stays.beat()
-    told = _is_told(stays, silent)
+    told = is_told(stays, silent)
     if since is _Silent.REFUSED:
         silent.generation += 100
         await _beating([silent], told)
@@ -843,7 +843,7 @@ async def leave(play: Play) -> None:
         joined = [*await members(play, group, 1), *joined]
         sent = [joined[0].ask_join()]
         # Who asks before the rebalance has begun is told the same generation again, and has not rejoined.
-        await _is_told(joined[1])
+        await is_told(joined[1])
         sent += [one.ask_join() for one in joined[1:]]
         await play.pause(300)
         await play.leave(gone[0].conn, group, *(one.id for one in gone)).within(8)
@@ -854,7 +854,7 @@ async def leave(play: Play) -> None:
         joined = [one for one in joined if one not in followers]
         must(bool(joined and followers), "everybody leads, or nobody does")
         await play.leave(followers[0].conn, group, *(one.id for one in followers)).within(8)
-        must(await _is_told(joined[0]), NOT_TOLD)
+        must(await is_told(joined[0]), NOT_TOLD)
         await stable(joined)
         await asyncio.gather(*(one.beat() for one in joined))
 
@@ -872,7 +872,7 @@ async def leave_unsynced(play: Play) -> None:
     await stable([waits, leads])
 
 
-async def _is_told(one: Member, silent: Member | None = None) -> bool:
+async def is_told(one: Member, silent: Member | None = None) -> bool:
     """Whether a heartbeat says soon that a rebalance has begun, or when the session of who is silent must be over."""
     within_ms = 1500 * one.play.pace
     if silent is not None:
@@ -910,7 +910,7 @@ async def static_members(play: Play) -> None:
     await asyncio.gather(stable(pair), stable(others))
     await asyncio.gather(*(one.beat() for one in (*pair, *others)))
     await play.leave(others[0].conn, elsewhere, others[0].id).within(8)
-    if await _is_told(others[1]) and play.offers("leave_group", "G8", least=3):
+    if await is_told(others[1]) and play.offers("leave_group", "G8", least=3):
         sent = others[2].ask_join()
         await play.pause(300)
         await _leave_by_name(others[1], "", others[1].instance)
@@ -959,7 +959,7 @@ async def _static_silent(play: Play, former_sessions: int) -> None:
     await back.join()
     if former_sessions > 1:
         await back.beat()
-    if await _is_told(stays, back):
+    if await is_told(stays, back):
         later = await _come_back(back)
         await _without((), (later, stays))
         await back.beat()
@@ -978,7 +978,7 @@ async def static_protocols(play: Play) -> None:
     back = await _come_back(follower)
     back.common = tuple(name for name in back.common if name != leader.protocol)
     sent = back.ask_join()
-    if await _is_told(leader):
+    if await is_told(leader):
         await answered([back, leader], [sent, leader.ask_join()])
         await synced([back, leader])
     else:
@@ -1007,7 +1007,7 @@ async def _static_rejoins(play: Play) -> None:
     await follower.join()
     await asyncio.gather(leader.beat(), follower.beat())
     sent = leader.ask_join()
-    if await _is_told(follower):
+    if await is_told(follower):
         back = await _come_back(follower)
         joined = [leader, back]
         await answered(joined, [sent, back.ask_join()])
@@ -1025,7 +1025,7 @@ async def _static_waits(play: Play) -> None:
     leader, follower = sorted(pair, key=lambda one: not one.leads)
     follower.says += "+"
     waits = follower.ask_join()
-    must(await _is_told(leader), NOT_TOLD)
+    must(await is_told(leader), NOT_TOLD)
     back = await _come_back(follower)
     sent = back.ask_join()
     await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
@@ -1037,7 +1037,7 @@ async def _static_waits(play: Play) -> None:
     back = await _come_back(follower)
     sent = back.ask_join()
     await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
-    if await _is_told(leader):
+    if await is_told(leader):
         await answered([back, leader], [sent, leader.ask_join()])
         await synced([back, leader])
     await follower.beat()
@@ -1048,7 +1048,7 @@ async def _static_waits(play: Play) -> None:
         return
     for member, instance in ((follower.id, follower.instance), ("", "nobody"), ("", back.instance)):
         await _leave_by_name(back, member, instance)
-    await _is_told(leader)
+    await is_told(leader)
     await back.beat()
 
 
@@ -1096,7 +1096,7 @@ async def refusals(play: Play) -> None:
     await play.ask_offsets(stranger, group, topics or None)
     await play.leave(other.conn, group, other.id).within(8)
     await _ask_anything(play, stranger, group, other.id, other.generation, topics)
-    if await _is_told(one):
+    if await is_told(one):
         await one.sync().within(JOIN_SECONDS)
         if topics:
             await one.commit(*topics)

@@ -31,6 +31,7 @@ from purgatorio_stress.wire.play import (
 )
 from purgatorio_stress.wire.records import batch_bytes
 from purgatorio_stress.wire.scene_fetch import FIRST_SESSIONS
+from purgatorio_stress.wire.scene_group import LONGER, NOT_TOLD, answered, is_told, members, stable, synced
 
 WAIT_MS: Final = 3000
 OPEN_MS: Final = 80
@@ -44,6 +45,8 @@ TIMEOUT_MS: Final = 60_000
 APPENDS: Final = 50
 """Tries: a partition's leader may not have heard of the transaction yet (3.6 and newer ask its coordinator)."""
 UNSTABLE_TRIES: Final = 100
+NOBODY: Final = "", -1
+"""Who commits for a group and says not which of its members it is."""
 ALL_NEEDED: Final = (
     "fetch",
     "produce",
@@ -117,10 +120,10 @@ class Writer:
     async def _append_once(self, place: Place, records: int, size: int) -> Got:
         return await self.append(place, records, size).within(10)
 
-    def append(self, into: int | Place, records: int = 1, size: int = 20) -> Sent:
-        """Send one append."""
+    def append(self, into: int | Place, records: int = 1, size: int = 20, again: bool = False) -> Sent:
+        """Send one append; `again`: the last one once more."""
         place = self._place(into)
-        written = Written(self.id, self.epoch, self.next.get(place, 0))
+        written = Written(self.id, self.epoch, self.next.get(place, 0) - records * again)
         return self.play.produce(
             self.conn, place, acks=-1, size=size, records=records, written=written, transactional_id=self.name,
         )  # fmt: skip
@@ -142,20 +145,19 @@ class Writer:
         }  # fmt: skip
         await self._until_over(lambda: self.play.ask(self.conn, "add_offsets_to_txn", values), codes)
 
-    async def commit_offset(self, group: str, at: int) -> None:
-        """Commit so with the transaction. SceneLost where that is refused."""
+    async def commit_offset(self, group: str, at: int, by: tuple[str, int] = NOBODY) -> int:
+        """Commit so with the transaction, as a member in a generation; the error that is told."""
         part = {"partition_index": 0, "committed_offset": at, "committed_metadata": f"note {at}"}
         values = {
             "transactional_id": self.name, "group_id": group, "producer_id": self.id, "producer_epoch": self.epoch,
-            "generation_id": -1, "member_id": "", "topics": [{"name": self.topic, "partitions": [part]}],
+            "member_id": by[0], "generation_id": by[1], "topics": [{"name": self.topic, "partitions": [part]}],
         }  # fmt: skip
 
         def error_of(body: Body | None) -> int:
             return codes(first_of(first_of(body, "topics"), "partitions"))
 
         ask = partial(self.play.ask, self.conn, "txn_offset_commit", values)
-        error = error_of((await self._asked(ask, error_of, UNHEARD, APPENDS)).body)
-        must(not error, f"offsets in a transaction were answered with error {error}")
+        return error_of((await self._asked(ask, error_of, UNHEARD, APPENDS)).body)
 
     async def _until_over(
         self, ask: Callable[[], Awaitable[Got]], error_of: Callable[[Body | None], int]
@@ -289,7 +291,8 @@ async def _session_of(
 
 async def overlapping(play: Play) -> None:
     """Transactions of two producers and appends of none in one partition: what is behind the first that is open is not
-    to be seen, whatever ends behind it, nor counted by who waits for more bytes than there are before it."""
+    to be seen, whatever ends behind it, nor counted by who waits for more bytes than there are before it. What they
+    send again is there once."""
     play.need(*ALL_NEEDED)
     topic = await play.topic()
     first, second = await writer_of(play, topic), await writer_of(play, topic)
@@ -308,6 +311,7 @@ async def overlapping(play: Play) -> None:
         await play.pause(30)
         await first.write(0)
         await second.write(0, records=2)
+        await settle(second.append(0, records=2, again=True), first.append(0, again=True), seconds=10)
         await play.ask_all(play.produce(plain, topic, acks=-1))
         await second.end(commits=second_commits)
         await second.begin_again()
@@ -369,25 +373,87 @@ async def fenced_producer(play: Play) -> None:
 
 async def transactional_offsets(play: Play) -> None:
     """How far a group has read is committed in transactions, which are committed or aborted: it is told behind the end,
-    and who asks for what is stable is told so in between."""
-    play.need(*ALL_NEEDED, "add_offsets_to_txn", "txn_offset_commit")
-    play.need("offset_fetch", least=7)
+    and who asks for what is stable is told so in between. What is committed without a transaction meanwhile stands, as
+    does what a second one writes behind the first, whichever ends first."""
+    _need_offsets(play)
+    topic, group = await play.topic(), await play.group()
+    writer, other, asker = (
+        await writer_of(play, topic),
+        await writer_of(play, topic),
+        await play.open("asker"),
+    )
+    await play.commit(asker, group, "", -1, [topic]).within(10)  # now there is such a group
+    rounds = ((True, False), (False, False), (True, True), (False, True), (True, False))
+    for at, (commits, overtaken) in enumerate(rounds):
+        await writer.begin_offsets(group)
+        _must_take(await writer.commit_offset(group, 10 + at))
+        if overtaken:
+            await play.commit(asker, group, "", -1, [topic]).within(10)
+        for surely in (True, False):
+            await play.ask_offsets(asker, group, [topic], stable=surely)
+        await writer.end(commits=commits)
+        await _until_stable(play, writer, asker, group)
+    for first, last in ((writer, other), (other, writer)):
+        for one, at in ((writer, 20), (other, 30)):
+            await one.begin_offsets(group)
+            _must_take(await one.commit_offset(group, at))
+        await first.end(commits=True)
+        await first.begin_again()
+        for surely in (True, False):
+            await play.ask_offsets(asker, group, [topic], stable=surely)
+        await last.end(commits=True)
+        await _until_stable(play, last, asker, group)
+
+
+async def members_offsets(play: Play) -> None:
+    """The members of a group commit in transactions by their generation (KIP-447): who is in another, or none of them,
+    is refused; who is not, is not, though a rebalance waits for it, but is behind that. Then one has left."""
+    _need_offsets(play)
+    play.need("txn_offset_commit", "join_group", least=3)
     topic, group = await play.topic(), await play.group()
     writer, asker = await writer_of(play, topic), await play.open("asker")
-    await play.commit(asker, group, "", -1, [topic]).within(10)  # now there is such a group
-    for at, commits in enumerate((True, False, True, False)):
+    joined, stranger = await members(play, group, 2, sessions=LONGER), play.unique("nobody")
+    await stable(joined)
+    for _ in range(2):
+        leader, one = sorted(joined, key=lambda member: not member.leads)
+        now = one.generation
         await writer.begin_offsets(group)
-        await writer.commit_offset(group, 10 + at)
-        for stable in (True, False):
-            await play.ask_offsets(asker, group, [topic], stable=stable)
-        await writer.end(commits=commits)
-        await writer.begin_again()
-        for _ in range(UNSTABLE_TRIES):
-            told = await play.ask_offsets(asker, group, [topic], stable=True)
-            if not any(codes(said) for _, said in told):
-                break
-            await play.pause(POLL_SECONDS * 1000)
+        for at, by in enumerate(((one.id, now - 1), (one.id, now + 1), (stranger, now), (one.id, now))):
+            await writer.commit_offset(group, 50 + at, by)
+        joining = leader.ask_join()
+        must(await is_told(one), NOT_TOLD)
+        await writer.commit_offset(group, 60 + now, (one.id, now))
+        await answered([leader, one], [joining, one.ask_join()])
+        await synced(joined)
+        await writer.commit_offset(group, 70, (one.id, now))
         await play.ask_offsets(asker, group, [topic])
+        await writer.end(commits=True)
+        await _until_stable(play, writer, asker, group)
+    left = joined[0]
+    await play.leave(left.conn, group, left.id).within(8)
+    await writer.begin_offsets(group)
+    await writer.commit_offset(group, 80, (left.id, left.generation))
+    await writer.end(commits=True)
+
+
+def _need_offsets(play: Play) -> None:
+    play.need(*ALL_NEEDED, "add_offsets_to_txn", "txn_offset_commit")
+    play.need("offset_fetch", least=7)
+
+
+def _must_take(error: int) -> None:
+    must(not error, f"offsets in a transaction were answered with error {error}")
+
+
+async def _until_stable(play: Play, writer: Writer, asker: Connection, group: str) -> None:
+    """Until the transaction has ended, and who asks for what is stable is told how far the group has read."""
+    await writer.begin_again()
+    for _ in range(UNSTABLE_TRIES):
+        told = await play.ask_offsets(asker, group, [writer.topic], stable=True)
+        if not any(codes(said) for _, said in told):
+            break
+        await play.pause(POLL_SECONDS * 1000)
+    await play.ask_offsets(asker, group, [writer.topic])
 
 
 async def _ask_all(play: Play, conn: Connection, places: Sequence[tuple[str, int, int]]) -> None:
