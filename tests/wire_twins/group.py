@@ -103,7 +103,7 @@ def g4_awaited(s: Story, bad: bool) -> None:
         s.join(2200, 2210 if bad else 5201, one, 2, leader="a", told="abc" if one == "a" else "")
 
 
-def g4_refused(s: Story, bad: bool) -> None:
+def g4_failed(s: Story, bad: bool) -> None:
     """A join fails for the coordinator's own reasons, and its member goes on."""
     s.pair()
     newcomer(s, 2100, 2210)

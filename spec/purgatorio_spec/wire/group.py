@@ -18,11 +18,6 @@ from purgatorio_spec.wire.row import Row, broken, in_time, named
 
 ILLEGAL_GENERATION, OTHER_PROTOCOL, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 23, 25, 27, 79
 FENCED: Final = 82
-OF_A_JOIN: Final = frozenset(
-    {0, 7, OTHER_PROTOCOL, 24, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED, FENCED}
-)
-"""What a join is told, beside what is excused and that the group is loading; 24: its name is none, 7: nobody stored it
-in time."""
 OF_THE_GROUP: Final = frozenset({ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING, FENCED})
 """What a commit with a transaction is refused with for who sends it; what else it is told is about the transaction."""
 NO_SUCH_GROUP: Final = 69

@@ -41,7 +41,7 @@ from purgatorio_spec.wire.rebalance import rebalances
 from purgatorio_spec.wire.record import DRAWN, PROFILE, WireEnd, WireEvent, WireHeader
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_spec.wire.row import Row
-from purgatorio_spec.wire.standing import coordinator_away, refused_at_sight, standings
+from purgatorio_spec.wire.standing import coordinator_away, failed, refused_at_sight, standings
 from purgatorio_spec.wire.static import static_members
 from purgatorio_spec.wire.topic import (
     deletes_records,
@@ -134,6 +134,7 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
         ),
         *refused_at_sight(bounds, scene),
         *coordinator_away(scene),
+        *failed(scene),
         *committed(bounds, scene, topics),
         *cut_connections(bounds, scene),
         *unread_answers(bounds, scene),

@@ -41,7 +41,7 @@ R3 | who reads what is committed is given all that is decided, and told what of 
 R4 | the last stable offset is where the first open transaction begins; without one it is the high watermark | KIP-98
 R5 | who takes a transactional id over has a greater epoch; who had it is fenced, what that had open aborted | KIP-98
 R6 | a transaction ends once; to end none (48), or to add to or end a stranger's (49), is refused | KIP-98
-R7 | offsets of a transaction are told once it commits, unless others came behind; stable ones wait for it (88) | KIP-447
+R7 | a transaction's offsets are told once it commits, unless others came behind; stable ones wait (88) | KIP-447
 A1 | a created topic is there, with an id, and leads; a second or wrong creation is told so; none waits for its time-out
 A2 | a deleted topic is gone, by its id too, and its deletion not left to its time-out
 A3 | a topic grows to as many partitions as are asked for, and to no fewer than it has (37)

@@ -8,6 +8,7 @@ from purgatorio_spec.wire.bound import MS, Bounds, Held, Timed
 from purgatorio_spec.wire.history import BUSY, EXCUSED, Exchange
 
 ERRORS: Final = {
+    -1: "UNKNOWN_SERVER_ERROR",
     0: "NONE", 1: "OFFSET_OUT_OF_RANGE", 2: "CORRUPT_MESSAGE", 3: "UNKNOWN_TOPIC_OR_PARTITION",
     5: "LEADER_NOT_AVAILABLE", 6: "NOT_LEADER_OR_FOLLOWER", 7: "REQUEST_TIMED_OUT", 14: "COORDINATOR_LOAD_IN_PROGRESS",
     15: "COORDINATOR_NOT_AVAILABLE", 16: "NOT_COORDINATOR", 19: "NOT_ENOUGH_REPLICAS",

@@ -19,7 +19,6 @@ from purgatorio_spec.wire.group import (
     ILLEGAL_GENERATION,
     MEMBER_ID_REQUIRED,
     NO_SUCH_GROUP,
-    OF_A_JOIN,
     OTHER_PROTOCOL,
     REBALANCING,
     UNKNOWN_MEMBER,
@@ -39,6 +38,13 @@ from purgatorio_spec.wire.row import Rows, answered_with, broken, kept, named
 
 INVALID_GROUP, INVALID_SESSION = 24, 26
 
+FAILED: Final = -1
+"""UNKNOWN_SERVER_ERROR: what a broker says of what it did not foresee."""
+_PROMISED: Final = {
+    "join_group": "G4", "sync_group": "G5", "heartbeat": "G10", "leave_group": "G8", "offset_commit": "G12",
+    "txn_offset_commit": "R7",
+}  # fmt: skip
+"""Whose promise each request is."""
 _LOADING: Final = {"heartbeat": 0, "sync_group": REBALANCING}
 """What Kafka answers while a group is loading, where it is not an error that says so."""
 _THERE: Final = frozenset({0, REBALANCING, MEMBER_ID_REQUIRED})
@@ -81,6 +87,16 @@ def coordinator_away(scene: Scene) -> Rows:
                 yield broken(clause, "away", one, allowed, named(one.error), held=Held.LATE, late=late)
 
 
+def failed(scene: Scene) -> Rows:
+    """No request about a group fails for the coordinator's own reasons, with a part of it done. Once is no proof."""
+    for held in scene.by_group().values() if scene.name else ():
+        for one in held:
+            if one.error == FAILED and one.answer_t is not None:
+                clause, late = _PROMISED.get(one.api, "G13"), (one.t, one.answer_t)
+                allowed = "an answer, or why there is none"
+                yield broken(clause, "failed", one, allowed, named(FAILED), held=Held.LATE, late=late)
+
+
 def standings(group: Group) -> Rows:
     """All rows of the table."""
     gone = dict(_gone(group))
@@ -94,7 +110,6 @@ def standings(group: Group) -> Rows:
     for one in group.leaves:
         yield from _leaving(group, one, gone)
     yield from _protocols(group)
-    yield from _said_why(group)
     yield from _before_anybody(group)
     yield from _of_nobody(group)
 
@@ -185,14 +200,6 @@ def _protocols(group: Group) -> Rows:
     for one in group.joins:
         if not member_id(one) and names_no_protocol(one):
             yield refused(group.bounds, one, OTHER_PROTOCOL)
-
-
-def _said_why(group: Group) -> Rows:
-    """G4: a join that comes to no generation is told why, by an error that joins have."""
-    for one in group.joins:
-        if one.answer_t is not None and one.error not in OF_A_JOIN:
-            allowed, late = "a generation, or an error of a join", (one.t, one.answer_t)
-            yield broken("G4", "refused", one, allowed, named(one.error), held=Held.LATE, late=late)
 
 
 def _before_anybody(group: Group) -> Rows:

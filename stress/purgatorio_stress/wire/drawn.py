@@ -10,6 +10,7 @@ it again. Lanes are apart by `;`, steps by spaces:
     d0m+1e               delete the records of partition 0 before its middle, and all of 1
     l0e                  look up the offset of its end, by ListOffsets
     t0+1*2x100           append so in the lane's transaction, which begins with the first of these
+    s                    append once more what was appended last so
     v+  v-               commit it, or abort it
     c  n  f              commit the group's offset with it, or as nobody; ask for that
     w25                  wait 25 ms
@@ -48,8 +49,8 @@ PATIENCE_S: Final = 6.0
 BEYOND: Final = 1000
 SEES_OPEN: Final = 0.7
 """Of those that read what is committed: who waits where a transaction begins."""
-HOLDS: Final = 0.4
-"""Of appends in transactions: behind whom an offset is committed with them."""
+BESIDE: Final = (("s", 0.25), ("c", 0.4), ("n", 0.2), ("f", 0.2))
+"""What comes behind an append in a transaction, and how often."""
 REBALANCE_MS: Final = 1500
 LATEST, EARLIEST = -1, -2
 _STEP: Final = re.compile(
@@ -57,7 +58,7 @@ _STEP: Final = re.compile(
     r"|r(?P<parts>\d[fsmeob](?:\+\d[fsmeob])*)/(?P<wait>\d{1,5})/(?P<least>\d{1,9})/(?P<room>\d{1,9})(?:/(?P<sees>[cu]))?"
     r"|d(?P<cut>\d[fsmeb](?:\+\d[fsmeb])*)|l(?P<asked>\d[se](?:\+\d[se])*)"
     r"|t(?P<writes>\d(?:\+\d)*)\*(?P<many>\d{1,3})x(?P<large>\d{1,6})|v(?P<ends>[+-])"
-    r"|w(?P<rest>\d{1,5})|x|(?P<offset>[cnf])|(?P<member>[jyhkqug])"
+    r"|w(?P<rest>\d{1,5})|x|(?P<again>s)|(?P<offset>[cnf])|(?P<member>[jyhkqug])"
 )
 
 
@@ -159,13 +160,11 @@ def drawn_transactions(rng: random.Random) -> Program:
                 into = {rng.randrange(partitions) for _ in range(rng.choice((1, 1, 2)))}
                 yield f"t{'+'.join(map(str, sorted(into)))}*{rng.choice((1, 1, 2))}x{rng.choice((20, 100))}"
                 yield f"w{rng.choice((1, 5, 20, 100))}"
-                if rng.random() < HOLDS:
-                    yield "c"
-            yield rng.choice(("v+", "v-"))
+                yield from (step for step, often in BESIDE if rng.random() < often)
+            yield from (rng.choice(("v+", "v-")), "f")
 
-    asker = tuple(rng.choice(("n", "f", "f", "w5", "w20", "w100")) for _ in range(rng.randint(6, 12)))
     readers = (tuple(read(step) if step[0] == "r" else step for step in lane) for lane in lanes)
-    return Program((*(tuple(writer()) for _ in range(rng.randint(1, 2))), asker, *readers))
+    return Program((*(tuple(writer()) for _ in range(rng.randint(1, 2))), *readers))
 
 
 def drawn_group(rng: random.Random) -> Program:
@@ -230,6 +229,8 @@ class _Playing:
                 elif said["writes"]:
                     into = [self._part(int(one)) for one in said["writes"].split("+")]
                     await writing.write(into, int(said["many"]), int(said["large"]))
+                elif said["again"]:
+                    await writing.again()
                 elif said["offset"]:
                     await self._of_offset(writing, said["offset"])
                 elif said["ends"]:
@@ -334,6 +335,7 @@ class _Writing:
     member: Member
     writer: Writer | None = None
     open: set[Place] = field(default_factory=set)
+    last: tuple[Sequence[Place], int, int] | None = None
     holds: bool = False
     """Whether the group's offset is part of it."""
 
@@ -352,12 +354,20 @@ class _Writing:
                 self.holds = True
             await writer.commit_offset(group, play.rng.randrange(1 << 40))
 
+    async def again(self) -> None:
+        """Send once more what was appended last, if it is open still."""
+        if self.writer is not None and self.last is not None:
+            into, count, size = self.last
+            for place in into:
+                await self.writer.append(place, count, size, again=True).within(PATIENCE_S)
+
     async def write(self, into: Sequence[Place], count: int, size: int) -> None:
         writer = await self._begun()
         if not {*into} <= self.open:
             await writer.begin(*into)
             self.open |= {*into}
         size, count = min(size, MOST_BYTES // max(count, 1)), max(count, 1)
+        self.last = into, count, size
         for part, base in zip(into, await writer.write(*into, records=count, size=size), strict=True):
             known = self.playing.known[part]
             known.bases.append(base)
@@ -368,7 +378,7 @@ class _Writing:
         """It is over when there is another epoch; where its marker is, only the ends of the partitions tell."""
         if self.writer is None or not (self.open or self.holds):
             return
-        self.holds = False
+        self.holds, self.last = False, None
         await self.writer.end(commits=commits)
         await self.writer.begin_again()
         play, wanted = self.playing.play, [(topic, number, LATEST) for topic, number in sorted(self.open)]
