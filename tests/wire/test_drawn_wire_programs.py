@@ -94,6 +94,8 @@ def test_our_own_broker_keeps_what_is_drawn(tmp_path: Path) -> None:
         ("generation-jumps", "G3"),
         ("open-transaction-wakes", "R1"),
         ("end-wakes-nobody", "R2"),
+        ("last-end-wins", "R7"),
+        ("unknown-in-a-transaction", "P7"),
     ],
 )
 def test_a_program_finds_a_broken_broker_and_is_its_counterexample(
@@ -106,6 +108,8 @@ def test_a_program_finds_a_broken_broker_and_is_its_counterexample(
         program = "a0*1x100/1 a0*1x100/1 a0*1x100/1 d0m r0f/0/1/1000"
     if clause[0] == "R":
         program = "t0*1x20 w100 v- t0*1x20 w400 v+; w30 r0o/1500/1/1048576/c r0o/1500/1/1048576/c"
+    if clause in ("R7", "P7"):
+        program = "t0*1x20 s c n v+ f"
     if clause == "G3":
         program = "j y j y w300 q; w5 j y h j y w300 q"
     with patched(FELT[name].patches):

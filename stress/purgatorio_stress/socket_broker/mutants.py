@@ -1965,6 +1965,12 @@ _MUTANTS: Final = (
         edited(FetchSession, "news", 'or said.get("error_code") ', ""),
     ),
     _one(
+        "one-forgotten",
+        "of what a fetch session is to forget it forgets the first",
+        "F1 F3",
+        edited(FetchSessions, "go_on", "for place in forgotten:", "for place in [*forgotten][:1]:"),
+    ),
+    _one(
         "session-healed-untold",
         "a fetch session is not told that nothing is wrong with a partition any more",
         "X4",

@@ -354,9 +354,9 @@ async def _fetch_session(play: Play, version: int) -> None:
     one.forgets = [(topic, 0)]
     await ask([(other, 0, 2)], wait_ms=wait // 5)
     await ask([(topic, 0, 2)], wait_ms=0)
-    one.forgets = [(topic, 0)]
+    one.forgets = [(topic, 1), (topic, 0)]
     await ask([], (topic, 0), wait_ms=wait // 5)
-    await ask([], (topic, 1))
+    await ask([(topic, 1, 1)], (topic, 1))
     number, epoch = one.id, one.epoch
     for one.id, one.epoch in ((number, epoch + 100), (number, epoch - 1), (number ^ 1 << 30, epoch)):
         await ask([])
