@@ -59,12 +59,13 @@ from purgatorio_stress.socket_broker.transactions import Ending, Transactions
 from purgatorio_stress.wire.frame import Frames
 from purgatorio_stress.wire.message import read_request, read_request_head
 
-_FETCH, _OFFSET_FETCH, _COORDINATOR, _JOIN, _HEARTBEAT, _DESCRIBE, _GROW, _ELECT = (
+_FETCH, _OFFSET_FETCH, _COORDINATOR, _JOIN, _HEARTBEAT, _LEAVING, _DESCRIBE, _GROW, _ELECT = (
     1,
     9,
     10,
     11,
     12,
+    13,
     15,
     37,
     43,
@@ -440,6 +441,16 @@ def _fails_for_a_former_name(
     if not member_id and group.instance(instance) is None and (group.id, instance) in _FORMER_NAMES:
         return Error.UNKNOWN_SERVER_ERROR
     return _REFUSES_JOIN(self, group, member_id, protocols, session_timeout_ms, instance, protocol_type)
+
+
+_GREW_ONCE: Final[set[str]] = set()
+
+
+def _grow_once(self: Node, totals: Mapping[str, int]) -> None:
+    _GROW_TOPICS(self, {name: total for name, total in totals.items() if name not in _GREW_ONCE})
+    _GREW_ONCE.update(
+        name for name, total in totals.items() if self.cluster.has(TopicPartition(name, total - 1))
+    )
 
 
 _LEAVE_GROUP: Final = GroupCoordinator.leave
@@ -1969,6 +1980,27 @@ _MUTANTS: Final = (
         "of what a fetch session is to forget it forgets the first",
         "F1 F3",
         edited(FetchSessions, "go_on", "for place in forgotten:", "for place in [*forgotten][:1]:"),
+    ),
+    _one(
+        "grows-once",
+        "a topic that has grown grows no more",
+        "A3",
+        Patch(Node, "_grow", _grow_once),
+    ),
+    _one(
+        "expected-left-alone",
+        "who was given an id and leaves together with others is expected still",
+        "G4 G8",
+        _apis(
+            _LEAVING,
+            handle=edited(
+                group_requests,
+                "leave_group",
+                "_leave(node, fields, member, instance, refused)",
+                "_leave(node, fields, member, instance, refused) if len(leaving) == 1 or"
+                " not node.groups.group(fields.text('group_id')).is_pending(member) else Error.NONE",
+            ).replacement,
+        ),
     ),
     _one(
         "session-healed-untold",

@@ -171,9 +171,9 @@ async def wrong_topics(play: Play) -> None:
 
 
 async def partitions(play: Play) -> None:
-    """A growth that is only validated; a topic grows, is asked to have as many again and fewer; elections that nobody
-    needs; where partitions end. What a partition has, and who waits for it, stays as the topic grows; who waits for a
-    new one is woken."""
+    """A growth that is only validated; a topic grows, is asked to have as many again and fewer, and grows once more;
+    elections that nobody needs; where partitions end. What a partition has, and who waits for it, stays as the topic
+    grows; who waits for a new one is woken."""
     topic = await play.topic(partitions=1)
     writer = await play.open("writer")
     places = [-1, -2, 0, 1 << 61] if play.offers("list_offsets", "L1") else []
@@ -218,6 +218,14 @@ async def partitions(play: Play) -> None:
         await play.ask_all(play.produce(writer, part, (topic, 0)))
     await settle(*new, waits, seconds=wait / 1000 + 6)
     await play.ask_all(play.fetch(writer, [(topic, 0, 0)], max_wait_ms=0))
+    more = {"name": topic, "count": 4, "assignments": placed and placed[:1]}
+    wanted = {"topics": [more], "timeout_ms": 5000, "validate_only": False}
+    await play.ask(admin, "create_partitions", wanted)
+    await _until_told(play, topic, 0, partitions=4)
+    await play.until_leads(topic, 4)
+    await play.ask_all(
+        play.produce(writer, (topic, 3)), play.fetch(await play.open(), [(topic, 3, 0)], max_wait_ms=0)
+    )
 
 
 async def _until_told(play: Play, name: str, error: int, partitions: int = 0) -> None:
