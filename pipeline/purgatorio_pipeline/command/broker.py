@@ -36,6 +36,10 @@ _DEFAULT = Settings()
     show_default=True,
     help="After so long without a fetch a follower is out of sync.",
 )
+@click.option(
+    "--share-lock-ms", type=click.IntRange(1), default=_DEFAULT.share_lock_ms, show_default=True,
+    help="How long a member of a share group may keep a record that it has acquired.",
+)  # fmt: skip
 @click.option("--allow-remote", is_flag=True, help="Listen on an address that is not this machine's own.")
 @click.option(
     "--initial-delay-ms", type=click.IntRange(0), default=_DEFAULT.initial_delay_ms, show_default=True,
@@ -79,6 +83,7 @@ def command(
     follow: str | None,
     node_id: int | None,
     replica_lag_ms: int,
+    share_lock_ms: int,
     allow_remote: bool,
     initial_delay_ms: int,
     session_bounds_ms: tuple[int, int],
@@ -112,7 +117,8 @@ def command(
     settings = Settings(
         host=host, port=port, initial_delay_ms=initial_delay_ms, session_bounds_ms=session_bounds_ms,
         min_in_sync=min_in_sync, default_partitions=partitions, auto_create=auto_create, dialect=dialect,
-        replica_lag_ms=replica_lag_ms, node_id=node_id if node_id is not None else int(follow is not None),
+        replica_lag_ms=replica_lag_ms, share_lock_ms=share_lock_ms,
+        node_id=node_id if node_id is not None else int(follow is not None),
     )  # fmt: skip
     with patched(FELT[mutant].patches if mutant is not None else ()):
         _serve(settings, None if follow is None else _address(follow), mutant)

@@ -9,6 +9,7 @@ from kio.schema.errors import ErrorCode
 from purgatorio_stress.socket_broker import (
     data_requests,
     group_requests,
+    share_requests,
     topic_requests,
     transaction_requests,
 )
@@ -77,6 +78,9 @@ APIS: Final[Mapping[int, Api]] = {
         Api(42, "DeleteGroups", 0, 2, group_requests.delete_groups),
         Api(43, "ElectLeaders", 0, 2, topic_requests.elect_leaders),
         Api(62, "BrokerRegistration", 0, 0, topic_requests.register_broker),
+        Api(76, "ShareGroupHeartbeat", 1, 1, share_requests.share_group_heartbeat),
+        Api(78, "ShareFetch", 1, 2, share_requests.share_fetch),
+        Api(79, "ShareAcknowledge", 1, 2, share_requests.share_acknowledge),
         Api(60, "DescribeCluster", 0, 1, topic_requests.describe_cluster),
     )
 }

@@ -27,6 +27,7 @@ from purgatorio_stress.socket_broker.fetch_sessions import FetchSessions
 from purgatorio_stress.socket_broker.record_batch import COMMIT, marker_batch
 from purgatorio_stress.socket_broker.sequences import Sequences
 from purgatorio_stress.socket_broker.settings import Settings
+from purgatorio_stress.socket_broker.shares import Shares
 from purgatorio_stress.socket_broker.transactions import Ending, HeldOffset, Transactions
 
 _TURN_S: Final = 0.1
@@ -58,6 +59,7 @@ class Node:
             runtime, self.manager.actions, initial_delay_ms=settings.initial_delay_ms,
             session_bounds_ms=settings.session_bounds_ms, new_id=lambda: f"member-{uuid4()}",
         )  # fmt: skip
+        self.shares = Shares(runtime, self.manager, cluster, settings.share_lock_ms)
         self.sessions = FetchSessions()
         self.sequences = Sequences()
         self.transactions = Transactions(self.new_producer, self._write_later)
@@ -137,7 +139,10 @@ class Node:
 
     def delete_group(self, group_id: str) -> Error:
         """Forget the group, its offsets and what it wrote beside them."""
-        error = self.groups.delete(group_id) if self.leads else Error.NOT_COORDINATOR
+        if not self.leads:
+            return Error.NOT_COORDINATOR
+        shared = self.shares.delete(group_id)
+        error = self.groups.delete(group_id) if shared is None else shared
         if error is Error.NONE:
             with self._lock:
                 self._notes.pop(group_id, None)
@@ -169,6 +174,7 @@ class Node:
         self.manager.shutdown()
         self.topics.shutdown()
         self.groups.shutdown()
+        self.shares.shutdown()
         for thread in self._threads:
             thread.join()
 

@@ -61,9 +61,10 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that is being handled."""
+    """A request that is being handled, of one of the connections that are open."""
 
     version: int
     client: str
     fields: Fields
     reply: Reply
+    connection: int = 0

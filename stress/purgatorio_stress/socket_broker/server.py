@@ -121,6 +121,7 @@ class Server:
     def _end(self, connection: socket.socket) -> None:
         with self._lock:
             self._open.pop(connection, None)
+        self._node.shares.cut(id(connection))
         connection.close()
 
     def _answer(self, connection: socket.socket, frame: bytes) -> bool:
@@ -141,7 +142,9 @@ class Server:
             self._replies[connection] = reply
         try:
             body = read_request(frame).body
-            api.handle(self._node, Request(head.version, head.client or "", Fields(body), reply))
+            api.handle(
+                self._node, Request(head.version, head.client or "", Fields(body), reply, id(connection))
+            )
             outcome = reply.wait()
         finally:
             with self._lock:

@@ -18,6 +18,7 @@ class Settings:
     default_partitions: int = 1
     auto_create: bool = True
     replica_lag_ms: int = 30_000
+    share_lock_ms: int = 30_000
     max_message_bytes: int = 1 << 20
     max_request_bytes: int = 16 << 20
     max_fetch_bytes: int = 55 << 20
