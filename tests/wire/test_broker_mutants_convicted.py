@@ -21,6 +21,7 @@ from purgatorio_stress.socket_broker.mutants import FELT, FeltMutant
 
 INITIAL_DELAY_MS = 1000
 LAG_MS = 8000
+LOCK_MS = 6000
 PATIENCE_S = 240
 
 
@@ -56,7 +57,7 @@ def judged(brokers: int, mutant: FeltMutant | None, folder: Path, only: str = ""
     """The verdict of each clause of one run of the wire, of which the folder keeps the trace."""
     options = [
         "--initial-delay-ms", str(INITIAL_DELAY_MS), "--session-bounds-ms", "100", "1800000",
-        "--replica-lag-ms", str(LAG_MS),
+        "--replica-lag-ms", str(LAG_MS), "--share-lock-ms", str(LOCK_MS),
     ]  # fmt: skip
     bug = ["--mutant", mutant.name] if mutant is not None else []
     with contextlib.ExitStack() as stack:

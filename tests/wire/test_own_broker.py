@@ -12,6 +12,7 @@ from time import monotonic, sleep
 from typing import Any
 
 import pytest
+from kio.schema.errors import ErrorCode
 
 from purgatorio_broker.error import Error
 from purgatorio_broker.group_coordinator import GroupCoordinator
@@ -27,7 +28,8 @@ from purgatorio_stress.socket_broker.fields import Fields, Values
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.running import Running
 from purgatorio_stress.socket_broker.settings import Settings
-from purgatorio_stress.wire import play, scene_transactions, session
+from purgatorio_stress.socket_broker.shares import Beat, Shares
+from purgatorio_stress.wire import play, scene_share, scene_transactions, session
 from purgatorio_stress.wire.connection import API_KEYS, Address, connect
 from purgatorio_stress.wire.plan import PATIENT, SCENES, Run, SceneSpec, chosen, look_at
 from purgatorio_stress.wire.play import Broker, Play, must
@@ -35,6 +37,7 @@ from purgatorio_stress.wire.recorder import Recorder
 from purgatorio_stress.wire.session import Asked, record
 
 DELAY_MS = 300
+SHARE_COPIES = "share.coordinator.state.topic.replication.factor"
 Told = Callable[[Mapping[str, Error]], None]
 QUICK = (
     "acks",
@@ -47,6 +50,7 @@ QUICK = (
     "refusals",
     "sync-waits",
     "described",
+    "share-acknowledge",
 )
 
 
@@ -85,7 +89,7 @@ def test_quick_scenes_are_kept_with_occasions(tmp_path: Path) -> None:
         result = driven(broker.port, tmp_path / "wire.jsonl", *QUICK)
     broken = {name: one for name, one in result.clauses.items() if one.verdict is Verdict.VIOLATED}
     assert not broken
-    occasions = "X1 X2 X3 F4 F7 P1 P2 P3 A1 A2 D1 G0 G1 G5 G9 G13"
+    occasions = "X1 X2 X3 F4 F7 P1 P2 P3 A1 A2 D1 G0 G1 G5 G9 G13 S3 S4 S5 S6"
     for clause in occasions.split():
         assert result.clauses[clause].occasions, f"{clause}: {result.clauses[clause].reason}"
 
@@ -294,6 +298,30 @@ def test_groups_are_skipped_where_the_broker_says_why_no_coordinator_comes(
     for clause in ("G4", "G8", "G13"):
         assert result.clauses[clause].verdict is verdict, result.clauses[clause].reason
         assert (f"{setting} is 3, of 1 broker" in result.clauses[clause].reason) is (copies == "3")
+
+
+@pytest.mark.parametrize(
+    ("error", "copies", "verdict", "why"),
+    [
+        (ErrorCode.coordinator_not_available, "3", Verdict.SKIPPED, f"{SHARE_COPIES} is 3, of 1 broker"),
+        (ErrorCode.coordinator_not_available, "1", Verdict.UNKNOWN, "no assignment within 0.3 s"),
+        (ErrorCode.unsupported_version, "1", Verdict.SKIPPED, "switched off (share.version"),
+        (ErrorCode.group_authorization_failed, "1", Verdict.SKIPPED, "not allowed to"),
+    ],
+)
+def test_share_groups_are_skipped_where_the_broker_says_why_there_are_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: ErrorCode, copies: str, verdict: Verdict, why: str
+) -> None:
+    monkeypatch.setattr(Shares, "beat", lambda *given: Beat(error))
+    tells(monkeypatch, SHARE_COPIES, copies)
+    for name in ("COORDINATES_SECONDS", "LACKING_SECONDS"):
+        monkeypatch.setattr(scene_share, name, 0.3)
+    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
+        result = driven(broker.port, tmp_path / "wire.jsonl", "share-woken", "share-lock")
+    for clause in ("S2", "S3", "S7"):
+        assert result.clauses[clause].verdict is verdict, result.clauses[clause].reason
+        assert why in result.clauses[clause].reason or verdict is Verdict.UNKNOWN
+    assert any(why in result.clauses[clause].reason for clause in ("S2", "S7"))
 
 
 def test_what_was_recorded_until_it_was_ended_is_judged() -> None:

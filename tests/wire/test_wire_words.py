@@ -83,6 +83,30 @@ from purgatorio_spec.wire.record import WireEvent
             "join_group(no id, i; session 6 ms; rebalance 7 ms)",
         ),
         (
+            "share_fetch",
+            {
+                "group_id": "g",
+                "member_id": "a",
+                "share_session_epoch": 2,
+                "max_wait_ms": 500,
+                "min_bytes": 1,
+                "topics": [
+                    {
+                        "topic_id": "u",
+                        "partitions": [
+                            {
+                                "partition_index": 0,
+                                "acknowledgement_batches": [
+                                    {"first_offset": 1, "last_offset": 2, "acknowledge_types": [2]}
+                                ],
+                            }
+                        ],
+                    }
+                ],
+            },
+            "share_fetch(a, u-0 releases @1 to 2; 500 ms, 1 B; epoch 2)",
+        ),
+        (
             "sync_group",
             {"group_id": "g", "member_id": "a", "generation_id": 2, "assignments": [{"member_id": "a"}]},
             "sync_group(a, 2, gives 1)",

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from wire_story import Story
-from wire_twins import fetch, group, log, members, produce, topics, transactions
+from wire_twins import fetch, group, log, members, produce, shares, topics, transactions
 
 Twin = Callable[[Story, bool], None]
 """Tells a history; with True, the one that is broken."""
 
 TOLD = {
     name: told
-    for module in (fetch, group, log, members, produce, topics, transactions)
+    for module in (fetch, group, log, members, produce, shares, topics, transactions)
     for name, told in vars(module).items()
 }
 """All that these modules know, by its name."""

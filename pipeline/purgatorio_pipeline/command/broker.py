@@ -97,7 +97,7 @@ def command(
     """Serve clients of Kafka's protocol from the reference's broker and group coordinator.
 
     A test instrument: real delayed operations, in real threads, in front of real clients. NOTHING IS KEPT ON DISK, and
-    there is no TLS, no access control and no transaction. Ends with Ctrl-C.
+    there is no TLS and no access control. Ends with Ctrl-C.
 
     \b
       purgatorio broker                                      # 127.0.0.1:9092

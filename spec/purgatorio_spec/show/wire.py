@@ -12,7 +12,7 @@ from purgatorio_spec.show.counterexample import SHOWN_ROWS, Counterexample, Show
 from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.show.visible import first_few, shell_word
 from purgatorio_spec.wire.file import WireTrace
-from purgatorio_spec.wire.history import integer, items, text
+from purgatorio_spec.wire.history import integer, integers, items, text
 from purgatorio_spec.wire.record import PROFILE, Body, WireEvent
 from purgatorio_spec.wire.row import ERRORS
 
@@ -34,9 +34,13 @@ _OF_REQUESTS: Final = {
     "max_wait_ms": ("; {} ms", None), "min_bytes": (", {} B", None), "timeout_ms": ("; {} ms", None),
     "isolation_level": ("; committed", 0), "producer_epoch": ("; epoch {}", -1),
     "v3_and_below_producer_epoch": ("; epoch {}", -1), "committed": ("; commits", 0),
+    "share_session_epoch": ("; epoch {}", None), "member_epoch": ("; epoch {}", None),
 }  # fmt: skip
 _ANSWERED: Final = {"low_watermark": (" from {}", None), "offset": (" @{}", None)}
 """What is shown of numbers, and the value with which they are left out."""
+_ERRORS: Final = ("error_code", "partition_error_code", "acknowledge_error_code")
+_TYPES: Final = {0: "gap", 1: "accepts", 2: "releases", 3: "rejects"}
+"""Of acknowledgements of a share group."""
 
 
 def counterexamples(trace: WireTrace, run: RunResult) -> dict[CauseKey, Counterexample]:
@@ -161,7 +165,7 @@ def _asked_words(api: str, body: Body | None) -> str:
     members = [_short(text(one, "member_id")) for one in items(body, "members")]
     instance = [text(body, "group_instance_id")] if text(body, "group_instance_id") else []
     parts = [
-        f"{_short(text(topic, 'name') or text(topic, 'topic'))}-{_number(part)}{_numbers(_OF_PARTS, part)}"
+        f"{_short(_topic(topic))}-{_number(part)}{_numbers(_OF_PARTS, part)}{_acknowledged(part)}"
         for topics in ("topics", "topic_data")
         for topic in items(body, topics)
         for partitions in ("partitions", "partition_data")
@@ -172,6 +176,21 @@ def _asked_words(api: str, body: Body | None) -> str:
     gives = f", gives {count}" if (count := sum(1 for _ in items(body, "assignments"))) else ""
     counts = "".join(_numbers(_OF_TOPICS, topic) for topic in items(body, "topics"))
     return f"{first_few(members or [*member, *instance, *parts, *named])}{counts}{numbers}{gives}".strip(", ")
+
+
+def _topic(topic: Body) -> str:
+    return text(topic, "name") or text(topic, "topic") or text(topic, "topic_id")
+
+
+def _acknowledged(part: Body) -> str:
+    return "".join(
+        f" {_TYPES.get(next(integers(batch, 'acknowledge_types'), -1), 'says')} {_range(batch)}"
+        for batch in items(part, "acknowledgement_batches")
+    )
+
+
+def _range(batch: Body) -> str:
+    return f"@{integer(batch, 'first_offset')} to {integer(batch, 'last_offset')}"
 
 
 def _number(part: Body) -> int:
@@ -199,6 +218,13 @@ def _answer_words(api: str, body: Body | None) -> str:
             for topic in items(body, "responses") for part in items(topic, "partitions")
         ]  # fmt: skip
         return ", ".join(said) or _error(integer(body, "error_code"))
+    if api == "share_fetch" and not any(_errors(body or {})):
+        said = [
+            f"{_range(run)} x{integer(run, 'delivery_count')}"
+            for topic in items(body, "responses") for part in items(topic, "partitions")
+            for run in items(part, "acquired_records")
+        ]  # fmt: skip
+        return ", ".join(said) or "nothing"
     if api == "produce":
         said = [
             f"@{integer(part, 'base_offset')}" if not integer(part, "error_code")
@@ -217,7 +243,7 @@ def _answer_words(api: str, body: Body | None) -> str:
 
 
 def _errors(body: Mapping[str, object]) -> Iterator[int]:
-    yield from (integer(body, name) for name in ("error_code", "partition_error_code") if name in body)
+    yield from (integer(body, name) for name in _ERRORS if name in body)
     for value in body.values():
         if isinstance(value, list):
             for one in value[:20]:

@@ -160,7 +160,7 @@ class Exchange:
     @property
     def wait_ms(self) -> int:
         """How long it may wait by its own words."""
-        if self.api == "fetch":
+        if self.api in ("fetch", "share_fetch"):
             return integer(self.body, "max_wait_ms")
         if self.api == "join_group":
             return max(
@@ -291,6 +291,8 @@ def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
 _NAMED_BY_ID: Final = {
     "fetch": (("topics", "topic"), ("responses", "topic")),
     "produce": (("topic_data", "name"), ("responses", "name")),
+    "share_fetch": (("topics", "topic"), ("responses", "topic")),
+    "share_acknowledge": (("topics", "topic"), ("responses", "topic")),
 }  # fmt: skip
 """What may name topics by their ids alone: in the request and in the answer the list of topics, and the name of one."""
 

@@ -41,6 +41,7 @@ from purgatorio_spec.wire.rebalance import rebalances
 from purgatorio_spec.wire.record import DRAWN, PROFILE, WireEnd, WireEvent, WireHeader
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_spec.wire.row import Row
+from purgatorio_spec.wire.sharing import shared
 from purgatorio_spec.wire.standing import coordinator_away, failed, refused_at_sight, standings
 from purgatorio_spec.wire.static import static_members
 from purgatorio_spec.wire.topic import (
@@ -126,6 +127,7 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
         *elections(bounds, scene, topics),
         *offsets_listed(bounds, scene, topics),
         *coordinated(bounds, scene, topics),
+        *shared(bounds, scene, topics),
         *(
             row
             for group in groups(scene, bounds)

@@ -62,6 +62,15 @@ G10 | a member that is heard of stays
 G11 | a static member that is back keeps place and share, its former id is fenced (82); an absent one stays | KIP-345
 G12 | what a member commits, or anybody without members, is taken, and told, all of it, until committed anew or deleted
 G13 | who asks about a group is told its state, its members and what they gave; with members it is not deleted (68)
+S1 | a share fetch with nothing to acquire is answered at max_wait, empty, and not before | KIP-932
+S2 | with records to acquire, or max_wait 0, it is answered at once; an append answers who waits, with them | as Kafka
+S3 | what a member acquires comes with its records, to nobody else, and is counted: 1, and 1 more each time | KIP-932
+S4 | what was accepted or rejected is never given to anybody again | KIP-932
+S5 | what a member releases is given again, a part of a batch too: to who asks then, at max_wait to who waits | KIP-932
+S6 | what a member has acquired it may acknowledge, and no more: INVALID_RECORD_STATE (121) | KIP-932
+S7 | an acquisition lock is over at the time that is told, not before, and that answers who waits | KIP-932
+S8 | what a share session held is given again when it ends or its connection is cut: at max_wait to who waits | as Kafka
+S9 | an unknown share session (122), and an epoch of it that is not the next (123), are refused at once | KIP-932
 C1 | connections cut with requests waiting are let go by max_wait; beside them, or one not read, others go on | as Kafka
 O1 | of requests that wait, each is answered once | as in a purgatory
 O4 | of requests that wait, none that an append made ready is left to its max_wait | as in a purgatory

@@ -23,6 +23,7 @@ from purgatorio_broker import delayed_delete_records, delayed_produce, group_coo
 from purgatorio_broker.delayed_fetch import DelayedFetch
 from purgatorio_broker.delayed_group import DelayedJoin, DelayedSync, InitialDelayedJoin
 from purgatorio_broker.delayed_produce import DelayedProduce, ProduceResult
+from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.group import Group, GroupState, JoinCallback, JoinResult, Member
@@ -33,6 +34,8 @@ from purgatorio_broker.partition import NOTHING_READ, Partition
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.request import Gatekeeper, RequestLayer
 from purgatorio_broker.runtime import Runtime
+from purgatorio_broker.share_fetches import ShareFetches
+from purgatorio_broker.share_partition import SharePartition
 from purgatorio_broker.topics import DelayedTopics, Metadata, Topics
 from purgatorio_stress.mutant.catalogue import MUTANTS as KILL_MATRIX
 from purgatorio_stress.mutant.patch import Patch, edited
@@ -43,6 +46,7 @@ from purgatorio_stress.socket_broker import (
     record_batch,
     sequences,
     server,
+    share_requests,
     topic_requests,
     transaction_requests,
 )
@@ -55,11 +59,12 @@ from purgatorio_stress.socket_broker.node import Node, Note
 from purgatorio_stress.socket_broker.reply import Make, Reply, Request
 from purgatorio_stress.socket_broker.sequences import Sequences
 from purgatorio_stress.socket_broker.server import Server
+from purgatorio_stress.socket_broker.shares import Shares
 from purgatorio_stress.socket_broker.transactions import Ending, Transactions
 from purgatorio_stress.wire.frame import Frames
 from purgatorio_stress.wire.message import read_request, read_request_head
 
-_FETCH, _OFFSET_FETCH, _COORDINATOR, _JOIN, _HEARTBEAT, _LEAVING, _DESCRIBE, _GROW, _ELECT = (
+_FETCH, _OFFSET_FETCH, _COORDINATOR, _JOIN, _HEARTBEAT, _LEAVING, _DESCRIBE, _GROW, _ELECT, _SHARE_FETCH = (
     1,
     9,
     10,
@@ -69,6 +74,7 @@ _FETCH, _OFFSET_FETCH, _COORDINATOR, _JOIN, _HEARTBEAT, _LEAVING, _DESCRIBE, _GR
     15,
     37,
     43,
+    78,
 )
 _EMPTY: Final = 'self._reply.send(lambda: {"responses": []})'
 
@@ -645,6 +651,22 @@ _FIRST_COORDINATOR: Final = edited(
 )
 _GROWN_UNASKED: Final = edited(
     topic_requests, "create_partitions", 'request.fields.number("validate_only") or ', ""
+)
+
+_SHARE_TWICE: Final = edited(
+    share_requests,
+    "share_fetch",
+    'FetchParams(fields.ms("max_wait")',
+    'FetchParams(2 * fields.ms("max_wait")',
+)
+_SHARE_UNASKED: Final = edited(
+    share_requests,
+    "share_fetch",
+    'FetchParams(fields.ms("max_wait")',
+    'FetchParams(fields.ms("max_wait") or 1000',
+)
+_SHARE_UNSAID: Final = edited(
+    share_requests, "share_fetch", "errors = _acknowledge(node, group, member, asked)", "errors = {}"
 )
 
 _MUTANTS: Final = (
@@ -2803,6 +2825,212 @@ _MUTANTS: Final = (
             "if refusal is Error.ILLEGAL_GENERATION and group.state() is GroupState.PREPARING:\n"
             "            refusal = Error.NONE\n"
             "        if refusal is not Error.NONE or member is None:",
+        ),
+    ),
+    _one(
+        "share-append-wakes-nobody",
+        "an append checks nobody who waits in a share fetch",
+        "S2",
+        Patch(Shares, "_moved", lambda self, partition: 0),
+    ),
+    _one(
+        "share-never-waits",
+        "a share fetch is answered at once, whatever there is",
+        "S1",
+        edited(DelayedShareFetch, "_complete_if_enough", ">= self._params.min_bytes", ">= 0"),
+    ),
+    _one(
+        "share-waits-twice",
+        "a share fetch waits for twice its max_wait",
+        "S1",
+        _apis(_SHARE_FETCH, handle=_SHARE_TWICE.replacement),
+    ),
+    _one(
+        "share-waits-unasked",
+        "a share fetch with max_wait 0 waits for a second",
+        "S2",
+        _apis(_SHARE_FETCH, handle=_SHARE_UNASKED.replacement),
+    ),
+    _one(
+        "share-fetch-lock-kept",
+        "a share fetch that finds too little keeps the fetch locks while it waits",
+        "S2 S5",
+        edited(
+            DelayedShareFetch, "_complete_if_enough", "self._unlock(locked)\n    return False", "return False"
+        ),
+    ),
+    _one(
+        "share-acquired-twice",
+        "what a member has acquired is given to others too",
+        "S3",
+        edited(SharePartition, "acquire", "and not found.done and not found.member", "and not found.done"),
+        edited(SharePartition, "_next", "and not records[o].member", ""),
+    ),
+    _one(
+        "share-count-stays",
+        "a record that is delivered again has the delivery count of the first time",
+        "S3",
+        edited(SharePartition, "acquire", "before[offset].deliveries + 1", "before[offset].deliveries"),
+    ),
+    _one(
+        "share-part-without-records",
+        "of a batch that is given in parts the records come with the first part alone",
+        "S3",
+        edited(
+            share_requests,
+            "_whole",
+            "one.offset >= first and first_offset(one) <= last",
+            "first_offset(one) >= first",
+        ),
+    ),
+    _one(
+        "share-accepted-again",
+        "what was accepted is given out again",
+        "S4",
+        edited(
+            SharePartition,
+            "acknowledge",
+            "how is not Acknowledgement.RELEASE",
+            "how is Acknowledgement.REJECT",
+        ),
+    ),
+    _one(
+        "share-rejected-again",
+        "what was rejected is given out again",
+        "S4",
+        edited(
+            SharePartition,
+            "acknowledge",
+            "how is not Acknowledgement.RELEASE",
+            "how is Acknowledgement.ACCEPT",
+        ),
+    ),
+    _one(
+        "share-released-kept",
+        "what a member releases is given to nobody again",
+        "S5",
+        edited(SharePartition, "acknowledge", "done=how is not Acknowledgement.RELEASE", "done=True"),
+    ),
+    _one(
+        "share-first-type-of-all",
+        "where an acknowledgement has a type for each record, all have the first one",
+        "S5",
+        edited(share_requests, "_said", "kinds * count if len(kinds) == 1 else kinds", "kinds[:1] * count"),
+    ),
+    _one(
+        "share-said-with-a-fetch-lost",
+        "what is acknowledged with a share fetch is not looked at",
+        "S4 S5",
+        _apis(_SHARE_FETCH, handle=_SHARE_UNSAID.replacement),
+    ),
+    _one(
+        "share-anybody-acknowledges",
+        "a member may acknowledge what another has acquired",
+        "S6",
+        edited(Shares, "acknowledge", "record.member == member_id", "record.member"),
+        edited(SharePartition, "acknowledge", "records[offset].member == member", "records[offset].member"),
+    ),
+    _one(
+        "share-released-acknowledged",
+        "a member may acknowledge what it has released",
+        "S6",
+        edited(
+            Shares,
+            "acknowledge",
+            "return Error.INVALID_RECORD_STATE",
+            "free = all(record is not None and not record.member for record in held)\n"
+            "        return Error.NONE if free else Error.INVALID_RECORD_STATE",
+        ),
+    ),
+    _one(
+        "share-lock-wakes-nobody",
+        "the end of an acquisition lock wakes nobody",
+        "S7",
+        edited(SharePartition, "_expire", "if held and can_acquire:", "if not can_acquire:"),
+    ),
+    _one(
+        "share-lock-never-over",
+        "acquisition locks are never over",
+        "S7",
+        edited(SharePartition, "acquire", "self._timer.add(lock)", "pass"),
+    ),
+    _one(
+        "share-lock-short",
+        "acquisition locks are over after half of their time",
+        "S7",
+        edited(
+            SharePartition,
+            "acquire",
+            "ActionTask(self._limits.lock_ms",
+            "ActionTask(self._limits.lock_ms // 2",
+        ),
+    ),
+    _one(
+        "share-lock-cancelled-in-part",
+        "whoever acknowledges a part of what it has acquired may keep the rest for ever",
+        "S7",
+        edited(
+            SharePartition,
+            "_give_back",
+            "if lock is not None and all(other.lock is not lock for other in records.values()):",
+            "if lock is not None:",
+        ),
+    ),
+    _one(
+        "share-former-lock-frees",
+        "a lock frees what its member has released and another has acquired since",
+        "S7 S3",
+        edited(
+            SharePartition,
+            "_expire",
+            "(record.member, record.deliveries) == (member, deliveries)",
+            "record.member",
+        ),
+    ),
+    _one(
+        "share-end-frees-nothing",
+        "what a share session held stays locked when it ends",
+        "S8",
+        Patch(SharePartition, "release_member", lambda self, member: 0),
+    ),
+    _one(
+        "share-end-frees-one-partition",
+        "the end of a share session frees what it held of one partition alone",
+        "S8",
+        edited(ShareFetches, "close_session", "for share in self._shares", "for share in self._shares[:1]"),
+    ),
+    _one(
+        "share-cut-unseen",
+        "a share session does not end with its connection",
+        "S8",
+        Patch(Shares, "cut", _nothing),
+    ),
+    _one(
+        "share-any-epoch",
+        "a share session takes requests in any order",
+        "S9",
+        edited(Shares, "session", "if epoch != session.next:", "if epoch < 0:"),
+    ),
+    _one(
+        "share-refusal-counts",
+        "a request of a share session that is refused counts as one",
+        "S9",
+        edited(
+            Shares,
+            "session",
+            "return ErrorCode.invalid_share_session_epoch\n        session.next",
+            "session.next += 1\n            return ErrorCode.invalid_share_session_epoch\n        session.next",
+        ),
+    ),
+    _one(
+        "share-session-made-up",
+        "who names a share session that is not there is given one",
+        "S9",
+        edited(
+            Shares,
+            "session",
+            "return ErrorCode.share_session_not_found",
+            "session = group.sessions[member_id] = Session(connection, {}, epoch)",
         ),
     ),
 )

@@ -66,6 +66,7 @@ def share_fetch(node: Node, request: Request) -> None:
         request.reply.send(lambda: {"error_code": code})
         return
     errors = _acknowledge(node, group, member, asked)
+    node.manager.run_actions()  # others who wait come first
     if session is None:
         node.shares.close(group, member)
         request.reply.send(lambda: {"error_code": 0, "responses": _responses(node, asked, {}, errors)})

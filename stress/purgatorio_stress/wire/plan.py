@@ -21,7 +21,7 @@ from purgatorio_spec.wire.history import Scene, integer, items, scene_of, text
 from purgatorio_spec.wire.judge import FAR_GAPS, LOST_GAPS, Wire, judge_scene, repeats, unmet
 from purgatorio_spec.wire.record import DRAWN, MAX_EVENTS, Declared, WireHeader
 from purgatorio_spec.wire.row import Row
-from purgatorio_stress.wire import scene_fetch, scene_group, scene_other, scene_transactions
+from purgatorio_stress.wire import scene_fetch, scene_group, scene_other, scene_share, scene_transactions
 from purgatorio_stress.wire.connection import Address, Connection, Got, NoAnswer, connect
 from purgatorio_stress.wire.control import Control
 from purgatorio_stress.wire.drawn import (
@@ -49,7 +49,8 @@ from purgatorio_stress.wire.recorder import CONTROL, Recorder
 
 LANES: Final = 4
 GROUP_LANES: Final = 8
-"""Scenes of groups wait for seconds, and longer where a broker never answers: they must not keep others out."""
+"""Scenes of groups, share groups too, wait for seconds, and longer where a broker never answers: they must not keep
+others out."""
 LOOK_SECONDS = 10.0
 """How long the first question waits for its answer."""
 REPETITIONS: Final = 3
@@ -111,11 +112,13 @@ class SceneSpec:
         return (self.play.__doc__ or "").strip()
 
 
-_FETCH, _GROUP, _OTHER, _TRANSACTIONS = scene_fetch, scene_group, scene_other, scene_transactions
+_FETCH, _GROUP, _OTHER, _SHARE = scene_fetch, scene_group, scene_other, scene_share
+_TRANSACTIONS = scene_transactions
 SCENES: Final[Mapping[str, SceneSpec]] = {
     one.name: one
     for one in (
         # The long ones first: the plan takes as long as its longest lane.
+        SceneSpec("share-lock", "shares", ("S7 not-woken",), _SHARE.share_lock, 120),
         SceneSpec("long-heartbeats", "groups", ("G10 put-out", "G5"), _GROUP.long_heartbeats, 60),
         SceneSpec("session", "groups", ("G7 not-put-out", "G7 stays-though-silent", "G3"), _GROUP.session, 90),
         SceneSpec("session-after-wait", "groups", ("G7 not-put-out",), _GROUP.session_after_wait, 60),
@@ -237,6 +240,23 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             "members-offsets", "transactions", ("R7 committed", "R7 refused", "G9"), _TRANSACTIONS.members_offsets, 60,
         ),
         SceneSpec(
+            "share-idle", "shares", ("S1 early", "S1 late", "S2 waits-though-told", "S3 held"), _SHARE.share_idle, 90,
+        ),
+        SceneSpec(
+            "share-woken", "shares", ("S2 not-woken", "S2 waits-though-ready", "S3 count", "S3 with-records"),
+            _SHARE.share_woken, 90,
+        ),
+        SceneSpec(
+            "share-acknowledge", "shares",
+            ("S3 count", "S3 held", "S4 again", "S5 not-given", "S5 waits-though-ready", "S6 refused", "S6 taken"),
+            _SHARE.share_acknowledge, 90,
+        ),
+        SceneSpec(
+            "share-sessions", "shares",
+            ("S8 not-given", "S9 unknown", "S9 epoch", "S9 refused", "S9 refusal-waits"),
+            _SHARE.share_sessions, 90,
+        ),
+        SceneSpec(
             "topics", "topics", ("A1 made-twice", "A1 never-seen", "A2 never-seen", "A2 left-to-its-time-out", "X4"),
             _OTHER.topics,
         ),
@@ -350,6 +370,10 @@ OF_TOPICS: Final[Mapping[str, tuple[str, str]]] = {
 
 TRANSACTION_REPLICAS: Final = ("transaction.state.log.replication.factor", "transaction.state.log.min.isr")
 """With fewer brokers there is no coordinator of transactions; by the second alone only with an old Kafka."""
+SHARE_REPLICAS: Final = (
+    "share.coordinator.state.topic.replication.factor", "share.coordinator.state.topic.min.isr",
+)  # fmt: skip
+"""Nor one that keeps what share groups have acquired."""
 _DIGITS: Final = 20
 """A number of Kafka's has fewer."""
 
@@ -363,7 +387,9 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
     names = (
         "group.initial.rebalance.delay.ms", "group.coordinator.append.linger.ms", "group.min.session.timeout.ms",
         "group.max.session.timeout.ms", "offset.metadata.max.bytes", "fetch.max.bytes",
-        "offsets.topic.replication.factor", *TRANSACTION_REPLICAS, "max.connections", "max.connections.per.ip",
+        "share.coordinator.append.linger.ms",
+        "offsets.topic.replication.factor", *TRANSACTION_REPLICAS, *SHARE_REPLICAS,
+        "max.connections", "max.connections.per.ip",
     )  # fmt: skip
     asked = [
         {"resource_type": 4, "resource_name": str(node), "configuration_keys": [*names, *OF_TOPICS]}
@@ -380,31 +406,36 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
         config: wanted for name, (config, wanted) in OF_TOPICS.items()
         if said.get(name, "") not in (wanted, "")
     }  # fmt: skip
-    delay, linger, least, longest, note, fetched, copies, made, needed, *connected = (
+    delay, linger, least, longest, note, fetched, share_linger, copies, *replicas = (
         int(value) if (value := said.get(name, "")).isdecimal() and len(value) < _DIGITS else None
         for name in names
     )
     declared = broker.declared
     if declared.initial_delay_ms is None:
         declared = replace(declared, initial_delay_ms=delay)
-    if linger is not None and linger > declared.late_ms // 10:
+    linger = max(linger or 0, share_linger or 0)
+    if linger > declared.late_ms // 10:
         # What a coordinator writes waits for so long before it is written, and its answer with it.
         declared = replace(declared, late_ms=declared.late_ms + linger)
     broker.declared = replace(declared, session_least_ms=least, session_most_ms=longest, note_most_bytes=note)
     if least is not None:
         broker.session_ms = least
     broker.offsets_replicas = copies or 1
-    wanted = zip(TRANSACTION_REPLICAS, (made, needed), strict=True)
-    lacking = [
-        f"{name} is {number}" for name, number in wanted if number is not None and number > broker.nodes
-    ]
-    if lacking:
-        plural = "s" * (broker.nodes > 1)
-        broker.transactions_lack = f"{' and '.join(lacking)}, of {broker.nodes} broker{plural}"
+    connected = replicas[4:]
+    broker.transactions_lack = _lack(broker, TRANSACTION_REPLICAS, replicas[:2])
+    broker.shares_lack = _lack(broker, SHARE_REPLICAS, replicas[2:4])
     if fetched is not None:
         broker.fetch_bytes = min(fetched, broker.fetch_bytes)
     most = min((number for number in connected if number is not None), default=MOST_CONNECTIONS)
     broker.most_connections = min(most - SPARE_CONNECTIONS, MOST_CONNECTIONS)
+
+
+def _lack(broker: Broker, names: Sequence[str], numbers: Sequence[int | None]) -> str:
+    """What of these is more than there are brokers, in words."""
+    told = zip(names, numbers, strict=True)
+    lacking = [f"{name} is {number}" for name, number in told if number is not None and number > broker.nodes]
+    plural = "s" * (broker.nodes > 1)
+    return f"{' and '.join(lacking)}, of {broker.nodes} broker{plural}" if lacking else ""
 
 
 @dataclass(slots=True)
@@ -453,13 +484,15 @@ class Run:
                 warm_ups = [scene_fetch.warm_up, scene_group.warm_up][: 1 + groups_too]
                 if any(one.area == "transactions" for one in scenes):
                     warm_ups.append(scene_transactions.warm_up)
+                if any(one.area == "shares" for one in scenes):
+                    warm_ups.append(scene_share.warm_up)
                 await asyncio.gather(*(self._warm_up(one) for one in warm_ups))
                 groups, rest = asyncio.Semaphore(GROUP_LANES), asyncio.Semaphore(LANES)
 
                 async def play_all(some: Sequence[SceneSpec]) -> None:
                     await asyncio.gather(
                         *(
-                            self._until_judged(x, groups if x.area == "groups" else rest, control)
+                            self._until_judged(x, groups if x.area in ("groups", "shares") else rest, control)
                             for x in some if not x.alone
                         )
                     )  # fmt: skip
@@ -687,6 +720,11 @@ async def _delete_groups(broker: Broker, conn: Connection) -> None:
     """Members leave first, for only an empty group is deleted."""
     leaves, deletes = broker.version("leave_group"), broker.version("delete_groups")
     made = broker.made.groups
+    beats = broker.version("share_group_heartbeat")
+    for group, sharers in broker.made.sharers.items():
+        for one in sharers if beats is not None else ():
+            left = {"group_id": group, "member_id": one, "member_epoch": -1}
+            await conn.send("share_group_heartbeat", beats or 0, left).within(5)
     if leaves is not None:
         for group, members in [*made.items()]:  # what a scene left behind may still hear of others
             for part in [sorted(members)] if leaves >= 3 else [[one] for one in members]:

@@ -91,6 +91,8 @@ class Made:
     topics: set[str] = field(default_factory=set)
     groups: dict[str, set[str]] = field(default_factory=dict)
     """The members of each, which leave before it is deleted."""
+    sharers: dict[str, set[str]] = field(default_factory=dict)
+    """Of share groups."""
 
 
 @dataclass(slots=True)
@@ -157,6 +159,10 @@ class Broker:
     """False once a whole wait for a coordinator of transactions was for nothing."""
     transactions_lack: str = ""
     """Why the topic of transactions may not be there, or not written to."""
+    shares: bool = True
+    """False once share groups were refused, or waited for in vain."""
+    shares_lack: str = ""
+    """Why the topic of what share groups have acquired may not be there, or not written to."""
     connections: int = 0
     """Open in scenes."""
     most_connections: int = MOST_CONNECTIONS

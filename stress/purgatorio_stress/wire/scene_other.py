@@ -48,6 +48,7 @@ FOLLOWED_MS: Final = 10_000
 FOLLOWS_TRIES: Final = 20
 GROWN_MS: Final = 10_000
 """A topic has grown by then."""
+_SHARER: Final = {"group_id": "purgatorio-nobody", "member_id": "EAAAAAAAAAAAAAAAAAAAAA"}
 HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
     "produce": {"acks": 1, "timeout_ms": 1000},
     "fetch": {"max_wait_ms": 0, "min_bytes": 0},
@@ -66,6 +67,9 @@ HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
         "group_id": "purgatorio-nobody", "generation_id": 1, "member_id": "nobody",
         "protocol_type": "consumer", "protocol_name": "range",
     },
+    "share_group_heartbeat": {**_SHARER, "member_epoch": 5},
+    "share_fetch": {**_SHARER, "share_session_epoch": 5},
+    "share_acknowledge": {**_SHARER, "share_session_epoch": 5},
     "api_versions": SOFTWARE,
     "create_topics": {"timeout_ms": 1000},
     "delete_topics": {"timeout_ms": 1000},
