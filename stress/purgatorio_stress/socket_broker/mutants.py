@@ -2852,14 +2852,6 @@ _MUTANTS: Final = (
         _apis(_SHARE_FETCH, handle=_SHARE_UNASKED.replacement),
     ),
     _one(
-        "share-fetch-lock-kept",
-        "a share fetch that finds too little keeps the fetch locks while it waits",
-        "S2 S5",
-        edited(
-            DelayedShareFetch, "_complete_if_enough", "self._unlock(locked)\n    return False", "return False"
-        ),
-    ),
-    _one(
         "share-acquired-twice",
         "what a member has acquired is given to others too",
         "S3",

@@ -41,6 +41,8 @@ ENDED_MS: Final = 1500
 """So long a member waits for what is free by the end of a session: that is written down first."""
 BEFORE_MS: Final = 60
 """Between a fetch that is to wait, and what wakes it."""
+GONE_MS: Final = 150
+"""After an answer to its last request a session may be there for a moment (`share.ENDED_NS`)."""
 BATCH: Final = 5
 ROUNDS: Final = 3
 OFF: Final = frozenset({35, 42})
@@ -427,6 +429,7 @@ async def share_sessions(play: Play) -> None:
         if cut:
             await first.come_back()
         else:
+            await play.pause(GONE_MS)
             await play.ask_all(first.acknowledge({number: [(*held, ACCEPT)]}, epoch=3))
             await play.ask_all(first.fetch(wait, epoch=2))
             must(not await first.open(), "a share session could not be begun again")
