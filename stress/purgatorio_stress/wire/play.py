@@ -159,10 +159,10 @@ class Broker:
     """False once a whole wait for a coordinator of transactions was for nothing."""
     transactions_lack: str = ""
     """Why the topic of transactions may not be there, or not written to."""
-    shares: bool = True
-    """False once share groups were refused, or waited for in vain."""
+    unshared: str = ""
+    """Why share groups were refused, or waited for in vain: that is not done again."""
     shares_lack: str = ""
-    """Why the topic of what share groups have acquired may not be there, or not written to."""
+    """Why there may be none: they are switched off, or the topic of what they have acquired is not written to."""
     connections: int = 0
     """Open in scenes."""
     most_connections: int = MOST_CONNECTIONS

@@ -174,8 +174,8 @@ async def sharers(play: Play, count: int, partitions: int = 1, lock_ms: int | No
     """Members of a new group that share a new topic, of which a first record has come and gone. `lock_ms`: how long the
     group is asked to let them have a record, which it need not do."""
     play.need(*APIS, "find_coordinator")
-    if not play.broker.shares:
-        raise _unshared(play, "none was there before")
+    if play.broker.unshared:
+        raise _unshared(play, play.broker.unshared)
     topic = await play.topic(partitions)
     if topic not in play.broker.ids:
         raise SceneSkipped("share groups: the topic's id was not told")
@@ -200,7 +200,6 @@ async def sharers(play: Play, count: int, partitions: int = 1, lock_ms: int | No
             break
         await play.pause(POLL_SECONDS * 1000)
     else:
-        play.broker.shares = False
         raise _unshared(play, f"no assignment within {seconds:g} s")
     if lock_ms is not None:
         await _ask_for_lock(play, admin, name, lock_ms)
@@ -217,10 +216,7 @@ async def _beat(play: Play, one: Sharer, conn: Connection) -> None:
     got = await one.beat(conn, 0 if not one.epoch else None).within(ANSWER_SECONDS)
     error = codes(got.body)
     if error in OFF and not one.epoch:
-        play.broker.shares = False
-        raise SceneSkipped(
-            f"share groups are switched off (share.version, group.share.enable): error {error}"
-        )
+        raise _switched_off(play, error)
     if error in EXCUSED:
         raise SceneSkipped(f"share groups: {EXCUSED[error]} (error {error})")
     if error:
@@ -244,8 +240,14 @@ def _own_id(play: Play) -> str:
 
 def _unshared(play: Play, why: str) -> SceneLost | SceneSkipped:
     lack = play.broker.shares_lack
-    said = f"no coordinator of share groups: {lack or why}"
+    play.broker.unshared = lack or why
+    said = f"no share groups: {play.broker.unshared}"
     return SceneSkipped(said) if lack else SceneLost(said)
+
+
+def _switched_off(play: Play, error: int) -> SceneLost | SceneSkipped:
+    play.broker.shares_lack = f"switched off (share.version, group.share.enable): error {error}"
+    return _unshared(play, play.broker.shares_lack)
 
 
 async def _ask_for_lock(play: Play, conn: Connection, group: str, lock_ms: int) -> None:
@@ -267,7 +269,7 @@ async def _open_all(play: Play, members: Sequence[Sharer]) -> None:
                 break
             await play.pause(POLL_SECONDS * 1000)
         if error in OFF:
-            raise SceneSkipped(f"share groups are switched off (share.version): error {error}")
+            raise _switched_off(play, error)
         must(not error, f"a share session could not be begun: error {error}")
 
 
