@@ -287,11 +287,19 @@ PATIENT: Final = SceneSpec("patient", DRAWN, ("F3 not-woken",), _FETCH.patient)
 """Played beside the drawn programs."""
 
 
+UNTRIED: Final = "shares"
+"""An area whose clauses have not been held against a broker that nobody here wrote: it is played if it is asked for."""
+UNTRIED_CLAUSES: Final = frozenset(
+    clause for one in SCENES.values() if one.area == UNTRIED for clause in one.clauses
+) - {clause for one in SCENES.values() if one.area != UNTRIED for clause in one.clauses}
+"""Those that no other scene asks of."""
+
+
 def chosen(only: Collection[str]) -> list[SceneSpec]:
-    """The scenes that these areas, names of scenes or ids of clauses mean; all where none is given. KeyError names one
-    that means nothing."""
+    """The scenes that these areas, names of scenes or ids of clauses mean; all that are tried where none is given.
+    KeyError names one that means nothing."""
     if not only:
-        return list(SCENES.values())
+        return [one for one in SCENES.values() if one.area != UNTRIED]
     found: dict[str, SceneSpec] = {}
     for word in only:
         meant = [one for one in SCENES.values() if word in (one.name, one.area, *one.clauses)]
@@ -476,6 +484,10 @@ class Run:
 
     async def play(self, scenes: list[SceneSpec], seconds: float) -> None:
         """Play the scenes, at most so long. Cleans up in every case."""
+        if all(one.area != UNTRIED for one in scenes):
+            self.skipped |= dict.fromkeys(
+                UNTRIED_CLAUSES, f"played with --only {UNTRIED}: not yet held against a broker of others"
+            )
         control = Control(self.broker.address, self.recorder)
         controlling = asyncio.create_task(control.run())
         try:
