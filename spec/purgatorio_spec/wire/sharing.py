@@ -68,6 +68,8 @@ class Freed:
 def shared(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """The occasions are the share fetches and acknowledgements, and what makes records free."""
     for group in share_groups(scene, topics):
+        if all(asked.epoch != OPENS for asked in group.asked):
+            continue  # nobody shares anything: whether all versions are answered is X3's
         judged = _Judged(bounds, group)
         for asked in group.asked:
             yield from judged.session(asked)
