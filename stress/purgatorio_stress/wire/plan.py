@@ -291,8 +291,8 @@ UNTRIED: Final = "shares"
 """An area whose clauses have not been held against a broker that nobody here wrote: it is played if it is asked for."""
 UNTRIED_CLAUSES: Final = frozenset(
     clause for one in SCENES.values() if one.area == UNTRIED for clause in one.clauses
-) - {clause for one in SCENES.values() if one.area != UNTRIED for clause in one.clauses}
-"""Those that no other scene asks of."""
+)
+"""Those, of which no other scene asks."""
 
 
 def chosen(only: Collection[str]) -> list[SceneSpec]:

@@ -155,8 +155,8 @@ class Broker:
     """False once a whole wait for a coordinator was for nothing: groups are not waited for again."""
     offsets_replicas: int = 1
     """How many the topic of the groups' offsets is made with: of fewer brokers none is a coordinator."""
-    transacts: bool = True
-    """False once a whole wait for a coordinator of transactions was for nothing."""
+    untransacted: str = ""
+    """Why a coordinator of transactions was waited for in vain: that is not done again."""
     transactions_lack: str = ""
     """Why the topic of transactions may not be there, or not written to."""
     unshared: str = ""

@@ -191,8 +191,8 @@ def _appended(body: Body | None) -> Body | None:
 async def writer_of(play: Play, topic: str) -> Writer:
     """A producer with a transactional id whose coordinator is this broker, and has loaded."""
     play.need(*ALL_NEEDED)
-    if not play.broker.transacts:
-        raise _uncoordinated(play, "none was there before")
+    if play.broker.untransacted:
+        raise _uncoordinated(play, play.broker.untransacted)
     conn = await play.open("writer")
     name, error, lack = play.unique("x"), 0, play.broker.transactions_lack
     for _ in range(int((LACKING_SECONDS if lack else COORDINATES_SECONDS) / POLL_SECONDS)):
@@ -211,13 +211,13 @@ async def writer_of(play: Play, topic: str) -> Writer:
         elif error not in (CONCURRENT, *LOADING):
             break
         await play.pause(POLL_SECONDS * 1000)
-    play.broker.transacts = False
     raise _uncoordinated(play, f"error {error}")
 
 
 def _uncoordinated(play: Play, why: str) -> SceneLost | SceneSkipped:
     lack = play.broker.transactions_lack
-    said = f"no coordinator of transactions: {lack or why}"
+    play.broker.untransacted = lack or why
+    said = f"no coordinator of transactions: {play.broker.untransacted}"
     return SceneSkipped(said) if lack else SceneLost(said)
 
 
