@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from textwrap import dedent
@@ -101,6 +101,16 @@ def edited(owner: object, attribute: str, *words: str) -> Patch:
         made,
     )
     return Patch(owner, attribute, made[function.__name__], source)
+
+
+def wrapped(owner: object, attribute: str, around: Callable[..., object]) -> Patch:
+    """The function inside another, which is given it, and then what is given to it."""
+    function = getattr(owner, attribute)
+
+    def replacement(*given: object, **more: object) -> object:
+        return around(function, *given, **more)
+
+    return Patch(owner, attribute, replacement)
 
 
 @contextmanager
