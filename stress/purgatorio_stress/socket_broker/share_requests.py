@@ -54,17 +54,10 @@ def share_group_heartbeat(node: Node, request: Request) -> None:
 def share_fetch(node: Node, request: Request) -> None:
     """Kafka's ShareFetch, 1 to 2: what it acknowledges comes first."""
     fields = request.fields
-    group, member, epoch = _who(fields)
-    asked = _named(node, fields.entries("topics"))
-    acknowledges = any(entry.entries("acknowledgement_batches") for _, _, entry in asked)
-    strict = fields.number("share_acquire_mode") or fields.number("is_renew_ack")
-    session: Session | ErrorCode | None = ErrorCode.invalid_request
-    if not strict and not (epoch == OPENS and acknowledges):
-        session = node.shares.session(group, member, epoch, request.connection, opens=True)
-    if isinstance(session, ErrorCode):
-        code = session.value
-        request.reply.send(lambda: {"error_code": code})
+    taken = _taken(node, request, opens=True)
+    if taken is None:
         return
+    group, member, asked, session = taken
     errors = _acknowledge(node, group, member, asked)
     node.manager.run_actions()  # others who wait come first
     if session is None:
@@ -102,16 +95,10 @@ def share_fetch(node: Node, request: Request) -> None:
 
 def share_acknowledge(node: Node, request: Request) -> None:
     """Kafka's ShareAcknowledge, 1 to 2."""
-    fields = request.fields
-    group, member, epoch = _who(fields)
-    asked = _named(node, fields.entries("topics"))
-    session: Session | ErrorCode | None = ErrorCode.invalid_request
-    if not fields.number("is_renew_ack"):
-        session = node.shares.session(group, member, epoch, request.connection, opens=False)
-    if isinstance(session, ErrorCode):
-        code = session.value
-        request.reply.send(lambda: {"error_code": code})
+    taken = _taken(node, request, opens=False)
+    if taken is None:
         return
+    group, member, asked, session = taken
     errors = _acknowledge(node, group, member, asked)
     if session is None:
         node.shares.close(group, member)
@@ -129,8 +116,25 @@ def share_acknowledge(node: Node, request: Request) -> None:
     node.manager.run_actions()
 
 
-def _who(fields: Fields) -> tuple[str, str, int]:
-    return fields.text("group_id"), fields.text("member_id"), fields.number("share_session_epoch")
+def _taken(node: Node, request: Request, *, opens: bool) -> tuple[str, str, Asked, Session | None] | None:
+    """The group, the member, what it asks, and its session, None after its last request. None where it is refused, and
+    that is said. `opens`: whether the request may begin a session."""
+    fields = request.fields
+    group, member, epoch = (
+        fields.text("group_id"), fields.text("member_id"), fields.number("share_session_epoch"),
+    )  # fmt: skip
+    asked = _named(node, fields.entries("topics"))
+    begins = opens and epoch == OPENS
+    acknowledges = any(entry.entries("acknowledgement_batches") for _, _, entry in asked)
+    strict = fields.number("share_acquire_mode") or fields.number("is_renew_ack")
+    session: Session | ErrorCode | None = ErrorCode.invalid_request
+    if not strict and not (begins and acknowledges):
+        session = node.shares.session(group, member, epoch, request.connection, opens=opens)
+    if isinstance(session, ErrorCode):
+        code = session.value
+        request.reply.send(lambda: {"error_code": code})
+        return None
+    return group, member, asked, session
 
 
 def _named(node: Node, topics: Iterable[Fields]) -> Asked:

@@ -47,8 +47,15 @@ from purgatorio_stress.wire.play import (
 )
 from purgatorio_stress.wire.recorder import CONTROL, Recorder
 
+WARM_UPS: Final = {
+    "groups": scene_group.warm_up,
+    "transactions": scene_transactions.warm_up,
+    "shares": scene_share.warm_up,
+}
+"""Of these areas, beside that of fetches."""
 LANES: Final = 4
 GROUP_LANES: Final = 8
+GROUP_AREAS: Final = ("groups", "shares")
 """Scenes of groups, share groups too, wait for seconds, and longer where a broker never answers: they must not keep
 others out."""
 LOOK_SECONDS = 10.0
@@ -484,7 +491,8 @@ class Run:
 
     async def play(self, scenes: list[SceneSpec], seconds: float) -> None:
         """Play the scenes, at most so long. Cleans up in every case."""
-        if all(one.area != UNTRIED for one in scenes):
+        areas = {one.area for one in scenes}
+        if UNTRIED not in areas:
             self.skipped |= dict.fromkeys(
                 UNTRIED_CLAUSES, f"played with --only {UNTRIED}: not yet held against a broker of others"
             )
@@ -492,19 +500,14 @@ class Run:
         controlling = asyncio.create_task(control.run())
         try:
             async with asyncio.timeout(seconds):
-                groups_too = any(one.area == "groups" for one in scenes)
-                warm_ups = [scene_fetch.warm_up, scene_group.warm_up][: 1 + groups_too]
-                if any(one.area == "transactions" for one in scenes):
-                    warm_ups.append(scene_transactions.warm_up)
-                if any(one.area == "shares" for one in scenes):
-                    warm_ups.append(scene_share.warm_up)
-                await asyncio.gather(*(self._warm_up(one) for one in warm_ups))
+                warm_ups = [warm_up for area, warm_up in WARM_UPS.items() if area in areas]
+                await asyncio.gather(*(self._warm_up(one) for one in [scene_fetch.warm_up, *warm_ups]))
                 groups, rest = asyncio.Semaphore(GROUP_LANES), asyncio.Semaphore(LANES)
 
                 async def play_all(some: Sequence[SceneSpec]) -> None:
                     await asyncio.gather(
                         *(
-                            self._until_judged(x, groups if x.area in ("groups", "shares") else rest, control)
+                            self._until_judged(x, groups if x.area in GROUP_AREAS else rest, control)
                             for x in some if not x.alone
                         )
                     )  # fmt: skip
