@@ -1,28 +1,23 @@
 """Bugs of concrete delayed operations: of the broker's replicas, groups and share fetches."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from purgatorio_broker.delayed_group import DelayedJoin
 from purgatorio_broker.delayed_produce import DelayedProduce
 from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
-from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition
+from purgatorio_broker.fetch_request import FetchParams
 from purgatorio_broker.group_coordinator import GroupCoordinator
-from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Isolation, Partition
 from purgatorio_broker.replica_manager import ReplicaManager
-from purgatorio_stress.mutant.patch import Patch, edited, known
-
-Partitions = Mapping[TopicPartition, FetchPartition]
-
-_ANSWER_FETCH: Final = ReplicaManager._answer_fetch
+from purgatorio_stress.mutant.patch import edited, known, wrapped
 
 
-def _answer_without_isolation(
-    self: ReplicaManager, params: FetchParams, partitions: Partitions, callback: FetchCallback
+def _without_isolation(
+    answer: Callable[..., None], self: ReplicaManager, params: FetchParams, *given: object
 ) -> None:
-    _ANSWER_FETCH(self, replace(params, isolation=Isolation.HIGH_WATERMARK), partitions, callback)
+    answer(self, replace(params, isolation=Isolation.HIGH_WATERMARK), *given)
 
 
 BROKER_MUTANTS: Final = (
@@ -41,7 +36,7 @@ BROKER_MUTANTS: Final = (
     known(32, "broker-replication", edited(
           ReplicaManager, "_note_follower", "self._check_later(partition)", "pass", ", request.log_start", "",
           "    try:\n", "    self.check_key(partition)\n        try:\n")),
-    known(96, "broker-committed-reader", Patch(ReplicaManager, "_answer_fetch", _answer_without_isolation)),
+    known(96, "broker-committed-reader", wrapped(ReplicaManager, "_answer_fetch", _without_isolation)),
     known(97, "broker-unreplicated", edited(
           Partition, "ends", "self._ends()", "replace(self._ends(), high_watermark=self._ends().log_end)")),
     # `alias = locked; alias.clear()`, and then what is left is unlocked.

@@ -1,6 +1,6 @@
 """Bugs of the completion protocol and of the watch lists."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import Any, Final
 
 from purgatorio import ActionQueue, DelayedOperation, Purgatory
@@ -8,46 +8,32 @@ from purgatorio.delayed.locked import Locked
 from purgatorio.delayed.pending_flag import PendingFlag
 from purgatorio.delayed.watchers import WatcherList, Watchers
 from purgatorio.sync import Lock
-from purgatorio_stress.mutant.patch import Mutant, Patch, edited, known
-
-Keys = Sequence[Hashable]
-
+from purgatorio_stress.mutant.patch import Mutant, Patch, edited, known, wrapped
 
 _LIST_LOCKS: Final[dict[int, Lock]] = {}
 """A list lock, as the old Watchers had; by list, for one run."""
 
 
-def _watchers_with_lock(
-    self: Watchers, key: Hashable, on_empty: Callable[[Watchers], None], faults: Any, sync: Any
+def _with_list_lock(
+    begin: Callable[..., None],
+    self: Watchers,
+    key: Hashable,
+    on_empty: Callable[[Watchers], None],
+    faults: Any,
+    sync: Any,
 ) -> None:
-    _WATCHERS_INIT(self, key, on_empty, faults, sync)
+    begin(self, key, on_empty, faults, sync)
     _LIST_LOCKS[id(self)] = sync.lock("watchers")
 
 
-_WATCHERS_INIT: Final[Callable[..., None]] = Watchers.__init__
-_WATCH: Final = Watchers.watch
-_TRY_WATCHED: Final = Watchers.try_complete_watched
-_DROP_IF_EMPTY: Final = Watchers._drop_if_empty
-
-
-def _watch_under_list_lock(self: Watchers, operation: DelayedOperation) -> None:
+def _under_list_lock(call: Callable[..., object], self: Watchers, *given: object) -> object:
     with _LIST_LOCKS[id(self)]:
-        _WATCH(self, operation)
+        return call(self, *given)
 
 
-def _drop_under_list_lock(self: Watchers) -> None:
-    with _LIST_LOCKS[id(self)]:
-        _DROP_IF_EMPTY(self)
-
-
-def _try_under_list_lock(self: Watchers) -> int:
-    with _LIST_LOCKS[id(self)]:
-        return _TRY_WATCHED(self)
-
-
-def _try_watched_aborting(self: Watchers) -> int:
+def _aborting(try_watched: Callable[..., int], self: Watchers) -> int:
     try:
-        return _TRY_WATCHED(self)
+        return try_watched(self)
     except Exception as error:
         self._faults.caught(error, "try_complete", self)
         return 0
@@ -76,12 +62,12 @@ COMPLETION_MUTANTS: Final = (
          dialect="locked"),
     _two(4, "emptying-key",
          edited(WatcherList, "remove_key_if_empty", " and watchers.is_empty()", ""), dialect="locked"),
-    _two(6, "emptying-key", Patch(Watchers, "__init__", _watchers_with_lock),
-         Patch(Watchers, "watch", _watch_under_list_lock),
-         Patch(Watchers, "_drop_if_empty", _drop_under_list_lock), dialect="locked"),
-    _two(7, "registration-under-group", Patch(Watchers, "__init__", _watchers_with_lock),
-         Patch(Watchers, "watch", _watch_under_list_lock),
-         Patch(Watchers, "try_complete_watched", _try_under_list_lock)),
+    _two(6, "emptying-key", wrapped(Watchers, "__init__", _with_list_lock),
+         wrapped(Watchers, "watch", _under_list_lock),
+         wrapped(Watchers, "_drop_if_empty", _under_list_lock), dialect="locked"),
+    _two(7, "registration-under-group", wrapped(Watchers, "__init__", _with_list_lock),
+         wrapped(Watchers, "watch", _under_list_lock),
+         wrapped(Watchers, "try_complete_watched", _under_list_lock)),
     _two(9, "two-groups", _ACTION_AT_ONCE, dialect="locked"),
     _two(10, "callback-needs-group", _ACTION_AT_ONCE, dialect="locked"),
     _two(11, "two-events",
@@ -107,7 +93,7 @@ COMPLETION_MUTANTS: Final = (
          dialect="locked"),
     _two(33, "failing-first",
          edited(Watchers, "_try", 'self._faults.caught(error, "try_complete", operation)', "raise"),
-         Patch(Watchers, "try_complete_watched", _try_watched_aborting), interleaving=False),
+         wrapped(Watchers, "try_complete_watched", _aborting), interleaving=False),
     # Where its RecursionError strikes depends on the depth of the caller: in a callback, or with a lock in hand.
     _two(36, "long-chain", _ACTION_AT_ONCE, interleaving=False),
     _two(37, "exceptions", edited(ActionQueue, "run_all", '"action", action)', '"action", action); break'),
