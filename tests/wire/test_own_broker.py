@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -37,6 +38,7 @@ from purgatorio_stress.wire.recorder import Recorder
 from purgatorio_stress.wire.session import Asked, record
 
 DELAY_MS = 300
+SETTINGS = Settings(port=0, initial_delay_ms=DELAY_MS)
 SHARE_COPIES = "share.coordinator.state.topic.replication.factor"
 Told = Callable[[Mapping[str, Error]], None]
 QUICK = (
@@ -54,21 +56,18 @@ QUICK = (
 )
 
 
-def driven(port: int, path: Path, *only: str) -> RunResult:
-    """Drive the broker at this port, and judge the trace."""
-    return played(port, path, *chosen(only))
+def driven(folder: Path, *only: str) -> RunResult:
+    """Drive a broker with the scenes that these words mean, and judge the trace."""
+    return played(folder, *chosen(only))
 
 
-def played(port: int, path: Path, *scenes: SceneSpec) -> RunResult:
-    """The same of these scenes."""
-    asked = Asked(
-        Address("127.0.0.1", port),
-        f"127.0.0.1:{port}",
-        scenes,
-        Declared(initial_delay_ms=DELAY_MS),
-        120,
-    )
-    asyncio.run(record(asked, path, lambda line: None))
+def played(folder: Path, *scenes: SceneSpec, settings: Settings = SETTINGS) -> RunResult:
+    """The same with these scenes."""
+    path = folder / "wire.jsonl"
+    with Running(settings) as broker:
+        at = Address("127.0.0.1", broker.port)
+        asked = Asked(at, str(at), scenes, Declared(initial_delay_ms=DELAY_MS), 120)
+        asyncio.run(record(asked, path, lambda line: None))
     return judge_file(path)[1]
 
 
@@ -85,8 +84,7 @@ def test_every_scene_asks_clauses_that_are_there() -> None:
 
 
 def test_quick_scenes_are_kept_with_occasions(tmp_path: Path) -> None:
-    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
-        result = driven(broker.port, tmp_path / "wire.jsonl", *QUICK)
+    result = driven(tmp_path, *QUICK)
     broken = {name: one for name, one in result.clauses.items() if one.verdict is Verdict.VIOLATED}
     assert not broken
     occasions = "X1 X2 X3 F4 F7 P1 P2 P3 A1 A2 D1 G0 G1 G5 G9 G13 S3 S4 S5 S6"
@@ -95,11 +93,8 @@ def test_quick_scenes_are_kept_with_occasions(tmp_path: Path) -> None:
 
 
 def test_unusual_settings_are_gone_round(tmp_path: Path) -> None:
-    unusual = Settings(
-        port=0, initial_delay_ms=DELAY_MS, min_in_sync=2, max_fetch_bytes=1024, max_connections=60
-    )
-    with Running(unusual) as broker:
-        result = driven(broker.port, tmp_path / "wire.jsonl", "accumulating", "short-fetch", "acks", "cut")
+    unusual = replace(SETTINGS, min_in_sync=2, max_fetch_bytes=1024, max_connections=60)
+    result = played(tmp_path, *chosen(["accumulating", "short-fetch", "acks", "cut"]), settings=unusual)
     assert {name for name, one in result.clauses.items() if one.verdict is Verdict.VIOLATED} == set()
     assert result.clauses["F5"].occasions
     assert result.clauses["C1"].occasions
@@ -123,7 +118,7 @@ def test_a_node_is_known_behind_a_port_that_it_does_not_tell() -> None:
             return found
 
     with (
-        Running(Settings(port=0, node_id=3, initial_delay_ms=DELAY_MS)) as leads,
+        Running(replace(SETTINGS, node_id=3)) as leads,
         Running(Settings(port=0, node_id=5), follow=("127.0.0.1", leads.port)) as follows,
     ):
         found = [asyncio.run(looked(one.port)) for one in (leads, follows)]
@@ -149,8 +144,7 @@ def test_what_a_scene_did_not_decide_is_asked_again(
         must(now or not breaks_off, "it rains")
 
     asks = SceneSpec("late", "topics", ("D1 below-zero",), late)
-    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
-        result = played(broker.port, tmp_path / "wire.jsonl", asks)
+    result = played(tmp_path, asks)
     assert result.clauses["D1"].verdict is verdict
     if verdict is Verdict.UNKNOWN:
         why = "did not come to its end: it rains" if breaks_off else "asks (below-zero) was decided in no row"
@@ -176,10 +170,7 @@ def test_what_looks_forgotten_is_asked_again_whatever_was_decided_beside_it(
             await play.delete_records(conn, [(topic, 0, -2)]).within(8)
 
     monkeypatch.setattr(Run, "_rows", doubtful)
-    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
-        played(
-            broker.port, tmp_path / "wire.jsonl", SceneSpec("few", "topics", ("D1 below-zero",), below_zero)
-        )
+    played(tmp_path, SceneSpec("few", "topics", ("D1 below-zero",), below_zero))
     assert repetitions == {"few#1", "few#2"}
 
 
@@ -204,8 +195,7 @@ def test_a_scene_that_is_kept_from_its_question_is_not_passed(
 ) -> None:
     """The leader has moved, the coordinator or the controller; or no rebalance is told, which breaks another clause."""
     answers(monkeypatch, api, instead_of, error)
-    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
-        result = driven(broker.port, tmp_path / "wire.jsonl", scene)
+    result = driven(tmp_path, scene)
     assert result.clauses[clause].verdict is Verdict.UNKNOWN
 
 
@@ -214,8 +204,7 @@ def test_settings_that_a_broker_does_not_take_are_not_asked_for(
     error: int, verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     answers(monkeypatch, "create_topics", 0, error)
-    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
-        result = driven(broker.port, tmp_path / "wire.jsonl", "rolled")
+    result = driven(tmp_path, "rolled")
     assert result.clauses["F3"].verdict is verdict
 
 
@@ -247,8 +236,7 @@ def test_what_a_broker_does_not_offer_is_skipped(monkeypatch: pytest.MonkeyPatch
         return found
 
     monkeypatch.setattr(session, "look_at", looked)
-    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
-        result = driven(broker.port, tmp_path / "wire.jsonl", "partitions", "sync-waits", "refusals")
+    result = driven(tmp_path, "partitions", "sync-waits", "refusals")
     assert "sync-waits" not in result.clauses["G9"].reason
     assert result.clauses["G0"].reason == "join_group: the broker offers v0 to v3 only"
     for api, clause in lacks.items():
@@ -278,8 +266,7 @@ def test_transactions_are_skipped_where_the_broker_says_why_no_coordinator_comes
     monkeypatch.setattr(group_requests, "_KINDS", (0,))
     for name in ("COORDINATES_SECONDS", "LACKING_SECONDS"):
         monkeypatch.setattr(scene_transactions, name, 0.3)
-    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
-        result = driven(broker.port, tmp_path / "wire.jsonl", "read-committed", "fenced-producer")
+    result = driven(tmp_path, "read-committed", "fenced-producer")
     for clause in ("R1", "R2", "R5"):
         assert result.clauses[clause].verdict is verdict, result.clauses[clause].reason
         assert (f"{setting} is 3, of 1 broker" in result.clauses[clause].reason) is (copies == "3")
@@ -293,8 +280,7 @@ def test_groups_are_skipped_where_the_broker_says_why_no_coordinator_comes(
     monkeypatch.setattr(play, "COORDINATES_SECONDS", 0.3)
     setting = "offsets.topic.replication.factor"
     tells(monkeypatch, setting, copies)
-    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
-        result = driven(broker.port, tmp_path / "wire.jsonl", "leave", "described")
+    result = driven(tmp_path, "leave", "described")
     for clause in ("G4", "G8", "G13"):
         assert result.clauses[clause].verdict is verdict, result.clauses[clause].reason
         assert (f"{setting} is 3, of 1 broker" in result.clauses[clause].reason) is (copies == "3")
@@ -316,15 +302,14 @@ def test_share_groups_are_skipped_where_the_broker_says_why_there_are_none(
     tells(monkeypatch, SHARE_COPIES, copies)
     for name in ("COORDINATES_SECONDS", "LACKING_SECONDS"):
         monkeypatch.setattr(scene_share, name, 0.3)
-    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
-        result = driven(broker.port, tmp_path / "wire.jsonl", "share-woken", "share-lock")
+    result = driven(tmp_path, "share-woken", "share-lock")
     for clause in ("S2", "S3", "S7"):
         assert result.clauses[clause].verdict is verdict, result.clauses[clause].reason
         assert why in result.clauses[clause].reason
 
 
 def test_what_was_recorded_until_it_was_ended_is_judged() -> None:
-    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
+    with Running(SETTINGS) as broker:
         run = [sys.executable, "-m", "purgatorio_pipeline", "wire", f"127.0.0.1:{broker.port}", "--verbose"]
         with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
             assert child.stderr is not None
@@ -358,8 +343,7 @@ def test_a_scene_that_is_ended_while_it_connects_is_over(turns: int, monkeypatch
 
 @pytest.mark.slow
 def test_the_whole_plan_is_kept(tmp_path: Path) -> None:
-    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
-        result = driven(broker.port, tmp_path / "wire.jsonl")
+    result = driven(tmp_path)
     assert not not_kept(result)
     without = [name for name, one in result.clauses.items() if not one.occasions]
     assert sorted(without) == ["F9", "P4", "P5", "P6"]  # they take two brokers
@@ -455,8 +439,7 @@ def test_what_kafka_may_do_is_kept(
     tmp_path: Path,
 ) -> None:
     as_kafka(monkeypatch)
-    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
-        result = driven(broker.port, tmp_path / "wire.jsonl", *scenes)
+    result = driven(tmp_path, *scenes)
     assert not not_kept(result)
     for clause in clauses:
         assert result.clauses[clause].occasions, f"{clause}: {result.clauses[clause].reason}"

@@ -28,7 +28,6 @@ _DEFAULT = Settings()
 )
 @click.option("--host", default=_DEFAULT.host, show_default=True, help="The address to listen on.")
 @click.option("--follow", metavar="HOST:PORT", help="Be a second broker, which replicates from this one.")
-@click.option("--node-id", type=click.IntRange(0, 7), help="Id of this broker; 0, or 1 with --follow.")
 @click.option(
     "--replica-lag-ms",
     type=click.IntRange(100),
@@ -70,18 +69,10 @@ _DEFAULT = Settings()
 @click.option(
     "--list-mutants", is_flag=True, help="List the bugs, and the clause of the wire that each breaks."
 )
-@click.option(
-    "--dialect",
-    type=click.Choice(["locked", "pending-flag"]),
-    default=_DEFAULT.dialect,
-    show_default=True,
-    help="How its operations complete: as in Kafka 4.1 and later, or in 1.1 to 2.6.",
-)
 def command(
     port: int,
     host: str,
     follow: str | None,
-    node_id: int | None,
     replica_lag_ms: int,
     share_lock_ms: int,
     allow_remote: bool,
@@ -92,7 +83,6 @@ def command(
     auto_create: bool,
     mutant: str | None,
     list_mutants: bool,
-    dialect: str,
 ) -> None:
     """Serve clients of Kafka's protocol from the reference's broker and group coordinator.
 
@@ -116,9 +106,8 @@ def command(
         )
     settings = Settings(
         host=host, port=port, initial_delay_ms=initial_delay_ms, session_bounds_ms=session_bounds_ms,
-        min_in_sync=min_in_sync, default_partitions=partitions, auto_create=auto_create, dialect=dialect,
-        replica_lag_ms=replica_lag_ms, share_lock_ms=share_lock_ms,
-        node_id=node_id if node_id is not None else int(follow is not None),
+        min_in_sync=min_in_sync, default_partitions=partitions, auto_create=auto_create, replica_lag_ms=replica_lag_ms,
+        share_lock_ms=share_lock_ms, node_id=int(follow is not None),
     )  # fmt: skip
     with patched(FELT[mutant].patches if mutant is not None else ()):
         _serve(settings, None if follow is None else _address(follow), mutant)

@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Final, NamedTuple
 from uuid import uuid4
 
+from purgatorio import LOCKED
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
@@ -21,7 +22,6 @@ from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.request import Gatekeeper, RequestLayer
 from purgatorio_broker.runtime import Runtime
 from purgatorio_broker.topics import Topics
-from purgatorio_stress.recorded import DIALECTS
 from purgatorio_stress.socket_broker.cluster import Broker, Cluster, Topic
 from purgatorio_stress.socket_broker.fetch_sessions import FetchSessions
 from purgatorio_stress.socket_broker.record_batch import COMMIT, marker_batch
@@ -51,7 +51,7 @@ class Node:
         self.settings = settings
         self.cluster = cluster
         self.leads = leads
-        runtime = Runtime(dialect=DIALECTS[settings.dialect])
+        runtime = Runtime(dialect=LOCKED)
         self.manager = ReplicaManager(runtime, broker_id=settings.node_id, min_isr=settings.min_in_sync)
         self.layer = RequestLayer(self.manager, Gatekeeper(knows=cluster.has))
         self.topics = Topics(runtime)

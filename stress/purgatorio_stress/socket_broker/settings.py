@@ -6,12 +6,11 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`max_connections`, `max_partitions` and `max_stored_bytes` are ours: everything is in memory, and clients are not
-    trusted. `dialect`: of the delayed operations."""
+    trusted."""
 
     host: str = "127.0.0.1"
     port: int = 9092
     node_id: int = 0
-    dialect: str = "locked"
     initial_delay_ms: int = 3000
     session_bounds_ms: tuple[int, int] = (6_000, 1_800_000)
     min_in_sync: int = 1
