@@ -30,7 +30,7 @@ from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.running import Running
 from purgatorio_stress.socket_broker.settings import Settings
 from purgatorio_stress.socket_broker.shares import Beat, Shares
-from purgatorio_stress.wire import play, scene_share, scene_transactions, session
+from purgatorio_stress.wire import play, session
 from purgatorio_stress.wire.connection import API_KEYS, Address, connect
 from purgatorio_stress.wire.plan import PATIENT, SCENES, Run, SceneSpec, chosen, look_at
 from purgatorio_stress.wire.play import Broker, Play, must
@@ -265,7 +265,7 @@ def test_transactions_are_skipped_where_the_broker_says_why_no_coordinator_comes
     tells(monkeypatch, setting, copies)
     monkeypatch.setattr(group_requests, "_KINDS", (0,))
     for name in ("COORDINATES_SECONDS", "LACKING_SECONDS"):
-        monkeypatch.setattr(scene_transactions, name, 0.3)
+        monkeypatch.setattr(play, name, 0.3)
     result = driven(tmp_path, "read-committed", "fenced-producer")
     for clause in ("R1", "R2", "R5"):
         assert result.clauses[clause].verdict is verdict, result.clauses[clause].reason
@@ -301,7 +301,7 @@ def test_share_groups_are_skipped_where_the_broker_says_why_there_are_none(
     monkeypatch.setattr(Shares, "beat", lambda *given: Beat(error))
     tells(monkeypatch, SHARE_COPIES, copies)
     for name in ("COORDINATES_SECONDS", "LACKING_SECONDS"):
-        monkeypatch.setattr(scene_share, name, 0.3)
+        monkeypatch.setattr(play, name, 0.3)
     result = driven(tmp_path, "share-woken", "share-lock")
     for clause in ("S2", "S3", "S7"):
         assert result.clauses[clause].verdict is verdict, result.clauses[clause].reason

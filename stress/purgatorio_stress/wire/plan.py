@@ -383,8 +383,10 @@ OF_TOPICS: Final[Mapping[str, tuple[str, str]]] = {
 """Settings of a broker for all topics, and what a scene's topic has instead: batches stay as sent, in one segment."""
 
 
+OFFSETS_REPLICAS: Final = "offsets.topic.replication.factor"
+"""With fewer brokers none is a coordinator of groups."""
 TRANSACTION_REPLICAS: Final = ("transaction.state.log.replication.factor", "transaction.state.log.min.isr")
-"""With fewer brokers there is no coordinator of transactions; by the second alone only with an old Kafka."""
+"""Nor of transactions; by the second alone only with an old Kafka."""
 SHARE_REPLICAS: Final = (
     "share.coordinator.state.topic.replication.factor", "share.coordinator.state.topic.min.isr",
 )  # fmt: skip
@@ -403,7 +405,7 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
         "group.initial.rebalance.delay.ms", "group.coordinator.append.linger.ms", "group.min.session.timeout.ms",
         "group.max.session.timeout.ms", "offset.metadata.max.bytes", "fetch.max.bytes",
         "share.coordinator.append.linger.ms",
-        "offsets.topic.replication.factor", *TRANSACTION_REPLICAS, *SHARE_REPLICAS,
+        OFFSETS_REPLICAS, *TRANSACTION_REPLICAS, *SHARE_REPLICAS,
         "max.connections", "max.connections.per.ip",
     )  # fmt: skip
     asked = [
@@ -435,10 +437,10 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
     broker.declared = replace(declared, session_least_ms=least, session_most_ms=longest, note_most_bytes=note)
     if least is not None:
         broker.session_ms = least
-    broker.offsets_replicas = copies or 1
+    broker.groups.lack = _lack(broker, (OFFSETS_REPLICAS,), (copies,))
+    broker.transactions.lack = _lack(broker, TRANSACTION_REPLICAS, replicas[:2])
+    broker.shares.lack = _lack(broker, SHARE_REPLICAS, replicas[2:4])
     connected = replicas[4:]
-    broker.transactions_lack = _lack(broker, TRANSACTION_REPLICAS, replicas[:2])
-    broker.shares_lack = _lack(broker, SHARE_REPLICAS, replicas[2:4])
     if fetched is not None:
         broker.fetch_bytes = min(fetched, broker.fetch_bytes)
     most = min((number for number in connected if number is not None), default=MOST_CONNECTIONS)

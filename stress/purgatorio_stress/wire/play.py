@@ -40,6 +40,8 @@ OF_MEMBERS: Final = frozenset({"join_group", "sync_group", "heartbeat", "leave_g
 LEADS_SECONDS: Final = 20.0
 MUTE_SECONDS: Final = 1.0
 COORDINATES_SECONDS: Final = 30.0
+LACKING_SECONDS: Final = 2.0
+"""A topic that takes more replicas than there are brokers may have been made otherwise."""
 BLIND_SECONDS: Final = 2.0
 POLL_SECONDS: Final = 0.03
 ANSWER_SECONDS: Final = 15.0
@@ -124,6 +126,32 @@ class FetchSession:
 
 
 @dataclass(slots=True)
+class Coordination:
+    """Whether there is a coordinator of a kind. `lack`: why the broker itself says that there may be none: what it
+    writes to a topic takes more replicas than there are brokers, or it is switched off. `missing`: why one was waited
+    for in vain, which is not done again."""
+
+    says: str
+    lack: str = ""
+    missing: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """How long one is waited for."""
+        return LACKING_SECONDS if self.lack else COORDINATES_SECONDS
+
+    def none(self, why: str) -> SceneLost | SceneSkipped:
+        """What ends a scene that needs one."""
+        self.missing = self.lack or why
+        return (SceneSkipped if self.lack else SceneLost)(f"{self.says}: {self.missing}")
+
+    def need(self) -> None:
+        """End a scene that would wait in vain."""
+        if self.missing:
+            raise self.none(self.missing)
+
+
+@dataclass(slots=True)
 class Broker:
     """The broker as the first questions showed it, and the run that it is judged in."""
 
@@ -151,18 +179,9 @@ class Broker:
     """What every topic of the run is made with, where the broker's own settings are unusual."""
     fetch_bytes: int = 32 << 20
     """The most that a fetch asks for, which the broker's own bound may lower."""
-    coordinates: bool = True
-    """False once a whole wait for a coordinator was for nothing: groups are not waited for again."""
-    offsets_replicas: int = 1
-    """How many the topic of the groups' offsets is made with: of fewer brokers none is a coordinator."""
-    untransacted: str = ""
-    """Why a coordinator of transactions was waited for in vain: that is not done again."""
-    transactions_lack: str = ""
-    """Why the topic of transactions may not be there, or not written to."""
-    unshared: str = ""
-    """Why share groups were refused, or waited for in vain: that is not done again."""
-    shares_lack: str = ""
-    """Why there may be none: they are switched off, or the topic of what they have acquired is not written to."""
+    groups: Coordination = field(default_factory=lambda: Coordination("no coordinator"))
+    transactions: Coordination = field(default_factory=lambda: Coordination("no coordinator of transactions"))
+    shares: Coordination = field(default_factory=lambda: Coordination("no share groups"))
     connections: int = 0
     """Open in scenes."""
     most_connections: int = MOST_CONNECTIONS
@@ -511,8 +530,7 @@ class Play:
         conn = await self.admin()
         name = self.unique("g")
         blind = 0
-        if not self.broker.coordinates:
-            raise self._uncoordinated("no coordinator was there before")
+        self.broker.groups.need()
         for _ in range(int(COORDINATES_SECONDS / POLL_SECONDS)):
             keys = [name, f"{name}-nobody"]
             await self.ask(conn, "find_coordinator", {"key": name, "key_type": 0, "coordinator_keys": keys})
@@ -532,17 +550,17 @@ class Play:
                 break
             await asyncio.sleep(POLL_SECONDS)
         else:
-            self.broker.coordinates = False
-            raise self._uncoordinated(f"no coordinator within {COORDINATES_SECONDS:g} s")
+            raise self.broker.groups.none(f"none within {COORDINATES_SECONDS:g} s")
         self.broker.made.groups[name] = set()
         return name
 
-    def _uncoordinated(self, why: str) -> SceneLost | SceneSkipped:
-        wanted, there = self.broker.offsets_replicas, self.broker.nodes
-        if wanted <= there:
-            return SceneLost(why)
-        said = f"offsets.topic.replication.factor is {wanted}, of {there} broker{'s' * (there > 1)}"
-        return SceneSkipped(f"no coordinator: {said}")
+    async def coordinator(self, conn: Connection, name: str, kind: int = 0) -> tuple[int, bool]:
+        """Ask for the coordinator of a group (kind 0) or a transactional id (1): the error, and whether it is another
+        broker than the one that is asked."""
+        asked = {"key": name, "key_type": kind, "coordinator_keys": [name]}
+        got = await self.ask(conn, "find_coordinator", asked)
+        found = first_of(got.body, "coordinators") or got.body
+        return codes(found), self.broker.node not in (None, integer(found, "node_id"))
 
     def join(
         self,

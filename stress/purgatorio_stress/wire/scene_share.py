@@ -24,16 +24,12 @@ from purgatorio_stress.wire.play import (
     SceneLost,
     SceneSkipped,
     codes,
-    first_of,
     must,
     settle,
 )
 
 APIS: Final = ("share_group_heartbeat", "share_fetch", "share_acknowledge")
 ACCEPT, RELEASE, REJECT = 1, 2, 3
-COORDINATES_SECONDS: Final = 30.0
-LACKING_SECONDS: Final = 2.0
-"""A topic that takes more replicas than there are brokers may have been made otherwise."""
 SHARES_SECONDS: Final = 30.0
 WAIT_MS: Final = 3000
 IDLE_MS: Final = 900
@@ -174,8 +170,8 @@ async def sharers(play: Play, count: int, partitions: int = 1, lock_ms: int | No
     """Members of a new group that share a new topic, of which a first record has come and gone. `lock_ms`: how long the
     group is asked to let them have a record, which it need not do."""
     play.need(*APIS, "find_coordinator")
-    if play.broker.unshared:
-        raise _unshared(play, play.broker.unshared)
+    shares = play.broker.shares
+    shares.need()
     topic = await play.topic(partitions)
     if topic not in play.broker.ids:
         raise SceneSkipped("share groups: the topic's id was not told")
@@ -183,13 +179,9 @@ async def sharers(play: Play, count: int, partitions: int = 1, lock_ms: int | No
     members = [
         Sharer(play, await play.open("member"), name, topic, partitions, _own_id(play)) for _ in range(count)
     ]
-    seconds = LACKING_SECONDS if play.broker.shares_lack else COORDINATES_SECONDS
-    for _ in range(int(seconds / POLL_SECONDS)):
-        got = await play.ask(
-            admin, "find_coordinator", {"key": name, "key_type": 0, "coordinator_keys": [name]}
-        )
-        found = first_of(got.body, "coordinators") or got.body
-        if not codes(found) and play.broker.node not in (None, integer(found, "node_id")):
+    for _ in range(int(shares.seconds / POLL_SECONDS)):
+        error, others = await play.coordinator(admin, name)
+        if others and not error:
             name = play.unique("s")  # another broker's
             for one in members:
                 one.group, one.epoch = name, 0
@@ -200,7 +192,7 @@ async def sharers(play: Play, count: int, partitions: int = 1, lock_ms: int | No
             break
         await play.pause(POLL_SECONDS * 1000)
     else:
-        raise _unshared(play, f"no assignment within {seconds:g} s")
+        raise shares.none(f"no assignment within {shares.seconds:g} s")
     if lock_ms is not None:
         await _ask_for_lock(play, admin, name, lock_ms)
     await _open_all(play, members)
@@ -238,16 +230,9 @@ def _own_id(play: Play) -> str:
     return base64.urlsafe_b64encode(b"\x10" + play.rng.randbytes(15)).decode().rstrip("=")
 
 
-def _unshared(play: Play, why: str) -> SceneLost | SceneSkipped:
-    lack = play.broker.shares_lack
-    play.broker.unshared = lack or why
-    said = f"no share groups: {play.broker.unshared}"
-    return SceneSkipped(said) if lack else SceneLost(said)
-
-
 def _switched_off(play: Play, error: int) -> SceneLost | SceneSkipped:
-    play.broker.shares_lack = f"switched off (share.version, group.share.enable): error {error}"
-    return _unshared(play, play.broker.shares_lack)
+    play.broker.shares.lack = f"switched off (share.version, group.share.enable): error {error}"
+    return play.broker.shares.none("")
 
 
 async def _ask_for_lock(play: Play, conn: Connection, group: str, lock_ms: int) -> None:

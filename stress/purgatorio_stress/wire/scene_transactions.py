@@ -21,8 +21,6 @@ from purgatorio_stress.wire.play import (
     POLL_SECONDS,
     FetchSession,
     Play,
-    SceneLost,
-    SceneSkipped,
     by_topic,
     codes,
     first_of,
@@ -37,9 +35,6 @@ WAIT_MS: Final = 3000
 OPEN_MS: Final = 80
 """So long a transaction is open with records that are not to be seen."""
 NOT_COORDINATOR: Final = 16
-COORDINATES_SECONDS: Final = 30.0
-LACKING_SECONDS: Final = 2.0
-"""A topic that takes more replicas than there are brokers may have been made otherwise."""
 ENDS_SECONDS: Final = 12.0
 TIMEOUT_MS: Final = 60_000
 APPENDS: Final = 50
@@ -191,34 +186,21 @@ def _appended(body: Body | None) -> Body | None:
 async def writer_of(play: Play, topic: str) -> Writer:
     """A producer with a transactional id whose coordinator is this broker, and has loaded."""
     play.need(*ALL_NEEDED)
-    if play.broker.untransacted:
-        raise _uncoordinated(play, play.broker.untransacted)
-    conn = await play.open("writer")
-    name, error, lack = play.unique("x"), 0, play.broker.transactions_lack
-    for _ in range(int((LACKING_SECONDS if lack else COORDINATES_SECONDS) / POLL_SECONDS)):
-        got = await play.ask(
-            conn, "find_coordinator", {"key": name, "key_type": 1, "coordinator_keys": [name]}
-        )
-        found = first_of(got.body, "coordinators") or got.body
-        error, other = codes(found), play.broker.node not in (None, integer(found, "node_id"))
-        if not error and not other:
+    play.broker.transactions.need()
+    conn, name, error = await play.open("writer"), play.unique("x"), 0
+    for _ in range(int(play.broker.transactions.seconds / POLL_SECONDS)):
+        error, others = await play.coordinator(conn, name, 1)
+        if not error and not others:
             made = Writer(play, conn, name, topic)
             error = made.took(await made.ask_id())
             if not error:
                 return made
-        if other or (error == NOT_COORDINATOR and play.broker.nodes > 1):
+        if others or (error == NOT_COORDINATOR and play.broker.nodes > 1):
             name = play.unique("x")
         elif error not in (CONCURRENT, *LOADING):
             break
         await play.pause(POLL_SECONDS * 1000)
-    raise _uncoordinated(play, f"error {error}")
-
-
-def _uncoordinated(play: Play, why: str) -> SceneLost | SceneSkipped:
-    lack = play.broker.transactions_lack
-    play.broker.untransacted = lack or why
-    said = f"no coordinator of transactions: {play.broker.untransacted}"
-    return SceneSkipped(said) if lack else SceneLost(said)
+    raise play.broker.transactions.none(f"error {error}")
 
 
 async def warm_up(play: Play) -> None:
