@@ -10,7 +10,7 @@ import click
 BENCHES: Final[dict[str, tuple[str, str]]] = {
     "check": (
         "benchmarks.check",
-        "The check on Spark beside the same rules in DuckDB and the process engine.",
+        "The check on Spark beside rules in DuckDB and the process engine.",
     ),
     "explorer": (
         "benchmarks.explorer",

@@ -1,4 +1,4 @@
-"""`python -m benchmarks check`: the check on Spark beside the same rules in DuckDB and the process engine, in one run.
+"""`python -m benchmarks check`: the check on Spark beside rules in DuckDB and the process engine, in one run.
 
 Each peer checks the same files in a process of its own; what it costs is measured over its whole tree, start included:
 the JVM's start and warm-up are some 10 to 20 CPU seconds, which is most of what Spark needs for a million events.
@@ -106,7 +106,7 @@ def table(results: list[Measured]) -> str:
 def command(events: int, runs: int | None, scale: bool, peers: tuple[str, ...], as_text: bool) -> None:
     """Check a generated trace set with Spark, DuckDB and the process engine, side by side.
 
-    DuckDB runs the screen only, the same SQL: it marks what might be broken and does not judge. Exit status 1 if a
+    DuckDB runs a screen in SQL: it marks what might be broken and does not judge. Exit status 1 if a
     peer does not find exactly what was put in (DuckDB: marks less).
     """
     results: list[Measured] = []

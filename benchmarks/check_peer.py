@@ -1,7 +1,6 @@
 """One way of checking the traces of a folder, in a process of its own: `python -m ... spark|duckdb|process FOLDER`.
 
-Prints violations by clause as JSON. DuckDB runs the same screen and counts what it marks; it has no clauses, so its
-count of marks stands for the verdicts that a full port of the rules would still have to give.
+Prints violations by clause as JSON. DuckDB counts what its screen marks; it has no clauses.
 """
 
 from __future__ import annotations
@@ -46,12 +45,7 @@ def check_with_duckdb(paths: list[Path]) -> Counts:
     import duckdb
 
     from benchmarks.duckdb_run_row import RUN_COLUMNS, run_row
-    from benchmarks.duckdb_screen import (
-        CLAUSES_OF_OPERATIONS,
-        DUCKDB,
-        marks_sql,
-        operations_sql,
-    )
+    from benchmarks.duckdb_screen import CLAUSES_OF_OPERATIONS, marks_sql, operations_sql
     from benchmarks.duckdb_stretches import (
         check_counts_sql,
         first_checks_sql,
@@ -76,15 +70,15 @@ def check_with_duckdb(paths: list[Path]) -> Counts:
         facts = RunFacts(end_t=end_t, rest_t=rest_t)
         run = run_of(header_of(paths[key].stem), facts, whole=True)
         duck.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(RUN_COLUMNS))})", run_row(key, run))
-    duck.execute(f"CREATE TEMP TABLE operations AS {operations_sql(DUCKDB)}")
+    duck.execute(f"CREATE TEMP TABLE operations AS {operations_sql()}")
     duck.execute(f"CREATE TEMP TABLE key_events AS {key_events_sql()}")
     duck.execute(f"CREATE TEMP TABLE readies AS {ready_sql()}")
-    duck.execute(f"CREATE TEMP TABLE first_checks AS {first_checks_sql(DUCKDB)}")
+    duck.execute(f"CREATE TEMP TABLE first_checks AS {first_checks_sql()}")
     duck.execute(f"CREATE TEMP TABLE first_returns AS {first_return_sql()}")
     duck.execute(f"CREATE TEMP TABLE marks AS {marks_sql()}")
     sums = ", ".join(f"sum(occ_{name})" for name in CLAUSES_OF_OPERATIONS)
     duck.execute(f"SELECT run_key, {sums} FROM marks WHERE NOT marked GROUP BY run_key").fetchall()
-    doubtful = duck.execute(f"SELECT sum(doubtful) FROM ({check_counts_sql(DUCKDB)})").fetchall()
+    doubtful = duck.execute(f"SELECT sum(doubtful) FROM ({check_counts_sql()})").fetchall()
     marked = duck.execute("SELECT count_if(marked) FROM marks").fetchall()
     return {"marked": int(marked[0][0]), "doubtful": int(doubtful[0][0])}
 

@@ -17,7 +17,7 @@ RUN_COLUMNS: Final[dict[str, str]] = {
     ),
     **{f"judges_{name}": "BOOLEAN" for name in CLAUSES_OF_OPERATIONS},
 }
-"""Column to SQL type, in order, the same in Spark and DuckDB."""
+"""Column to SQL type, in order."""
 
 
 def run_row(key: int, run: Run) -> tuple[int | bool | None, ...]:

@@ -4,41 +4,20 @@ It may over-mark, it must never under-mark; whatever it marks is judged by the c
 it does not mark it says how many occasions each clause had. An operation is *plain* if all its calls returned, none
 raised, and nothing came twice; an operation that is not plain is always marked, which keeps the rules below short.
 
-The text runs in Spark and in DuckDB; the two differ only in the functions of `Dialect`. Threads are compared by a
-64-bit hash of their names, since Spark aggregates numbers without sorting and texts only with it. Two threads of one
-hash would be taken for one: of a million threads with a chance of one in thirty million.
+Threads are compared by a 64-bit hash of their names. Two threads of one hash would be taken for one: of a million
+threads with a chance of one in thirty million.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from purgatorio_spec.trace.record import FUNCTIONS, PHASES
 
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """What Spark SQL and DuckDB call differently: `{}` stands for the arguments. `hash` is of 64 bits."""
-
-    hash: str
-    length: str
-    explode: str
-    divide: str
-
-
-SPARK: Final = Dialect(
-    "xxhash64({})", "size({})", "LATERAL VIEW explode(array_distinct({})) AS key", "({} DIV {})"
-)
-DUCKDB: Final = Dialect(
-    "hash(hash({}))",  # hashed twice: DuckDB combines several arguments by XOR, which would cancel out
-    "len({})",
-    "CROSS JOIN unnest(list_distinct({})) AS u(key)",
-    "({} // {})",
-)
-
+HASH: Final = "hash(hash({}))"
+"""Twice, for DuckDB combines several arguments by XOR, which would cancel out."""
 CLAUSES_OF_OPERATIONS: Final = (
     "O1", "O2", "O3", "O4", "O5", "O6", "O7", "T1", "T2", "T3", "T4",
 )  # fmt: skip
@@ -154,7 +133,7 @@ def _coded(condition: str) -> str:
     return re.sub(r"'(\w+)'", lambda found: str(_CODES[found[1]]), condition)
 
 
-def operations_sql(dialect: Dialect, events: str = "events") -> str:
+def operations_sql() -> str:
     """One row an operation or task: numbers only, so that the aggregation needs no sort."""
     columns = ",\n  ".join(
         f"{what} FILTER (WHERE {_coded(where)}) AS {name}" for name, (what, where) in _AGGREGATES.items()
@@ -165,9 +144,9 @@ SELECT run_key, id,
 FROM (
   SELECT run_key, id, i, {_code("ph", PHASES)}, {_code("f", FUNCTIONS)}, c, out, err,
     {", ".join(_limited(name) for name in _TIMES)},
-    {dialect.hash.format("th")} AS thread, {dialect.length.format("keys")} AS n_keys,
-    {dialect.hash.format("th, f, coalesce(c, i)")} AS pair
-  FROM {events} WHERE id IS NOT NULL
+    {HASH.format("th")} AS thread, len(keys) AS n_keys,
+    {HASH.format("th, f, coalesce(c, i)")} AS pair
+  FROM events WHERE id IS NOT NULL
 ) AS e GROUP BY run_key, id"""
 
 
@@ -175,9 +154,7 @@ _CONTAINED = "win_th = done_th AND win_call < done_call AND done_ret <= win_ret"
 _BY_EXPIRY = "(fire_n = 1 AND win_th = fire_th AND fire_call < win_call AND win_ret <= fire_ret)"
 _IN_TIME = "deadline_t - early_ns"
 
-Rules = Mapping[str, tuple[str, str]]
-
-RULES: Final[Rules] = {
+RULES: Final[Mapping[str, tuple[str, str]]] = {
     "O1": (
         "force_n > 0 OR done_n > 0",
         f"win_n <> done_n OR (win_n = 1 AND NOT ({_CONTAINED})) "
@@ -298,24 +275,24 @@ _KEPT: Final = (
 """Columns of `operations` that later steps need: the explanation of what is marked, and the lateness."""
 
 
-def marks_sql(*, rules: Rules = RULES, not_plain: Mapping[str, str] = NOT_PLAIN) -> str:
+def marks_sql() -> str:
     """One row an operation from `operations`, `first_returns` and `runs`: `marked`, the occasions of each clause,
-    its summary. `rules` and `not_plain` are parameters for the tests that leave one out.
+    its summary.
 
     The judgement of a marked operation may turn on what its threads did around it: if `retried` (O4's retry loop, or a
     key that gave it back), or if a check was made from within a registration that answered false and yet holds a
     completion (O7): `inside` says that such a check would lie between `inside_from` and `inside_to`, on the thread
     `inside_th` (null: any).
     """
-    broken = " OR ".join(f"(judges_{name} AND ({rule}))" for name, (_, rule) in rules.items())
-    odd = " OR ".join(f"({condition})" for condition in not_plain.values())
+    broken = " OR ".join(f"(judges_{name} AND ({rule}))" for name, (_, rule) in RULES.items())
+    odd = " OR ".join(f"({condition})" for condition in NOT_PLAIN.values())
     occasions = ",\n  ".join(
         f"CASE WHEN judges_{name} AND ({occasion}) THEN 1 ELSE 0 END AS occ_{name}"
-        for name, (occasion, _) in rules.items()
+        for name, (occasion, _) in RULES.items()
     )
     summary = ",\n  ".join(f"{text} AS s_{name}" for name, text in _SUMMARY.items())
     return f"""
-SELECT /*+ SHUFFLE_HASH(k) */ o.run_key, o.id,
+SELECT o.run_key, o.id,
   coalesce(dropped OR {odd} OR {broken}, TRUE) AS marked,
   {_IN_RETRY_LOOP} AS retried,
   {_INSIDE} AS inside,
@@ -328,21 +305,3 @@ SELECT /*+ SHUFFLE_HASH(k) */ o.run_key, o.id,
 FROM operations o
 JOIN runs r ON o.run_key = r.run_key
 LEFT JOIN first_returns k ON o.run_key = k.run_key AND o.id = k.id"""
-
-
-READINGS: Final = "f IN ('gauge', 'quiesce') AND ph IN ('at', 'ret')"
-"""The events that are readings of the gauges."""
-
-
-def blocks_sql(dialect: Dialect, size: int, events: str = "events") -> str:
-    """One row a run and block of `i`: calls that opened less those that ended and the last time, both without readings
-    (so that what was under way at a reading is found by adding up), the last time of all, and of a `quiesce`; the
-    number of readings."""
-    counted = "f NOT IN ('gauge', 'quiesce', 'advance_clock')"
-    return f"""
-SELECT run_key, {dialect.divide.format("i", size)} AS block,
-  sum(CASE WHEN ph = 'call' THEN 1 WHEN ph = 'ret' THEN -1 ELSE 0 END) FILTER (WHERE {counted}) AS opened,
-  max(t) FILTER (WHERE {counted}) AS last_t, min(t) AS start_t, max(t) AS end_t,
-  max(t) FILTER (WHERE f = 'quiesce') AS rest_t,
-  count(*) FILTER (WHERE {READINGS}) AS readings
-FROM {events} GROUP BY 1, 2"""

@@ -2,22 +2,21 @@
 
 A window over a whole key or thread would be one task, however much of a trace is one key or one thread. So a run is cut
 into stretches of `STRETCH` positions: a window looks at a key or a thread within one stretch, and what a stretch must
-know of the others comes from one row each of them. The text runs in Spark and in DuckDB, like that of `screen`.
+know of the others comes from one row each of them.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from benchmarks.duckdb_screen import Dialect
+from benchmarks.duckdb_screen import HASH
 
 STRETCH: Final = 1 << 16
 """Positions of a run that one group of a window holds at most: of a billion events in a run, 15 thousand rows are left
 for a key or a thread."""
 
 _BEFORE: Final = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
-_EARLIER: Final = _BEFORE
-"""The rows of the stretches before this one (in the order of the window), which its own carry on from."""
+"""The rows, or stretches, before this one in the order of the window, which it carries on from."""
 _SO_FAR: Final = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 
 
@@ -28,39 +27,39 @@ SELECT run_key, id, i, c, f, ph, keys, err FROM events
 WHERE f IN ('ready', 'check_and_complete') OR (f = 'try_complete_else_watch' AND ph = 'call')"""
 
 
-def ready_sql(events: str = "key_events") -> str:
+def ready_sql() -> str:
     """When each operation became ready. (run_key, id, ready_i)."""
-    return f"SELECT run_key, id, min(i) AS ready_i FROM {events} WHERE f = 'ready' GROUP BY run_key, id"
+    return "SELECT run_key, id, min(i) AS ready_i FROM key_events WHERE f = 'ready' GROUP BY run_key, id"
 
 
-def first_checks_sql(dialect: Dialect, stretch: int = STRETCH) -> str:
+def first_checks_sql() -> str:
     """O4's join by key: for each operation that became ready and each of its keys, the earliest return among the checks
     of that key that started after that. (run_key, id, key, ret_i), from `key_events` and `readies`.
 
     Along a key it is the least return from the end of the run on: that of the operation's stretch from a window, that
     of all later stretches (`later`) from one row a stretch.
     """
-    place = dialect.divide.format("from_i", stretch)
+    place = f"(from_i // {STRETCH})"
     return f"""
 WITH moments AS (
   SELECT run_key, key, {place} AS stretch, id, from_i, CAST(NULL AS BIGINT) AS ret_i FROM (
     SELECT g.run_key, g.id, g.keys, o.ready_i AS from_i FROM key_events g
     JOIN readies o ON g.run_key = o.run_key AND g.id = o.id
     WHERE g.f = 'try_complete_else_watch' AND g.ph = 'call' AND o.ready_i IS NOT NULL
-  ) AS w {dialect.explode.format("w.keys")}
+  ) AS w CROSS JOIN unnest(list_distinct(w.keys)) AS u(key)
   UNION ALL
   SELECT run_key, key, {place} AS stretch, CAST(NULL AS STRING) AS id, from_i, ret_i FROM (
     SELECT a.run_key, a.keys, a.i AS from_i, b.i AS ret_i FROM key_events a
     JOIN key_events b ON a.run_key = b.run_key AND a.i = b.c
     WHERE a.f = 'check_and_complete' AND a.ph = 'call' AND b.f = 'check_and_complete' AND b.ph = 'ret' AND b.err IS NULL
-  ) AS k {dialect.explode.format("k.keys")}
+  ) AS k CROSS JOIN unnest(list_distinct(k.keys)) AS u(key)
 ), near AS (
   SELECT run_key, key, stretch, id,
     min(ret_i) OVER (PARTITION BY run_key, key, stretch ORDER BY from_i DESC {_SO_FAR}) AS ret_i
   FROM moments
 ), later AS (
   SELECT run_key, key, stretch,
-    min(ret_i) OVER (PARTITION BY run_key, key ORDER BY stretch DESC {_EARLIER}) AS ret_i
+    min(ret_i) OVER (PARTITION BY run_key, key ORDER BY stretch DESC {_BEFORE}) AS ret_i
   FROM (SELECT run_key, key, stretch, min(ret_i) AS ret_i FROM moments GROUP BY run_key, key, stretch) AS m
 )
 SELECT run_key, id, key, ret_i FROM (
@@ -74,7 +73,7 @@ def first_return_sql() -> str:
     return "SELECT run_key, id, min(ret_i) AS check_ret FROM first_checks GROUP BY run_key, id"
 
 
-def check_counts_sql(dialect: Dialect, stretch: int = STRETCH) -> str:
+def check_counts_sql() -> str:
     """O7's counting half: the answered checks of each run, and how many of them may have counted wrong: (run_key,
     checks, doubtful), from `events`.
 
@@ -102,14 +101,14 @@ FROM (
       coalesce(sum(odd) OVER pre, 0) + seam + coalesce(sum(seam) OVER pre, 0) AS odd_sum
     FROM (
       SELECT *, CASE WHEN began_c = lag(ended_i) OVER w THEN 0 ELSE began + coalesce(lag(ended) OVER w, 0) END AS seam
-      FROM ({_stretches_sql(dialect, stretch, answered, wrong.format(""), before)}) AS a
+      FROM ({_stretches_sql(answered, wrong.format(""), before)}) AS a
       WINDOW w AS (PARTITION BY run_key, thread ORDER BY stretch)
-    ) AS b WINDOW pre AS (PARTITION BY run_key, thread ORDER BY stretch {_EARLIER})
-  ) AS d WINDOW pre AS (PARTITION BY run_key, thread ORDER BY stretch {_EARLIER})
+    ) AS b WINDOW pre AS (PARTITION BY run_key, thread ORDER BY stretch {_BEFORE})
+  ) AS d WINDOW pre AS (PARTITION BY run_key, thread ORDER BY stretch {_BEFORE})
 ) AS g GROUP BY run_key"""
 
 
-def _stretches_sql(dialect: Dialect, stretch: int, answered: str, wrong: str, before: str) -> str:
+def _stretches_sql(answered: str, wrong: str, before: str) -> str:
     """One row a thread and stretch that it has rows in: the checks that lie in it and how many are doubtful, how many
     rows are odd and how many tries returned true, both in all and at its last check, and what its seams need."""
     group = "PARTITION BY run_key, thread, stretch ORDER BY i"
@@ -142,7 +141,7 @@ FROM (
         lag(CASE WHEN is_try AND is_call THEN i END) OVER w AS try_before,
         lead(CASE WHEN is_try AND is_ret THEN c END) OVER w AS try_after
       FROM (
-        SELECT run_key, {dialect.hash.format("th")} AS thread, {dialect.divide.format("i", stretch)} AS stretch, i, c,
+        SELECT run_key, {HASH.format("th")} AS thread, (i // {STRETCH}) AS stretch, i, c,
           out, f = 'check_and_complete' AS is_check, f = 'try_complete' AS is_try, ph = 'call' AS is_call,
           ph = 'ret' AS is_ret
         FROM events WHERE f IN ('try_complete', 'check_and_complete', 'try_complete_else_watch')
