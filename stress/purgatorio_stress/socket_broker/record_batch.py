@@ -49,14 +49,13 @@ class Invalid(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BatchHeader:
-    """`records`: how many offsets the batch takes. `last_timestamp_ms`: the largest. `written`: by whom. `producer`: in
-    the words of the reference's log, the one whose transaction it is part of; `marker`: how it ends that."""
+    """`records`: how many offsets the batch takes. `written`: by whom. `producer`: in the words of the reference's log,
+    the one whose transaction it is part of; `marker`: how it ends that."""
 
     base_offset: int
     size_bytes: int
     epoch: int
     records: int
-    last_timestamp_ms: int
     written: Written
     producer: str = ""
     marker: str = ""
@@ -66,8 +65,8 @@ def read_header(batch: bytes | memoryview) -> BatchHeader:
     """The header of the batch at the beginning of these bytes. `Corrupt`, `Invalid`."""
     if len(batch) < _HEADER.size:
         raise Corrupt(f"{len(batch)} bytes are no batch")
-    (base, length, epoch, magic, crc, attributes, last_delta, _, last_ms, *written, count) = (
-        _HEADER.unpack_from(batch)
+    (base, length, epoch, magic, crc, attributes, last_delta, _, _, *written, count) = _HEADER.unpack_from(
+        batch
     )
     size_bytes = _LENGTH_FROM + length
     if magic != 2:
@@ -88,7 +87,7 @@ def read_header(batch: bytes | memoryview) -> BatchHeader:
         if size_bytes < _MARKER_TYPE_AT + 2:
             raise Invalid("a control batch without a marker")
         marker = _MARKERS[unpack_from(">h", batch, _MARKER_TYPE_AT)[0] == 1]
-    return BatchHeader(base, size_bytes, epoch, count, last_ms, by, producer, marker)
+    return BatchHeader(base, size_bytes, epoch, count, by, producer, marker)
 
 
 def marker_batch(producer_id: int, producer_epoch: int, marker: str) -> bytes:
