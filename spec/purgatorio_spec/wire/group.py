@@ -98,6 +98,7 @@ class Group:
     """Whether one of them was of a member with an instance id."""
     generations: list[Generation] = field(default_factory=list)
     _contacts: dict[str, list[Exchange]] = field(default_factory=dict)
+    _renewals: dict[str, list[Exchange]] = field(default_factory=dict)
 
     def contacts(self, member: str) -> list[Exchange]:
         """What the coordinator heard of a member, in order of sending."""
@@ -110,6 +111,12 @@ class Group:
             )
             self._contacts[member] = sorted(mine, key=lambda one: one.t)
         return self._contacts[member]
+
+    def renewals(self, member: str) -> list[Exchange]:
+        """Those of them with which its session surely begins anew."""
+        if member not in self._renewals:
+            self._renewals[member] = [one for one in self.contacts(member) if self.renews(one)]
+        return self._renewals[member]
 
     def issued(self) -> dict[str, Exchange]:
         """The member ids that were given out, each with the first join that was answered with it."""
@@ -192,12 +199,11 @@ class Group:
         """Whether the coordinator must still count this member at `t`: heard of often enough, never told that it is
         out, and not leaving. When a coordinator took a request up is not known, so a quarter of the session is left to
         it."""
-        heard = [one for one in self.contacts(member) if one.t <= t]
         if self.left(member, t) is not None:
             return False
-        if any(one.error == UNKNOWN_MEMBER and (one.answer_t or END_OF_TIME) <= t for one in heard):
+        if any((x.answer_t or END_OF_TIME) <= t and x.error == UNKNOWN_MEMBER for x in self.contacts(member)):
             return False
-        heard = [one for one in heard if self.renews(one)]
+        heard = [one for one in self.renewals(member) if one.t <= t]
         if not heard:
             return False
         # Who waits in a join is a member all the time, and the session begins anew with the answer, which may have
@@ -247,9 +253,7 @@ class Group:
         if any(x is not one and x.t <= until and member in leavers(x) for x in self.leaves):
             return False
         session_ns, joined_t = self.session_ms(member) * MS, current.members[member].t
-        heard = [
-            x for x in self.contacts(member) if x is not one and joined_t <= x.t <= one.t and self.renews(x)
-        ]  # fmt: skip
+        heard = [x for x in self.renewals(member) if x is not one and joined_t <= x.t <= one.t]
         # A coordinator may take one up when it comes and the next not before it answers it.
         for a, b in pairwise([*heard, one]):
             joins = b.api == "join_group"  # which waits when it has been taken up

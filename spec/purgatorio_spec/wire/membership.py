@@ -254,7 +254,7 @@ def _silent(group: Group, one: Generation, member: str, beats: list[Exchange]) -
     if group.out_unsynced(one, beats[-1].t):
         return True
     for other in set(group.held_by(one)) - {member}:
-        heard = [x.t for x in group.contacts(other) if x.t >= one.first_t and group.renews(x)]
+        heard = [x.t for x in group.renewals(other) if x.t >= one.first_t]
         times = [one.first_t, *heard, beats[-1].t]
         if any(b - a >= group.session_ms(other) * MS - EARLY_NS for a, b in pairwise(times)):
             return True
