@@ -1,4 +1,5 @@
-"""The main job as a whole, from the console script: on the machine's Java, and with no Java to be seen."""
+"""The main job as a whole, from the console script: on the machine's Java, and with no Java to be seen. `.ci/run` has
+it as a part of its own."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def without_java(folder: Path) -> dict[str, str]:
     return {**kept, "PATH": str(folder)}
 
 
-@pytest.mark.parametrize("java", [pytest.param("of the machine", marks=pytest.mark.slow), "hidden"])
+@pytest.mark.slow
+@pytest.mark.parametrize("java", ["of the machine", "hidden"])
 def test_the_main_job(java: str, tmp_path: Path) -> None:
     """Drive two real timers and the reference, record, judge on Spark, write the page: all of it, with status 0.
 

@@ -141,6 +141,7 @@ def test_without_librt_it_takes_the_seams_lock(directory: Path) -> None:
     assert done.stdout.split() == ["Mutex", "1"], done.stderr
 
 
+@pytest.mark.slow
 def test_the_tests_of_the_source_pass_on_it(directory: Path) -> None:
     """In a process of their own, for it is another package."""
     plain = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0")

@@ -17,7 +17,7 @@ from purgatorio_spec.model.completion import Scene, completion
 from purgatorio_spec.verdict import Verdict
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
-LARGE = {"W2", "W3", "W4", "W5", "W6"}
+LARGE = {"W0", "W2", "W3", "W4", "W5", "W6"}
 QUICK = [name for name in chosen(deep=False) if name not in LARGE]
 
 
