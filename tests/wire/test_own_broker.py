@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from time import monotonic, sleep
 from typing import Any
 
@@ -23,6 +24,7 @@ from purgatorio_spec.wire.judge import judge_file
 from purgatorio_spec.wire.record import Declared
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_spec.wire.row import Row, undecided
+from purgatorio_stress.socket_broker import api as apis
 from purgatorio_stress.socket_broker import group_requests, server
 from purgatorio_stress.socket_broker.cluster import Topic
 from purgatorio_stress.socket_broker.fields import Fields, Values
@@ -32,7 +34,7 @@ from purgatorio_stress.socket_broker.settings import Settings
 from purgatorio_stress.socket_broker.shares import Beat, Shares
 from purgatorio_stress.wire import play, session
 from purgatorio_stress.wire.connection import API_KEYS, Address, connect
-from purgatorio_stress.wire.plan import PATIENT, SCENES, Run, SceneSpec, chosen, look_at
+from purgatorio_stress.wire.plan import PATIENT, SCENES, Run, SceneSpec, chosen, clean_up, look_at
 from purgatorio_stress.wire.play import Broker, Play, must
 from purgatorio_stress.wire.recorder import Recorder
 from purgatorio_stress.wire.session import Asked, record
@@ -124,6 +126,39 @@ def test_a_node_is_known_behind_a_port_that_it_does_not_tell() -> None:
         found = [asyncio.run(looked(one.port)) for one in (leads, follows)]
     assert [(one.nodes, one.node) for one in found] == [(2, 3), (2, 5)]
     assert found[0].declared.initial_delay_ms == DELAY_MS
+
+
+def test_with_zookeeper_topics_are_made_at_the_controller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker that is asked does not pass that on: NOT_CONTROLLER."""
+    leader_and_isr = {"api_key": 4, "min_version": 0, "max_version": 7}
+    offered = apis.offered
+
+    def with_zookeeper(code: int = 0) -> Values:
+        told = offered(code)
+        return {**told, "api_keys": [*list_of(told["api_keys"]), leader_and_isr]}
+
+    monkeypatch.setattr(apis, "offered", with_zookeeper)
+
+    async def played(port: int) -> tuple[Address | None, set[str]]:
+        recorder = Recorder()
+        broker = await look_at(Address("127.0.0.1", port), recorder, Declared(), "run")
+        play = Play(broker, recorder, "zookeeper#1", Random(0))
+        await play.create("made")
+        play.close_all()
+        await clean_up(broker, recorder, lambda line: None)
+        return broker.controller, broker.made.topics
+
+    with (
+        Running(Settings(port=0, node_id=3, initial_delay_ms=DELAY_MS)) as leads,
+        Running(Settings(port=0, node_id=5), follow=("127.0.0.1", leads.port)) as follows,
+    ):
+        assert asyncio.run(played(leads.port)) == (None, set())
+        assert asyncio.run(played(follows.port)) == (Address("127.0.0.1", leads.port), set())
+
+
+def list_of(told: object) -> list[object]:
+    assert isinstance(told, list)
+    return told
 
 
 async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:

@@ -368,7 +368,24 @@ async def _nodes(broker: Broker, conn: Connection) -> list[int]:
         return there[0] if len(there) == 1 < broker.nodes else None
 
     broker.node, broker.second_node = at(broker.address), at(broker.second.address if broker.second else None)
+    broker.controller = _controller(broker, got)
     return [*ports]
+
+
+WITH_ZOOKEEPER: Final = "api-4"
+"""What is offered where one of the brokers is the controller: LeaderAndIsr, by which it tells the others what to do."""
+LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def _controller(broker: Broker, metadata: Got) -> Address | None:
+    """Where topics are made and deleted, if the brokers do not pass that on: at another one, on the same host."""
+    own, controls = broker.address, integer(metadata.body, "controller_id", -1)
+    told = [one for one in items(metadata.body, "brokers") if integer(one, "node_id", -1) == controls]
+    if broker.nodes == 1 or WITH_ZOOKEEPER not in broker.offered or not told:
+        return None
+    there = replace(own, host=text(told[0], "host"), port=integer(told[0], "port"))
+    near = there.host == own.host or {there.host, own.host} <= LOCAL
+    return there if near and there != own else None
 
 
 OF_TOPICS: Final[Mapping[str, tuple[str, str]]] = {
@@ -718,8 +735,11 @@ async def clean_up(broker: Broker, recorder: Recorder, told: Callable[[str], Non
             version = broker.version("delete_topics")
             if version is not None and left:
                 values = {"topic_names": left, "timeout_ms": 5000}
-                got = await conn.send("delete_topics", version, values).within(CLEAN_UP_SECONDS)
+                at = broker.controller or broker.address
+                deletes = await connect(at, "cleaner-of-topics", "", recorder)
+                got = await deletes.send("delete_topics", version, values).within(CLEAN_UP_SECONDS)
                 left = _refused(got, "responses", "name", left)
+                deletes.close()
             await _delete_groups(broker, conn)
             conn.close()
     except (NoAnswer, TimeoutError):

@@ -165,6 +165,8 @@ class Broker:
     nodes: int = 1
     second: Second | None = None
     second_node: int | None = None
+    controller: Address | None = None
+    """Who makes and deletes topics, where the broker that is asked does not pass that on (Kafka with ZooKeeper)."""
     pid: int | None = None
     session_ms: int = 6000
     """The shortest session time-out that it takes."""
@@ -213,6 +215,7 @@ class Play:
     """The clauses of which this broker cannot be asked, and why."""
     _opened: list[Connection] = field(default_factory=list)
     _admin: Connection | None = None
+    _controller: Connection | None = None
     _count: int = 0
 
     def __post_init__(self) -> None:
@@ -236,13 +239,16 @@ class Play:
 
     # -- connections
 
-    async def open(self, label: str = "c", second: Second | None = None) -> Connection:
-        """A new connection of the scene, to the second broker if it is given; SceneLost above the bound of the run."""
+    async def open(
+        self, label: str = "c", second: Second | None = None, address: Address | None = None
+    ) -> Connection:
+        """A new connection of the scene, to the second broker or the address that is given; SceneLost above the bound
+        of the run."""
         if self.broker.connections >= self.broker.most_connections:
             raise SceneLost(f"{self.broker.connections} connections are open, which is the bound")
         self.broker.connections += 1
         self._count += 1
-        address = self.broker.address if second is None else second.address
+        address = second.address if second is not None else address or self.broker.address
         try:
             made = await connect(address, f"{label}{self._count}@{self.name}", self.name, self.recorder)
         except BaseException:
@@ -263,13 +269,21 @@ class Play:
             one.close()
         self.broker.connections -= len(self._opened)
         self._opened.clear()
-        self._admin = None
+        self._admin = self._controller = None
 
     async def admin(self) -> Connection:
         """The scene's connection for topics and metadata."""
         if self._admin is None or self._admin.closed:
             self._admin = await self.open("admin")
         return self._admin
+
+    async def controller(self) -> Connection:
+        """The scene's connection for what the controller does with topics."""
+        if self.broker.controller is None:
+            return await self.admin()
+        if self._controller is None or self._controller.closed:
+            self._controller = await self.open("controller", address=self.broker.controller)
+        return self._controller
 
     # -- requests
 
@@ -483,7 +497,7 @@ class Play:
         }
         topics = [{"name": name, **wanted} for name in names]
         asked = {"topics": topics, "timeout_ms": 10_000, "validate_only": False}
-        got = await self.ask(await self.admin(), "create_topics", asked)
+        got = await self.ask(await self.controller(), "create_topics", asked)
         self.broker.ids |= {
             text(made, "name"): text(made, "topic_id")
             for made in items(got.body, "topics")
@@ -520,7 +534,7 @@ class Play:
         """Ask for topics to be deleted."""
         self.need("delete_topics")
         await self.ask(
-            await self.admin(), "delete_topics", {"topic_names": list(names), "timeout_ms": 10_000}
+            await self.controller(), "delete_topics", {"topic_names": list(names), "timeout_ms": 10_000}
         )
         self.broker.made.topics.difference_update(names)
 

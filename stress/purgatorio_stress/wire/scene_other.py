@@ -91,7 +91,7 @@ async def topics(play: Play) -> None:
         again = [
             {"name": name, "num_partitions": 1, "replication_factor": 1} for name in (*names[:1], *beside)
         ]
-        await play.ask(await play.admin(), "create_topics", {"topics": again, "timeout_ms": 5000})
+        await play.ask(await play.controller(), "create_topics", {"topics": again, "timeout_ms": 5000})
         for name in beside:
             await _until_told(play, name, 0)
         await play.delete(*names)
@@ -100,7 +100,7 @@ async def topics(play: Play) -> None:
         for name in (*names, *beside):
             await _until_told(play, name, 3)
         play.broker.made.topics.add(names[0])
-        await play.ask(await play.admin(), "create_topics", {"topics": again[:1], "timeout_ms": 5000})
+        await play.ask(await play.controller(), "create_topics", {"topics": again[:1], "timeout_ms": 5000})
         await _until_gone_by_id(play, names[0])
         await play.delete(names[0])
 
@@ -135,7 +135,7 @@ async def _until_free(play: Play, name: str) -> None:
     made = [{"name": name, "num_partitions": 1, "replication_factor": 1}]
     for _ in range(100):
         asked = {"topics": made, "timeout_ms": 5000, "validate_only": True}
-        got = await play.ask(await play.admin(), "create_topics", asked)
+        got = await play.ask(await play.controller(), "create_topics", asked)
         if codes(first_of(got.body, "topics")) not in {EXISTS, *BUSY}:
             return
         await play.pause(100)
@@ -168,7 +168,7 @@ async def wrong_topics(play: Play) -> None:
     made = [{"name": name, **right, **more} for name, more in zip(wrong, odd, strict=True)]
     only = {"topics": [{"name": validated, **right}], "timeout_ms": 5000, "validate_only": True}
     for asked in ({"topics": made, "timeout_ms": 5000}, only):
-        await play.ask(await play.admin(), "create_topics", asked)
+        await play.ask(await play.controller(), "create_topics", asked)
     for _ in range(3):
         await play.metadata(validated)
         await play.pause(100)
@@ -193,11 +193,11 @@ async def partitions(play: Play) -> None:
     if epoch >= 0 and play.offers("list_offsets", least=4):
         for asked in (epoch, epoch + 1000):
             await play.ask_all(play.list_offsets(writer, [(topic, 0, -1)], asked))
-    admin = await play.admin()
+    controller = await play.controller()
     if play.offers("elect_leaders", "E1"):
         elected = [{"topic": name, "partitions": [0, UNMADE]} for name in (topic, play.unique("unmade"))]
         wanted = {"election_type": 0, "topic_partitions": elected, "timeout_ms": 5000}
-        await play.ask(admin, "elect_leaders", wanted)
+        await play.ask(controller, "elect_leaders", wanted)
     if not play.offers("create_partitions", "A3"):
         return
     wait = play.wait_ms(GROWN_MS)
@@ -209,7 +209,7 @@ async def partitions(play: Play) -> None:
             {"name": name, "count": count, "assignments": assigned} for name in (topic, play.unique("unmade"))
         ]
         wanted = {"topics": grows[: 1 if count == 3 else 2], "timeout_ms": 5000}
-        await play.ask(admin, "create_partitions", {**wanted, "validate_only": dry})
+        await play.ask(controller, "create_partitions", {**wanted, "validate_only": dry})
         if count == 3 and not dry:
             await _until_told(play, topic, 0, partitions=3)
     await play.until_leads(topic, 3)
@@ -224,7 +224,7 @@ async def partitions(play: Play) -> None:
     await play.ask_all(play.fetch(writer, [(topic, 0, 0)], max_wait_ms=0))
     more = {"name": topic, "count": 4, "assignments": placed and placed[:1]}
     wanted = {"topics": [more], "timeout_ms": 5000, "validate_only": False}
-    await play.ask(admin, "create_partitions", wanted)
+    await play.ask(controller, "create_partitions", wanted)
     await _until_told(play, topic, 0, partitions=4)
     await play.until_leads(topic, 4)
     await play.ask_all(
@@ -434,8 +434,9 @@ async def replica_stopped(play: Play) -> None:
             await play.metadata(topic)
             # The cluster may be unable to delete it without the replica: then it has said nothing by now.
             asked = {"topic_names": [gone], "timeout_ms": 10_000}
+            deleter = await play.open("deleter", address=play.broker.controller)
             if play.offers("delete_topics", "F8") and await settle(
-                play.send(await play.open("deleter"), "delete_topics", asked), seconds=3
+                play.send(deleter, "delete_topics", asked), seconds=3
             ):
                 await settle(lost, seconds=16)
             else:
