@@ -449,6 +449,21 @@ def slow_at_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(server, "_encoded", slowly)
 
 
+def forgets_the_empty(patch: pytest.MonkeyPatch) -> None:
+    """Up to 3.9: topics are deleted all the time, and each time groups are forgotten without members and offsets."""
+    beats = GroupCoordinator.heartbeat
+
+    def forget_first(
+        groups: GroupCoordinator, group: str, generation: int, member: str, **more: str
+    ) -> Error:
+        for one in groups.groups():
+            if one.generation() and not one.committed_partitions():
+                groups.delete(one.id)  # refused where it has members
+        return beats(groups, group, generation, member, **more)
+
+    patch.setattr(GroupCoordinator, "heartbeat", forget_first)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("as_kafka", "scenes", "clauses"),
@@ -464,6 +479,7 @@ def slow_at_first(patch: pytest.MonkeyPatch) -> None:
             ("wrong-fetch", "first-generation", "refusals", "static-members"),
             ("F6", "G0", "G5", "G9", "G11"),
         ),
+        (forgets_the_empty, ("session",), ("G3", "G7")),
     ],
 )
 def test_what_kafka_may_do_is_kept(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -486,19 +487,49 @@ def test_who_joins_when_the_session_of_its_id_may_be_over_may_be_unknown() -> No
     assert story.judged("G0").verdict is Verdict.PASS
 
 
+def forgotten_when_left(s: Story, _: bool) -> None:
+    """Generation 1 comes again."""
+    s.join(10, 11, "", error=79, given="a")
+    s.join(12, 1015, "a", 1, leader="a", told="a")
+    s.leave(1020, "a")
+    s.join(1030, 1031, "", error=79, given="b")
+    s.join(1032, 2035, "b", 1, leader="b", told="b")
+
+
+def forgotten_when_silent(s: Story, _: bool) -> None:
+    """The session of the only member is over."""
+    s.join(10, 11, "", error=79, given="a")
+    s.join(12, 1015, "a", 1, leader="a", told="a")
+    s.sync(1020, 1021, "a", 1, "sa", gives={"a": "sa"})
+    s.beat(1030, "a", 1)
+    s.beat(11_000, "a", 1, 25)
+    s.join(11_030, 11_031, "", error=79, given="b")
+    s.join(11_032, 12_035, "b", 1, leader="b", told="b")
+
+
+def forgets_who_left(s: Story, _: bool) -> None:
+    """A commit in a generation of a group that is not there is one in a wrong generation."""
+    s.gathered("a")
+    s.leave(2100, "a")
+    s.commit(2200, "a", 1, 22)
+
+
 @pytest.mark.parametrize(("times", "verdict"), [(1, Verdict.UNKNOWN), (2, Verdict.VIOLATED)])
-@pytest.mark.parametrize("clause", ["G0", "G3"])
-def test_a_group_that_nobody_is_in_may_be_forgotten_once(clause: str, times: int, verdict: Verdict) -> None:
+@pytest.mark.parametrize(
+    ("told", "clause"),
+    [
+        (g0_not_known, "G0"),
+        (forgotten_when_left, "G3"),
+        (forgotten_when_silent, "G3"),
+        (forgets_who_left, "G9"),
+    ],
+)
+def test_a_group_that_nobody_is_in_may_be_forgotten_once(
+    told: Callable[[Story, bool], None], clause: str, times: int, verdict: Verdict
+) -> None:
     """Kafka up to 3.9 does so whenever a topic is deleted, also with an id that it has given."""
     story = Story()
-    if clause == "G0":
-        g0_not_known(story, True)
-    else:
-        story.join(10, 11, "", error=79, given="a")
-        story.join(12, 1015, "a", 1, leader="a", told="a")
-        story.leave(1020, "a")
-        story.join(1030, 1031, "", error=79, given="b")
-        story.join(1032, 2035, "b", 1, leader="b", told="b")
+    told(story, True)
     for _ in range(times - 1):
         story.repeat()
     assert story.judged(clause, times * END_MS).verdict is verdict

@@ -130,7 +130,8 @@ def _stays(group: Group, one: Generation) -> Rows:
     for join in one.again:
         if given_id(join) in {*one.members, *group.unheard(one)}:
             continue
-        empty = all(group.gone_by(member, join.t) for member in one.members)
+        # Of who is not heard of for long enough the session may be over as well.
+        empty = not any(group.alive_at(member, join.t) for member in one.members)
         seen = f"generation {one.number}, which had begun before it was asked"
         yield broken(
             "G3", "generation-stays", join, "a generation above", seen, *_numbers(one.joins),

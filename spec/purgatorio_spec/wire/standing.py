@@ -12,6 +12,7 @@ those who are so for certain: from before their request until its answer.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, Bounds, Held
@@ -104,7 +105,8 @@ def standings(group: Group) -> Rows:
         if one.answer_t is None or not member_id(one):
             continue
         if one.t >= gone.get(member_id(one), END_OF_TIME):
-            yield refused(group.bounds, one, UNKNOWN_MEMBER)
+            row = refused(group.bounds, one, UNKNOWN_MEMBER)
+            yield replace(row, held=Held.LATE, late=(one.t, one.answer_t)) if _forgotten(group, one) else row
         elif one.api != "join_group" and not group.static:
             yield from _of_who_is_there(group, one)
     for one in group.leaves:
@@ -112,6 +114,14 @@ def standings(group: Group) -> Rows:
     yield from _protocols(group)
     yield from _before_anybody(group)
     yield from _of_nobody(group)
+
+
+def _forgotten(group: Group, one: Exchange) -> bool:
+    """Whether a commit was told that there is no such group: one that nobody is in may be forgotten, and once is no
+    proof (see G0)."""
+    current = group.current(one)
+    empty = current is None or not group.staying(current, one.answer_t or one.watched_t)
+    return one.api in COMMITS and one.error in (ILLEGAL_GENERATION, NO_SUCH_GROUP) and empty
 
 
 def _gone(group: Group) -> Iterator[tuple[str, int]]:

@@ -760,6 +760,8 @@ async def _silent_alone(play: Play) -> None:
     group = await play.group()
     (one,) = await members(play, group, 1)
     await stable([one])
+    for topic in await _to_commit(play):  # a group without offsets may be forgotten while nobody is in it
+        await one.commit(topic)
     await one.beat()
     await play.pause(play.session_ms * SILENT_TIMES)
     await one.beat()
