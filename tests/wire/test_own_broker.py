@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from random import Random
 from time import monotonic, sleep
@@ -32,6 +33,7 @@ from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.running import Running
 from purgatorio_stress.socket_broker.settings import Settings
 from purgatorio_stress.socket_broker.shares import Beat, Shares
+from purgatorio_stress.socket_broker.transactions import Transactions
 from purgatorio_stress.wire import play, session
 from purgatorio_stress.wire.connection import API_KEYS, Address, connect
 from purgatorio_stress.wire.plan import PATIENT, SCENES, Run, SceneSpec, chosen, clean_up, look_at
@@ -464,6 +466,18 @@ def forgets_the_empty(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(GroupCoordinator, "heartbeat", forget_first)
 
 
+def waits_for_ids(patch: pytest.MonkeyPatch) -> None:
+    """3.1 to 3.3: the controller does not give ids in time for who asks first."""
+    init, asked = Transactions.init, count()
+
+    def late(
+        ids: Transactions, name: str, timeout_ms: int, known: tuple[int, int]
+    ) -> ErrorCode | tuple[int, int]:
+        return init(ids, name, timeout_ms, known) if next(asked) % 3 else ErrorCode.request_timed_out
+
+    patch.setattr(Transactions, "init", late)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("as_kafka", "scenes", "clauses"),
@@ -480,6 +494,7 @@ def forgets_the_empty(patch: pytest.MonkeyPatch) -> None:
             ("F6", "G0", "G5", "G9", "G11"),
         ),
         (forgets_the_empty, ("session",), ("G3", "G7")),
+        (waits_for_ids, ("fenced-producer",), ("R5", "R6")),
     ],
 )
 def test_what_kafka_may_do_is_kept(

@@ -138,10 +138,37 @@ def two_markers_behind_an_open_one(s: Story) -> None:
     s.produce(300, 301, 6)
 
 
+def one_whose_id_is_written_of(s: Story) -> None:
+    """Kafka 4 looks first whether a state of the id is being written, and then who asks (KAFKA-18660)."""
+    opened(s)
+    init(s, 100, -1, CONCURRENT)
+    init(s, 105, 2)
+    add(s, 110, epoch=2)
+    end(s, 120, True, epoch=2)
+    add(s, 122, error=CONCURRENT)
+    end(s, 124, False, CONCURRENT, producer=9)
+    add(s, 130, error=90)
+
+
+def ids_that_the_controller_does_not_give_in_time(s: Story) -> None:
+    """Kafka 3.1 to 3.3 waits for them, and times out (KAFKA-14417)."""
+    init(s, 4, -1, 7)
+    init(s, 40, 0)
+
+
+def a_commit_of_nobody_that_is_under_way(s: Story) -> None:
+    """Up to Kafka 3.9 it is as one of a transaction to who asks for what is stable."""
+    s.topic()
+    s.commit(10, "", -1, at=9)
+    offsets(s, 10.5, -1, stable=True, error=88)
+    offsets(s, 20, 9, stable=True)
+
+
 @pytest.mark.parametrize("clause", CLAUSES)
 @pytest.mark.parametrize(
     "told",
     [
+        one_whose_id_is_written_of, ids_that_the_controller_does_not_give_in_time, a_commit_of_nobody_that_is_under_way,
         an_end_without_an_answer, an_end_under_way, one_that_is_timed_out, a_leader_that_has_not_heard_of_it,
         a_coordinator_that_loads, others_that_are_aborted_behind, one_without_an_addition,
         one_that_commits_while_another_does, one_whose_producer_is_fenced,

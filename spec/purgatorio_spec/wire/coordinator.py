@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
-from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer
+from purgatorio_spec.wire.history import BUSY, END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer
 from purgatorio_spec.wire.log import Topics
 from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, undecided
 from purgatorio_spec.wire.transaction import (
@@ -64,6 +64,8 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
     if not inits:
         yield _refused("R6", "stranger", one, error, {UNKNOWN_ID}, ": nobody has that id")
     elif now is not None and by != now:
+        if error == CONCURRENT:
+            return  # Kafka 4 looks first whether something is being written of the id (KAFKA-18660)
         known = any(by == producer_of(x.got) for x in made)
         why = ": another has its id now" if known else ": it is nobody"
         yield _refused(
@@ -77,8 +79,8 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
 
 
 def _initialized(one: Exchange, error: int, former: Sequence[Producer]) -> Rows:
-    """R5, of who asks for an id."""
-    if error in (CONCURRENT, TOO_LONG):
+    """R5, of who asks for an id. Kafka 3.1 to 3.3 has a broker wait for new ones from the controller, and time out."""
+    if error in (CONCURRENT, TOO_LONG, *BUSY):
         return
     if error:
         yield broken("R5", "init-refused", one, "a producer's id and epoch", named(error))

@@ -52,6 +52,9 @@ SEES_OPEN: Final = 0.7
 BESIDE: Final = (("s", 0.25), ("c", 0.4), ("n", 0.2), ("f", 0.2))
 """What comes behind an append in a transaction, and how often."""
 REBALANCE_MS: Final = 1500
+HELD_MS: Final = 100
+"""Up to Kafka 3.9 what a transaction commits for a group takes effect a little behind its end, and may take with it
+what the same producer commits next (KAFKA-17507): so that comes later."""
 LATEST, EARLIEST = -1, -2
 _STEP: Final = re.compile(
     r"a(?P<into>\d(?:\+\d)*)\*(?P<count>\d{1,3})x(?P<size>\d{1,6})/(?P<acks>-?\d)"
@@ -378,9 +381,11 @@ class _Writing:
         """It is over when there is another epoch; where its marker is, only the ends of the partitions tell."""
         if self.writer is None or not (self.open or self.holds):
             return
-        self.holds, self.last = False, None
+        held, self.holds, self.last = self.holds, False, None
         await self.writer.end(commits=commits)
         await self.writer.begin_again()
+        if held:
+            await self.playing.play.pause(HELD_MS)
         play, wanted = self.playing.play, [(topic, number, LATEST) for topic, number in sorted(self.open)]
         for part in self.open:
             self.playing.known[part].open.pop(self.writer.name, None)

@@ -40,8 +40,9 @@ OF_MEMBERS: Final = frozenset({"join_group", "sync_group", "heartbeat", "leave_g
 LEADS_SECONDS: Final = 20.0
 MUTE_SECONDS: Final = 1.0
 COORDINATES_SECONDS: Final = 30.0
-LACKING_SECONDS: Final = 2.0
-"""A topic that takes more replicas than there are brokers may have been made otherwise."""
+LACKING_SECONDS: Final = 6.0
+"""A topic that takes more replicas than there are brokers may have been made otherwise, and from Kafka 3.7 on no more
+are waited for than it has."""
 BLIND_SECONDS: Final = 2.0
 POLL_SECONDS: Final = 0.03
 ANSWER_SECONDS: Final = 15.0

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from purgatorio_spec.wire.history import LOADING, integer
-from purgatorio_spec.wire.produce import UNHEARD
+from purgatorio_spec.wire.produce import TIMED_OUT, UNHEARD
 from purgatorio_spec.wire.record import Body, Written
 from purgatorio_spec.wire.transaction import CONCURRENT, added
 from purgatorio_stress.wire.connection import Connection, Got, Sent
@@ -35,6 +35,9 @@ WAIT_MS: Final = 3000
 OPEN_MS: Final = 80
 """So long a transaction is open with records that are not to be seen."""
 NOT_COORDINATOR: Final = 16
+NOT_YET: Final = frozenset({TIMED_OUT, CONCURRENT, *LOADING})
+"""Who asks for an id, or begins a transaction, is to ask again: the controller gave no id in time, the transaction
+before is not over, or the coordinator is not there yet."""
 ENDS_SECONDS: Final = 12.0
 TIMEOUT_MS: Final = 60_000
 APPENDS: Final = 50
@@ -158,7 +161,7 @@ class Writer:
         self, ask: Callable[[], Awaitable[Got]], error_of: Callable[[Body | None], int]
     ) -> Got:
         tries = int(ENDS_SECONDS / POLL_SECONDS)
-        got = await self._asked(ask, error_of, frozenset({CONCURRENT, *LOADING}), tries)
+        got = await self._asked(ask, error_of, NOT_YET, tries)
         must(not error_of(got.body), f"a transaction could not be begun: error {error_of(got.body)}")
         return got
 
@@ -197,7 +200,7 @@ async def writer_of(play: Play, topic: str) -> Writer:
                 return made
         if others or (error == NOT_COORDINATOR and play.broker.nodes > 1):
             name = play.unique("x")
-        elif error not in (CONCURRENT, *LOADING):
+        elif error not in NOT_YET:
             break
         await play.pause(POLL_SECONDS * 1000)
     raise play.broker.transactions.none(f"error {error}")
