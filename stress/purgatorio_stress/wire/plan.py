@@ -519,8 +519,9 @@ class Run:
         controlling = asyncio.create_task(control.run())
         try:
             async with asyncio.timeout(seconds):
-                warm_ups = [warm_up for area, warm_up in WARM_UPS.items() if area in areas]
-                await asyncio.gather(*(self._warm_up(one) for one in [scene_fetch.warm_up, *warm_ups]))
+                others = [warm_up for area, warm_up in WARM_UPS.items() if area in areas]
+                warm_ups = [scene_fetch.warm_up, *others]
+                await asyncio.gather(*(self._warm_up(one, at) for at, one in enumerate(warm_ups)))
                 groups, rest = asyncio.Semaphore(GROUP_LANES), asyncio.Semaphore(LANES)
 
                 async def play_all(some: Sequence[SceneSpec]) -> None:
@@ -548,9 +549,9 @@ class Run:
             await asyncio.gather(controlling, return_exceptions=True)
             await clean_up(self.broker, self.recorder, self.told)
 
-    async def _warm_up(self, scene: Callable[[Play], Awaitable[None]]) -> None:
+    async def _warm_up(self, scene: Callable[[Play], Awaitable[None]], at: int) -> None:
         """Play it beside the record, in bounded time; what it cannot do is found out by the scenes."""
-        play = Play(self.broker, Recorder(clock=self.recorder.now), "warm-up", random.Random(0))
+        play = Play(self.broker, Recorder(clock=self.recorder.now), f"warm-up#{at}", random.Random(0))
         started = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(WARM_UP_SECONDS):
