@@ -123,6 +123,19 @@ def test_recorded_rounds_are_a_trace_that_the_engines_judge(tmp_path: Path) -> N
     assert events.events == result.tables[0].events
 
 
+def test_what_is_written_of_any_scenario_breaks_nothing(tmp_path: Path) -> None:
+    """What its set-up did is in the trace, or the trace does not say that it would be: then the run is not VIOLATED."""
+    result = run_stress(StressPlan(PAIRS, rounds=8, record_every=1, traces=tmp_path))
+    runs = check_files(result.traces).runs
+    broken = {
+        run.run: [name for name, clause in run.clauses.items() if clause.violations]
+        for run in runs
+        if run.verdict is Verdict.VIOLATED
+    }
+    assert len(runs) == len(PAIRS)
+    assert not broken
+
+
 def test_a_trace_of_a_bug_says_so_too(tmp_path: Path) -> None:
     """The twin: the file of a run with the bug inside breaks the clause."""
     plan = StressPlan(

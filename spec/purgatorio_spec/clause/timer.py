@@ -119,7 +119,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
         add.call_i for fire in history.fires for add in history.in_force(fire.call_i, run.early_ns or 0)
     }
     most = max(len(answers), min(len(history.adds), 1))
-    if len(history.fires) > most and not (run.facts.begun and not history.adds):
+    if len(history.fires) > most:
         return Broken(
             "fired-twice" if history.adds else "fired-and-never-added",
             [fire.call_i for fire in history.fires],

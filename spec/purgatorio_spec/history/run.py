@@ -24,10 +24,8 @@ class RunFacts:
     recorded something. `unsettled`: by key the `cancel_for_key` calls of which is not told what they gave back (they
     are open, or raised, or `cancelled` is not recorded): calls and returns, as positions. `settled`:
     by key all others, in the order of their calls. `unreturned`: by key the position of the first `check_and_complete`
-    that has not returned. `begun`: something had been done before the first event (an explored program's set-up), so a
-    task may be there unadded.
-    `backwards`: how many events have a time before that of the event before them on their thread; `first_back_i`: the
-    first of them.
+    that has not returned. `backwards`: how many events have a time before that of the event before them on their
+    thread; `first_back_i`: the first of them.
     """
 
     start_t: int = 0
@@ -37,7 +35,6 @@ class RunFacts:
     unsettled: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     settled: Mapping[str, Sequence[KeyCancel]] = field(default_factory=dict)
     unreturned: Mapping[str, int] = field(default_factory=dict)
-    begun: bool = False
     backwards: int = 0
     first_back_i: int | None = None
 

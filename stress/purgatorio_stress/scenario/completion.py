@@ -271,6 +271,7 @@ COMPLETION: Final = (
         ("O1", "O2", "O3", "O6"),
         _event_against_expiry,
         labels=("expired", "completed by the event"),
+        plays_timer=True,
     ),
     Scenario(
         "emptying-key",

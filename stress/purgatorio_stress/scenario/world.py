@@ -180,21 +180,24 @@ class Operation(RecordedOperation):
 
 
 class Task(TimerTask):
-    """A recorded timer task without an operation around it."""
+    """A timer task without an operation around it; recorded if its adding is (`add_to`)."""
 
     def __init__(self, world: "World", id: str, delay_ms: int) -> None:
         super().__init__(delay_ms, sync=world.sync)
         self.id = id
         self.fired_at_ms: list[int] = []
         self._world = world
+        self._recorded = False
 
     def run(self) -> None:
-        log = self._world.log
         self.fired_at_ms.append(self._world.run.now_ms)
-        log.ret("timer_fire", log.call("timer_fire", self.id), self.id)
+        if self._recorded:
+            log = self._world.log
+            log.ret("timer_fire", log.call("timer_fire", self.id), self.id)
 
     def add_to(self, timer: Timer) -> None:
         """Add it, recorded."""
+        self._recorded = True
         log = self._world.log
         c = log.call("timer_add", self.id, delay_ns=self.delay_ms * 1_000_000)
         timer.add(self)
