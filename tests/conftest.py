@@ -74,5 +74,5 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: many tests wait, for a timer, a JVM or a child."""
-    return (os.cpu_count() or 1) + 1
+    """Two more than there are cores: many tests wait, for a timer, a JVM or a child."""
+    return (os.cpu_count() or 1) + 2

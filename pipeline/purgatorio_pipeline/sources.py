@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from purgatorio_pipeline.hadoop import HadoopPath, Place, hadoop_path
+from purgatorio_pipeline.lake import MARK
 from purgatorio_spec.trace.lines import SUFFIXES
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ def find_traces(arguments: Iterable[str]) -> list[Path]:
     found: dict[Path, None] = {}
     for argument in arguments:
         place = Path(argument)
+        if (place / MARK).is_file():
+            traces = place / "traces"
+            where = f"its traces are in {str(traces)!r}" if traces.is_dir() else "name the traces themselves"
+            raise NoTraces(f"{argument!r} is a folder in which purgatorio keeps its own work: {where}")
         if place.is_dir():
             matches = sorted(p for p in place.rglob("*") if p.is_file() and is_trace_name(p))
         elif place.is_file():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from purgatorio_pipeline.lake import MARK
 from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_spec.trace.record import Header, Implementation
 from purgatorio_spec.trace.writer import TraceWriter
@@ -42,3 +43,16 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with pytest.raises(NoTraces, match="is a pipe or a device: a trace is read from a file"):
         find_traces([str(pipe)])
+
+
+def test_a_folder_of_our_own_is_no_folder_of_traces(tmp_path: Path) -> None:
+    """What a campaign says in JSON is no broken trace; its traces have a folder of their own."""
+    (tmp_path / MARK).write_text("campaign")
+    with pytest.raises(NoTraces, match="name the traces themselves"):
+        find_traces([str(tmp_path)])
+    made = tmp_path / "traces" / "a.jsonl"
+    made.parent.mkdir()
+    trace(made)
+    with pytest.raises(NoTraces, match=r"its traces are in .*traces"):
+        find_traces([str(tmp_path)])
+    assert find_traces([str(tmp_path / "traces")]) == [made]
