@@ -56,7 +56,8 @@ class _Pooled(Frames):
         self._held += _LEFT.pop() if _LEFT else b""
 
     def __del__(self) -> None:
-        _LEFT.append(bytes(self._held))
+        if self._held:
+            _LEFT.append(bytes(self._held))
 
 
 _HEARTBEAT: Final = 12

@@ -77,7 +77,7 @@ MUTANTS: Final = (
          edited(GroupCoordinator, "_session_expired", "not member.has_satisfied_heartbeat()",
                 "not member.has_satisfied_heartbeat() and len(group.members()) > 1")),
     felt("put-out-not-empty",
-         "a group whose only member was put out is not empty: the next one has no initial delay", "G1",
+         "a group whose only member was put out is not empty: the next one has no initial delay", "G1 G7",
          _out_unseen("len(group.members()) == 1")),
     felt("commit-unheard-in-rebalance", "a commit in a rebalance does not keep a member", "G10",
          _unheard("commit", "PREPARING")),
