@@ -4,16 +4,20 @@ import json
 import os
 import socket
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from purgatorio_spec.check import check_files
+from purgatorio_stress.protocol import driver, gates
 from purgatorio_stress.protocol.coverage import not_looked_for
 from purgatorio_stress.protocol.driver import CommandSubject, Mode, command_subjects
+from purgatorio_stress.protocol.gate_program import gate_programs
 from purgatorio_stress.protocol.jdwp import Jvm, JvmGone, Line, Listening, Location, Stopped, places_between
 from purgatorio_stress.protocol.lines import Lines, Point
+from purgatorio_stress.protocol.session import noted
 from purgatorio_stress.protocol.shortest import order_of_run
 from purgatorio_stress.subject.child import LineChild, Quiet
 from purgatorio_stress.subject.contract import SubjectFailed
@@ -69,6 +73,24 @@ def test_a_race_between_two_lines_is_found_and_its_line_is_named(
 def test_a_race_within_one_line_is_found(built: tuple[Path, Path], tmp_path: Path) -> None:
     """A counter that is read and written in one line; the twin below counts under the lock."""
     assert "T5" in found(subject(built, "counted"), tmp_path)[0]
+
+
+@pytest.mark.parametrize(("case", "broken"), [("moved", {"T3"}), ("again", set())])
+def test_a_task_is_added_again_beside_time_that_moves_it(
+    case: str, broken: set[str], built: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who moves it has it in hand, and puts it back beside the new one: it runs twice. In the twin all that is one."""
+    name = "move-add-again"
+    monkeypatch.setattr(
+        gates,
+        "gate_programs",
+        lambda part, delays: tuple(one for one in gate_programs(part, delays) if one.name == name),
+    )
+    monkeypatch.setattr(driver, "_DRAWN_MOST", 0)
+    # Who listens is driven in this process, where only the one program is known.
+    one = replace(subject(built, case), listener=noted([]))
+    assert found(one, tmp_path)[0] == broken
+    assert [orders.program.name for orders in one.account.orders if orders.plays] == [name]
 
 
 @pytest.mark.parametrize(("second", "places"), [(13, [8]), (14, [])])

@@ -339,6 +339,24 @@ def all_watchers(self, takes=WatcherList.all_watchers):
 Purgatory._watcher_list, Purgatory._watch, WatcherList.all_watchers = by_length, watch, all_watchers
 """
 
+PASSES_THOSE_THAT_WAIT = """
+from purgatorio.delayed.watchers import Watchers
+
+def purge_completed(self):
+    purged = waiting = 0
+    for node in self._operations.nodes():
+        if waiting == 8:
+            break
+        if not node.item.is_completed():
+            waiting += 1
+        elif self._operations.remove(node):
+            purged, waiting = purged + 1, 0
+    self._drop_if_empty()
+    return purged
+
+Watchers.purge_completed = purge_completed
+"""
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -370,6 +388,7 @@ Purgatory._watcher_list, Purgatory._watch, WatcherList.all_watchers = by_length,
         ("sizes-beside-registration", COUNTS_WITHOUT_LOCK, set(), "raced"),
         ("completions-that-check-each-other", ONE_LOCK_A_KEY, set(), "deadlock"),
         ("purge-cancel", PURGES_WHAT_IS_FREE, {"P1"}, None),
+        ("garbage-behind-those-that-wait", PASSES_THOSE_THAT_WAIT, {"P1"}, None),
     ],
 )
 def test_a_slip_of_the_reference_is_found_by_its_program(
@@ -389,7 +408,8 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
     add on the thread of the callbacks that the next add is to take along; one that asks for its task's lock with the
     clock's in hand, or runs with it what is due already; a move that runs with it what is too much for the executor; a
     check that looks nowhere where the estimate says that nothing waits; sizes that are read without the lock of the
-    lists; operations of a key that have one lock; a purge that passes lists whose lock is taken.
+    lists; operations of a key that have one lock; a purge that passes lists whose lock is taken, or what lies
+    behind eight that wait.
     Without the slip nothing is found."""
     _only(monkeypatch, program)
     # More than a crowd says.

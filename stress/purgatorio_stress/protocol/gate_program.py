@@ -26,6 +26,7 @@ from purgatorio_stress.protocol.message import (
     Ready,
     Register,
 )
+from purgatorio_stress.protocol.reach import REAPER_NS
 from purgatorio_stress.subject.plan import MS
 
 
@@ -304,6 +305,11 @@ def delays_for(description: Description, far_ns: int, purge_ns: int = 0) -> Dela
     )
 
 
+def _reaper_ns(soon_ns: int) -> int:
+    """In whole units: by then a reaper has had a turn."""
+    return soon_ns * -(-REAPER_NS // soon_ns)
+
+
 def gate_programs(part: Part, delays: Delays) -> tuple[GateProgram, ...]:
     """The programs for a part."""
     return _of_purgatory(delays) if part == "purgatory" else _of_timer(delays)
@@ -387,8 +393,14 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                          left(2 * delays.looks), fails=((_TRY, "op"),))  # fmt: skip
     half_registered = GateProgram("error-in-registration-and-garbage", _ERRORS, ((waits("a"),),), (_TRY,), (),
                                   left(2 * delays.looks), fails=((_TRY, "op"),), spared=1)  # fmt: skip
+    # Behind many that wait under the same key, a reaper's turn and another later.
+    waiting = tuple(waits("a", f"waits-{number}") for number in range(_OTHERS))
+    turns = tuple(Until("waits-0", max(0, far_ns - turn * _reaper_ns(soon_ns))) for turn in (1, 2))
+    behind = GateProgram("garbage-behind-those-that-wait", _LISTS, ((Check("a"),),), (_TRY,),
+                         (*waiting, *left(2 * delays.looks), *turns, Quiesce(), *(Ready(one.id) for one in waiting)),
+                         volley=1)  # fmt: skip
     return (
-        *((looks, spoilt, half_registered) if looks.volley else ()),
+        *((looks, spoilt, half_registered, behind) if looks.volley else ()),
         GateProgram("registration-event", _RECHECK, ((waits("a"),), event), (_TRY, _ARM)),
         GateProgram("event-inside-registration", _RECHECK, ((waits("a"),), inside("op", *event)), (_TRY,)),
         GateProgram("two-events", _GIVE_UP, ((Check("a"),), event), (_TRY,), (waits("a"),)),
@@ -569,6 +581,8 @@ def _of_timer(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("move-cancel", _MOVED, ((Until("t", delays.before_ns),), (Cancel("t"),)), (), (level, later)),
         GateProgram("move-add", _MOVED, ((Until("t", delays.before_ns),), (Add("v", delays.level_ns),)), (),
                     (level, later)),
+        # Who moves it may have it in hand.
+        GateProgram("move-add-again", _MOVED, ((Until("t", delays.before_ns),), (level,)), (), (level, later)),
         GateProgram("add-behind-move", _MOVED, ((Until("t", delays.before_ns),), (Add("v", delays.later_ns),)), (),
                     (level, later), (Cancel("t"), Quiesce()), ahead=True),
         GateProgram("cancel-move-add", _MOVED,

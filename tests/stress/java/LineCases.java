@@ -9,7 +9,7 @@ import purgatorio.kit.TimerUnderTest;
 
 /**
  * A timer that knows nothing of steps: {@code -Dcase=} clean, lost (an add beside another), counted (a read and a
- * write of one line), dies.
+ * write of one line), dies; moved (what is added again while time puts it back is there twice), again (it is not).
  */
 public final class LineCases implements Factory {
   private static final String CASE = System.getProperty("case", "clean");
@@ -61,8 +61,13 @@ public final class LineCases implements Factory {
     }
 
     @Override
-    public Task addAgain(Task task, long delayNs) {
-      throw new UnsupportedOperationException();
+    public synchronized Task addAgain(Task task, long delayNs) {
+      List<Task> fewer = new ArrayList<>(tasks);
+      fewer.remove(task);
+      tasks = fewer;
+      Task again = new Task(task.action, nowNs + delayNs);
+      put(again);
+      return again;
     }
 
     @Override
@@ -82,7 +87,7 @@ public final class LineCases implements Factory {
     @Override
     public void advanceTo(long now) {
       nowNs = now;
-      for (Task task : due()) {
+      for (Task task : CASE.equals("moved") ? dueAndPutBack() : due()) {
         try {
           task.action.run();
         } catch (RuntimeException itsOwn) {
@@ -99,6 +104,25 @@ public final class LineCases implements Factory {
       }
       tasks = later;
       count.addAndGet(-due.size());
+      return due;
+    }
+
+    private List<Task> dueAndPutBack() {
+      List<Task> moving;
+      synchronized (this) {
+        moving = tasks;
+        tasks = new ArrayList<>();
+      }
+      List<Task> due = new ArrayList<>();
+      for (Task task : moving) {
+        if (task.deadlineNs <= nowNs) {
+          due.add(task);
+          continue;
+        }
+        synchronized (this) {
+          put(task);
+        }
+      }
       return due;
     }
 
@@ -127,6 +151,9 @@ public final class LineCases implements Factory {
             .lateNs(0)
             .lanes(2)
             .can("timer", "virtual-time", "cancel", "cancel-barrier", "gauge");
+    if (CASE.equals("moved") || CASE.equals("again")) {
+      promises.can("add-same");
+    }
     Kit.run(promises, new LineCases(), arguments);
   }
 }
