@@ -14,13 +14,15 @@ from purgatorio_spec.check import check_files
 from purgatorio_stress.protocol import driver, gates
 from purgatorio_stress.protocol.coverage import not_looked_for
 from purgatorio_stress.protocol.driver import CommandSubject, Mode, command_subjects
-from purgatorio_stress.protocol.gate_program import gate_programs
+from purgatorio_stress.protocol.gate_program import CLASSES, GateProgram, delays_for, gate_programs
 from purgatorio_stress.protocol.jdwp import Jvm, JvmGone, Line, Listening, Location, Stopped, places_between
 from purgatorio_stress.protocol.lines import Lines, Point
+from purgatorio_stress.protocol.played_order import NO_LINE, NO_LINE_OF_ITS_OWN, Orders
 from purgatorio_stress.protocol.session import noted
 from purgatorio_stress.protocol.shortest import order_of_run
 from purgatorio_stress.subject.child import LineChild, Quiet
 from purgatorio_stress.subject.contract import SubjectFailed
+from purgatorio_stress.subject.plan import MS
 from purgatorio_stress.subjects import record_runs
 from stress.kit_classes import QUICK
 
@@ -91,6 +93,21 @@ def test_a_task_is_added_again_beside_time_that_moves_it(
     one = replace(subject(built, case), listener=noted([]))
     assert found(one, tmp_path)[0] == broken
     assert [orders.program.name for orders in one.account.orders if orders.plays] == [name]
+
+
+@pytest.mark.parametrize("why", [NO_LINE, NO_LINE_OF_ITS_OWN])
+def test_programs_that_were_stopped_at_no_line_are_told_with_the_reason(
+    why: str, built: tuple[Path, Path]
+) -> None:
+    """Of each run in one line; that it was played elsewhere does not hide it."""
+    lines, at_gates = subject(built, "clean"), subject(built, "clean", mode="virtual-gates")
+    first, second, third = gate_programs("timer", delays_for(lines.description, MS))[:3]
+    everything = [Orders(GateProgram("", looks_for, (), ()), 1) for looks_for in CLASSES["timer"]]
+    at_gates.account.orders += [*everything, Orders(first, 3)]
+    lines.account.orders += [Orders(first, skipped=why), Orders(second, 3), Orders(third, skipped=why)]
+    assert not_looked_for([lines, at_gates]) == [
+        (lines.name, f"not played at lines ({why}): {first.name}, {third.name}")
+    ]
 
 
 @pytest.mark.parametrize(("second", "places"), [(13, [8]), (14, [])])

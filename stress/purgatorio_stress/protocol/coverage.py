@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.driver import CommandSubject
 from purgatorio_stress.protocol.gate_program import CLASSES, OTHER_WAYS
-from purgatorio_stress.protocol.played_order import BROKEN
+from purgatorio_stress.protocol.played_order import BROKEN, NO_LINE, NO_LINE_OF_ITS_OWN
 
 
 def _parts(subjects: Sequence[CommandSubject]) -> Iterator[tuple[str, Part, list[CommandSubject]]]:
@@ -40,9 +40,18 @@ def looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
     ]
 
 
+def _unstopped(way: CommandSubject) -> Iterator[str]:
+    """The small programs that were not played at lines, by the reason."""
+    for why in (NO_LINE, NO_LINE_OF_ITS_OWN):
+        names = [orders.program.name for orders in way.account.orders if orders.skipped == why]
+        if names:
+            yield f"not played at lines ({why}): {', '.join(names)}"
+
+
 def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
     """Of each program and part, by its name: the classes of bugs that nothing was done to find, or that only luck could
-    find on free lanes, by the reason, and what was left out."""
+    find on free lanes, by the reason; of each way what was left out, and which small programs were not played at lines.
+    """
     found: list[tuple[str, str]] = []
     for name, part, ways in _parts(subjects):
         looked = _looked(ways)
@@ -63,6 +72,7 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
         found += [(name, f"what lies between two lines was not looked for: {why}") for why in lost]
         found += [(way.name, f"left out: {way.account.left_out}") for way in ways if way.account.left_out]
+        found += [(way.name, said) for way in ways for said in _unstopped(way)]
     return found
 
 

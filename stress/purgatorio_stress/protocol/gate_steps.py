@@ -19,7 +19,16 @@ from purgatorio_stress.protocol.gate_play import Play, Plays
 from purgatorio_stress.protocol.gate_program import Expiry, GateProgram, Inside, LaneCall, Until
 from purgatorio_stress.protocol.lines import Lines, Point
 from purgatorio_stress.protocol.message import STEP, Gauge, Ready
-from purgatorio_stress.protocol.played_order import BROKEN, STEPS_MOST, TOO_MANY, Orders, PlayedOrder, Stop
+from purgatorio_stress.protocol.played_order import (
+    BROKEN,
+    NO_LINE,
+    NO_LINE_OF_ITS_OWN,
+    STEPS_MOST,
+    TOO_MANY,
+    Orders,
+    PlayedOrder,
+    Stop,
+)
 
 STEPS_S: Final = 1_800.0
 """So long that it ends none but what is endless: cut short is UNKNOWN."""
@@ -177,7 +186,8 @@ class Steps:
             ):
                 self._stopped_at(program, stop)
                 plays += 1
-        return Orders(program, plays, skipped="" if plays else "no steps")
+        why = NO_LINE_OF_ITS_OWN if program.long else NO_LINE
+        return Orders(program, plays, skipped="" if plays else why)
 
     def _counted(self, program: GateProgram, beside: str = "") -> Iterator[Stop]:
         """Where calls of a subject that counts its steps can be stopped: of each call until it does not stop."""

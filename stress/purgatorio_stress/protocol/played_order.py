@@ -16,6 +16,8 @@ _AGAIN_MOST: Final = 5
 
 BROKEN: Final = "a promise was found broken before"
 TOO_MANY: Final = "the time was up, as where the machine is busy, or too many"
+NO_LINE: Final = "its calls came to no line at which to stop"
+NO_LINE_OF_ITS_OWN: Final = "its first call comes to no line that calls of shorter programs do not come to"
 """Why something is not played."""
 
 AGAIN: Final = (
