@@ -75,7 +75,7 @@ public final class Promises {
         return this;
     }
 
-    /** The smallest and the largest delay that it takes. */
+    /** The smallest delay that it takes, below zero if a deadline may have passed, and the largest. */
     public Promises delaysNs(long least, long most) {
         limits.put("least_delay_ns", Long.valueOf(least));
         limits.put("most_delay_ns", Long.valueOf(most));
