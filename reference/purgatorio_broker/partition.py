@@ -156,6 +156,11 @@ class Partition:
             first = self._log.append(new, role.epoch, producer, marker)
             return Appended(first, self._log.end(), self._raise_high_watermark())
 
+    def takes_acks_of_all(self) -> bool:
+        """Whether so many replicas are in sync that an append with acks -1 is not refused for that."""
+        with self._lock:
+            return self._enough_in_sync()
+
     def enough_replicas(self, required_offset: int) -> EnoughReplicas:
         """Whether the high watermark has reached `required_offset`, and with enough replicas in sync."""
         with self._lock:
@@ -340,6 +345,7 @@ class Partition:
         high_watermark = self._high_watermark.get()
         unstable = self._log.first_unstable(high_watermark.offset)
         stable = high_watermark
-        if unstable is not None and self._log.start() <= unstable < high_watermark.offset:
-            stable = self._log.place(unstable)
+        if unstable is not None and unstable < high_watermark.offset:
+            # What is deleted of an open transaction does not decide it.
+            stable = self._log.place(max(unstable, self._log.start()))
         return LogEnds(self._log.place(self._log.end()), high_watermark, stable)

@@ -89,10 +89,16 @@ class ReplicaManager:
         if acks != -1 or not appended:
             callback(results)
             return
+        self.await_replicas(timeout_ms, results, callback)
+
+    def await_replicas(
+        self, timeout_ms: int, results: Mapping[TopicPartition, ProduceResult], callback: ProduceCallback
+    ) -> None:
+        """Answer when the replicas have what these results, of appends or of what was there already, say."""
         operation = DelayedProduce(
             timeout_ms, results, self._enough_replicas, callback, self.produce_expirations, self._runtime
         )
-        self._produce.try_complete_else_watch(operation, list(batches))
+        self._produce.try_complete_else_watch(operation, list(results))
 
     def fetch_records(
         self,

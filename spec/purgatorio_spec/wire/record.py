@@ -43,6 +43,8 @@ class Written(NamedTuple):
 
 
 BY_NOBODY: Final = Written()
+SEQUENCES: Final = 1 << 31
+"""Behind the last sequence number comes 0."""
 
 
 @dataclass(frozen=True, slots=True)

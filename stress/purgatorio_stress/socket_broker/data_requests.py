@@ -1,6 +1,8 @@
 """Produce, Fetch, ListOffsets, DeleteRecords, OffsetForLeaderEpoch: what is asked of partitions."""
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from threading import Lock
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
@@ -43,7 +45,8 @@ def produce(node: Node, request: Request) -> None:
     acks = request.fields.number("acks")
     batches: dict[TopicPartition, list[NewRecord]] = {}
     refused: dict[TopicPartition, int] = {}
-    again: dict[TopicPartition, int] = {}
+    again: dict[TopicPartition, BatchHeader] = {}
+    waits: dict[TopicPartition, ProduceResult] = {}
     taken: dict[TopicPartition, Written] = {}
     within: list[BatchHeader] = []
     for name, _, partitions in asked:
@@ -56,7 +59,7 @@ def produce(node: Node, request: Request) -> None:
             except _Refused as why:
                 refused[partition] = why.code
                 continue
-            error = _begins(node, partition, header, within)
+            error = _begins(node, partition, header, within, acks)
             if error is not ErrorCode.none:
                 refused[partition] = error.value
                 continue
@@ -64,17 +67,21 @@ def produce(node: Node, request: Request) -> None:
             if isinstance(known, ErrorCode):
                 refused[partition] = known.value
             elif known is not None:
-                again[partition] = known
+                again[partition] = header
+                if acks == -1:
+                    waits[partition] = _there_already(node, partition, known, header.records)
             else:
                 batches[partition] = new
                 if acks:
                     taken[partition] = header.written
     unknown = any(name is None for name, _, _ in asked)
     closes = acks == 0 and bool(refused or unknown)
-    sent = _Produced(node, request, asked, refused, again, taken, closes=closes)
-    producer = within[0].producer if within else ""
+    sent = _Produced(node, request, asked, refused, again, taken, {*batches, *waits}, closes=closes)
+    producer, timeout_ms = within[0].producer if within else "", request.fields.ms("timeout")
     try:
-        node.layer.produce(request.fields.ms("timeout"), acks, batches, sent.send, sent.close, producer)
+        if waits:
+            node.manager.await_replicas(timeout_ms, waits, sent.came)
+        node.layer.produce(timeout_ms, acks, batches, sent.send, sent.close, producer)
     finally:
         for header in within:
             if header.producer:
@@ -84,11 +91,15 @@ def produce(node: Node, request: Request) -> None:
 
 
 def _begins(
-    node: Node, partition: TopicPartition, header: BatchHeader, before: list[BatchHeader]
+    node: Node, partition: TopicPartition, header: BatchHeader, before: list[BatchHeader], acks: int
 ) -> ErrorCode:
-    """Whether a batch may be appended. One request is of one transaction, or of none."""
+    """Whether a batch may be appended. One request is of one transaction, or of none. Whether too few replicas are in
+    sync is asked before its sequence numbers are."""
     if before and before[0].producer != header.producer:
         return ErrorCode.invalid_request
+    replica = node.manager.replicas.get(partition) if acks == -1 and header.written.producer_id >= 0 else None
+    if replica is not None and replica.leads() and not replica.takes_acks_of_all():
+        return ErrorCode.not_enough_replicas
     if header.producer:
         error = node.transactions.writes(header.written, partition)
         if error is not ErrorCode.none:
@@ -97,8 +108,18 @@ def _begins(
     return ErrorCode.none
 
 
+def _there_already(node: Node, partition: TopicPartition, base: int, count: int) -> ProduceResult:
+    """Which offset the replicas must have of a batch that is sent again. Where it is under way, that is its end or is
+    behind it."""
+    try:
+        end = node.manager.partition_or_raise(partition).ends(None, leader_only=True).log_end.offset
+    except BrokerError as gone:
+        return ProduceResult(gone.error)
+    return ProduceResult(Error.NONE, base, base + count if base >= 0 else end)
+
+
 class _Produced:
-    """Answers a produce when the request layer does."""
+    """Answers a produce when all that was `asked` of others, `awaited` by partition, has come."""
 
     def __init__(
         self,
@@ -106,8 +127,9 @@ class _Produced:
         request: Request,
         asked: Asked,
         refused: Mapping[TopicPartition, int],
-        again: Mapping[TopicPartition, int],
+        again: Mapping[TopicPartition, BatchHeader],
         taken: Mapping[TopicPartition, Written],
+        awaited: AbstractSet[TopicPartition],
         *,
         closes: bool,
     ) -> None:
@@ -117,12 +139,24 @@ class _Produced:
         self._refused = refused
         self._again = again
         self._taken = taken
+        self._awaited = awaited
         self._closes = closes
+        self._lock = Lock()
+        self._results: dict[TopicPartition, ProduceResult] = {}
 
     def send(self, results: Mapping[TopicPartition, ProduceResult]) -> None:
+        """Of what was appended."""
         bases = {partition: result.base_offset for partition, result in results.items()}
         self._node.sequences.appended(bases, self._taken)
-        self._reply.send(lambda: self._answer(results))
+        self.came(results)
+
+    def came(self, results: Mapping[TopicPartition, ProduceResult]) -> None:
+        """Of some partitions."""
+        with self._lock:
+            self._results |= results
+            if self._awaited > {*self._results}:
+                return
+        self._reply.send(lambda: self._answer(self._results))
 
     def close(self) -> None:
         self._reply.close()
@@ -140,13 +174,16 @@ class _Produced:
             partition = TopicPartition(name, number)
             if partition in self._refused:
                 return {"error_code": self._refused[partition], "base_offset": -1}
+            result = results.get(partition, ProduceResult(Error.NONE))
+            base = result.base_offset
             if partition in self._again:
-                return {"error_code": 0, "base_offset": self._again[partition]}
-            result = results[partition]
+                base = self._node.sequences.base(partition, self._again[partition].written)
+                if base < 0:
+                    return {"error_code": ErrorCode.duplicate_sequence_number.value, "base_offset": -1}
             start = _start(self._node, partition) if result.error is Error.NONE else -1
             return {
                 "error_code": code_of(result.error),
-                "base_offset": result.base_offset,
+                "base_offset": base,
                 "log_start_offset": start,
             }
 

@@ -1,8 +1,7 @@
 """`Sequences`: what idempotent producers have appended, by partition (KIP-98): a batch that is sent again is known, and
 one that is not the next is refused.
 
-A batch is noted before it is appended, and where it is when that is known: while it waits for replicas the same batch
-is told that it is a duplicate, without an offset.
+A batch is noted before it is appended, and where it is when the append is answered.
 """
 
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Final
 from kio.schema.errors import ErrorCode
 
 from purgatorio_broker.key import TopicPartition
-from purgatorio_spec.wire.record import Written
+from purgatorio_spec.wire.record import SEQUENCES, Written
 from purgatorio_stress.socket_broker.record_batch import BatchHeader
 
 REMEMBERED: Final = 5
@@ -40,7 +39,8 @@ class Sequences:
         self._producers: dict[tuple[TopicPartition, int], _Producer] = {}
 
     def take(self, partition: TopicPartition, header: BatchHeader) -> ErrorCode | int | None:
-        """Whether it is the next one, which is noted; else why not, or the base offset at which it is."""
+        """Whether it is the next one, which is noted; else why not, or the base offset at which it is, -1 where that is
+        under way."""
         written = header.written
         if written.producer_id < 0:
             return None
@@ -58,14 +58,20 @@ class Sequences:
                 return ErrorCode.invalid_producer_epoch
             count, base = known.batches.get(written.base_sequence, (0, -1))
             if count == header.records:
-                return base if base >= 0 else ErrorCode.duplicate_sequence_number
+                return base
             if written.base_sequence != known.next:
                 return ErrorCode.out_of_order_sequence_number
             known.batches[written.base_sequence] = header.records, -1
-            known.next += header.records
+            known.next = (written.base_sequence + header.records) % SEQUENCES
             if len(known.batches) > REMEMBERED:
                 del known.batches[next(iter(known.batches))]
             return None
+
+    def base(self, partition: TopicPartition, written: Written) -> int:
+        """Where a batch that was noted is; -1 where that is not known."""
+        with self._lock:
+            known = self._producers.get((partition, written.producer_id))
+            return -1 if known is None else known.batches.get(written.base_sequence, (0, -1))[1]
 
     def appended(self, bases: Mapping[TopicPartition, int], taken: Mapping[TopicPartition, Written]) -> None:
         """Where the batches that were noted are; -1 of one that was not appended, which is the next one again."""

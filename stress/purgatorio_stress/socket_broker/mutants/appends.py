@@ -1,6 +1,6 @@
 """Bugs of appends: what they are told, when, and what is known again of what idempotent producers sent (P1 to P7)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -13,9 +13,16 @@ from purgatorio_broker.partition import Partition
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.request import RequestLayer
 from purgatorio_stress.mutant.patch import Patch, edited, wrapped
-from purgatorio_stress.socket_broker import record_batch, sequences
+from purgatorio_stress.socket_broker import data_requests, record_batch, sequences
 from purgatorio_stress.socket_broker.data_requests import _Produced
-from purgatorio_stress.socket_broker.mutants.felt_mutant import felt, known, later, under_first_key
+from purgatorio_stress.socket_broker.mutants.felt_mutant import (
+    felt,
+    handled,
+    known,
+    later,
+    nothing,
+    under_first_key,
+)
 from purgatorio_stress.socket_broker.sequences import Sequences
 
 _EMPTY: Final = 'self._reply.send(lambda: {"responses": []})'
@@ -59,6 +66,27 @@ def _made_of_what_was_kept(
     return made(self, partition, *given)
 
 
+_GAVE_UP: Final[set[Partition]] = set()
+
+
+def _given_up_noted(shrink: Callable[..., bool], self: Partition, to: Iterable[int]) -> bool:
+    _GAVE_UP.add(self)
+    return shrink(self, to)
+
+
+_SHRINK_ISR: Final = Partition.shrink_isr
+
+
+def _fetched_by_who_is_out(
+    fetched: Callable[..., bool], self: Partition, follower: int, offset: int, log_start: int = 0
+) -> bool:
+    before = self.isr()
+    rose = fetched(self, follower, offset, log_start)
+    if self in _GAVE_UP:
+        _SHRINK_ISR(self, before)
+    return rose
+
+
 MUTANTS: Final = (
     felt("acks-0-answered", "acks 0 is answered", "P2", edited(_Produced, "none", "self._reply.nothing()", _EMPTY)),
     felt("acks-0-closes", "acks 0 closes the connection", "P2", edited(_Produced, "none", "self._closes", "True")),
@@ -79,8 +107,8 @@ MUTANTS: Final = (
     known(31, "P6", brokers=2),
     known(32, "P6 D1", brokers=2),
     felt("first-partition-answers", "every partition of a produce is told the first one's offset", "P1",
-         edited(_Produced, "send", "self._answer(results)",
-                "self._answer(dict.fromkeys(results, next(iter(results.values()), None)))")),
+         edited(_Produced, "came", "self._results |= results",
+                "self._results |= dict.fromkeys(results, next(iter(results.values()), None))")),
     felt("first-topic-only", "an append with acks -1 waits for the first of its partitions", "P6",
          under_first_key("DelayedProduce"), brokers=2),
     felt("append-waits-for-deleted", "an append waits on for the replicas of a topic that was deleted", "F8",
@@ -121,7 +149,8 @@ MUTANTS: Final = (
     felt("last-batch-known", "of an idempotent producer the last batch alone is known again", "P7",
          edited(Sequences, "take", "> REMEMBERED", "> 1")),
     felt("duplicate-at-its-end", "what is sent again is acknowledged with the offset behind it", "P7",
-         edited(Sequences, "take", "return base if base >= 0", "return base + count if base >= 0")),
+         edited(Sequences, "base", "known.batches.get(written.base_sequence, (0, -1))[1]",
+                "sum(known.batches.get(written.base_sequence, (0, -1)))")),
     felt("sequences-of-any-producer",
          "what an idempotent producer sends is taken for what another sent with the same sequence number", "P1 P7",
          edited(Sequences, "take", "key = partition, written.producer_id", "key = partition, 0"),
@@ -135,4 +164,21 @@ MUTANTS: Final = (
          "what was refused of an idempotent producer is taken for known when it is sent rightly", "P1 P7",
          edited(Sequences, "appended", "if base < 0:",
                 "if base < 0:\n                continue\n            if base < 0:")),
+    felt("known-by-its-first-number",
+         "what an idempotent producer sends is known by its first sequence number, however many records it has", "P7",
+         edited(Sequences, "take", "if count == header.records:", "if count:")),
+    felt("numbers-end", "behind its last sequence number an idempotent producer is refused", "P7 P1",
+         edited(Sequences, "take", " % SEQUENCES", "")),
+    felt("numbers-outlive-the-topic",
+         "what is sent to a topic is taken for what was sent to the one that was deleted by its name", "F3 P1",
+         Patch(Sequences, "forget", nothing)),
+    felt("sent-again-unawaited",
+         "what an idempotent producer sends again is acknowledged before the replicas have it", "P6",
+         handled(data_requests.produce, "                if acks == -1:", "                if False:"), brokers=2),
+    felt("passed-over",
+         "an append is acknowledged if the high watermark stops behind it, and not if it passes that", "P6",
+         edited(Partition, "enough_replicas", "< required_offset", "!= required_offset"), brokers=2),
+    felt("out-of-sync-for-good", "a replica that was given up is never in sync again", "P4",
+         wrapped(Partition, "shrink_isr", _given_up_noted),
+         wrapped(Partition, "follower_fetched", _fetched_by_who_is_out), brokers=2),
 )  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from purgatorio_broker.delayed_group import DelayedJoin, InitialDelayedJoin
-from purgatorio_broker.group import Group, GroupState
+from purgatorio_broker.group import Group, GroupState, Member
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_stress.mutant.patch import Patch, edited, wrapped
 from purgatorio_stress.socket_broker import group_requests
@@ -80,6 +80,23 @@ def _joins_within(timeout_ms: str) -> Patch:
     )
 
 
+_ASKED_BEFORE: Final[dict[str, int]] = {}
+"""By group, the rebalance time-out before a newcomer."""
+
+
+def _added_noted(add: Callable[..., None], self: GroupCoordinator, group: Group, member: Member) -> None:
+    if group.members():
+        _ASKED_BEFORE[group.id] = group.rebalance_timeout_ms()
+    add(self, group, member)
+    _ASKED_BEFORE.pop(group.id, None)
+
+
+def _waits_as_asked_before(
+    wait: Callable[..., None], self: GroupCoordinator, group: Group, timeout_ms: int
+) -> None:
+    wait(self, group, _ASKED_BEFORE.get(group.id, timeout_ms))
+
+
 MUTANTS: Final = (
     felt("same-generation", "a rebalance does not raise the generation", "G2 G3",
          edited(Group, "next_generation", "self._generation.get() + 1", "max(self._generation.get(), 1)")),
@@ -143,4 +160,9 @@ MUTANTS: Final = (
          wrapped(GroupCoordinator, "_wait_for_joins", _joins_time_out_anyway)),
     felt("sync-waits-in-rebalance", "a sync waits in a rebalance, and is not told of it", "G3 X1",
          edited(GroupCoordinator, "sync", "group.state() is GroupState.PREPARING", "False")),
+    felt("time-out-of-the-others",
+         "the rebalance that a newcomer begins lasts as long as the others asked for, though it asked for longer",
+         "G4 G6",
+         wrapped(GroupCoordinator, "_add", _added_noted),
+         wrapped(GroupCoordinator, "_wait_for_joins", _waits_as_asked_before)),
 )  # fmt: skip

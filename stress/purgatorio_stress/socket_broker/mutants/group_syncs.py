@@ -1,12 +1,24 @@
 """Bugs of syncs: who waits for the leader, who is waited for, and what each is assigned (G5)."""
 
+from collections.abc import Callable
 from typing import Final
 
 from purgatorio_broker.delayed_group import DelayedSync
-from purgatorio_broker.group import Member
+from purgatorio_broker.group import Group, GroupState, Member
 from purgatorio_broker.group_coordinator import GroupCoordinator
-from purgatorio_stress.mutant.patch import Patch, edited
+from purgatorio_stress.mutant.patch import Patch, edited, wrapped
 from purgatorio_stress.socket_broker.mutants.felt_mutant import felt, nothing
+
+
+def _dropped_unless_it_is_to_sync(
+    drop: Callable[..., None], self: GroupCoordinator, group: Group, member_id: str
+) -> None:
+    leader = group.get(group.leader())
+    if leader is not None and leader.id == member_id and group.state() is GroupState.COMPLETING:
+        self._remove(group, leader)
+    else:
+        drop(self, group, member_id)
+
 
 MUTANTS: Final = (
     felt("sync-not-waiting", "a sync is answered before the leader's", "G5",
@@ -57,4 +69,6 @@ MUTANTS: Final = (
                 "_ = group.state() is GroupState.STABLE or group.has_synced(member_id)")),
     felt("other-protocol-synced", "a sync by another protocol than the group's is taken", "G9",
          edited(GroupCoordinator, "sync", "refusal = Error.INCONSISTENT_GROUP_PROTOCOL", "pass")),
+    felt("leader-leaves-quietly", "a leader that leaves before it has synced begins no rebalance", "G5",
+         wrapped(GroupCoordinator, "_drop", _dropped_unless_it_is_to_sync)),
 )  # fmt: skip

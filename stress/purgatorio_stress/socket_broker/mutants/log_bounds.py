@@ -3,12 +3,19 @@
 from typing import Final
 
 from purgatorio_broker import delayed_delete_records
+from purgatorio_broker.delayed_delete_records import DelayedDeleteRecords
+from purgatorio_broker.delayed_parts import DelayedParts
 from purgatorio_broker.log import Log
 from purgatorio_broker.partition import Partition
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_stress.mutant.patch import Patch, edited
 from purgatorio_stress.socket_broker import data_requests
 from purgatorio_stress.socket_broker.mutants.felt_mutant import felt, nothing
+
+
+def _one_is_all(self: DelayedDeleteRecords) -> bool:
+    return DelayedParts.decide(self) or len(self.undecided()) < len(self.results())
+
 
 MUTANTS: Final = (
     felt("records-stay", "deleted records can be read", "D1", Patch(Log, "raise_start", nothing)),
@@ -34,4 +41,9 @@ MUTANTS: Final = (
          edited(data_requests, "_look_up", "found[0] >= wanted_ms", "found[0] > wanted_ms")),
     felt("earliest-is-0", "ListOffsets says that every partition begins at 0, whatever is deleted", "L1",
          edited(data_requests, "_look_up", "return -1, replica.log_start()", "return -1, 0")),
+    felt("one-deletion-is-all", "a deletion in several partitions is answered when it is done in one", "D1",
+         Patch(DelayedDeleteRecords, "decide", _one_is_all), brokers=2),
+    felt("no-time-to-delete-is-30-s", "a deletion of records with a time-out of 0 waits for 30 s", "D1",
+         edited(ReplicaManager, "delete_records", "timeout_ms, results, self._low_watermark",
+                "timeout_ms or 30_000, results, self._low_watermark"), brokers=2),
 )  # fmt: skip

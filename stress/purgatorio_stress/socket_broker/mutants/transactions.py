@@ -9,7 +9,7 @@ from purgatorio_broker.log import Log
 from purgatorio_broker.partition import Partition
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_stress.mutant.patch import Patch, edited, wrapped
-from purgatorio_stress.socket_broker import data_requests, transaction_requests
+from purgatorio_stress.socket_broker import data_requests, group_requests, transaction_requests
 from purgatorio_stress.socket_broker.data_requests import _Fetched
 from purgatorio_stress.socket_broker.mutants.felt_mutant import felt, handled, later, nothing
 from purgatorio_stress.socket_broker.node import Node
@@ -120,4 +120,32 @@ MUTANTS: Final = (
     felt("strangers-taken", "a transactional id that nobody has is ended and added to without an error", "R6",
          edited(Transactions, "add", "return producer\n        if producer.state is State.ENDING",
                 "return ErrorCode.none\n        if producer.state is State.ENDING")),
+    felt("time-of-the-first", "the time-out of a producer's later transactions runs from the beginning of its first",
+         "R6 P1",
+         edited(Transactions, "add", "State.ONGOING, monotonic()", "State.ONGOING, producer.begun_s or monotonic()")),
+    felt("never-timed-out", "a transaction that is left open is never aborted", "R2 R4",
+         Patch(Transactions, "abort_overdue", nothing)),
+    felt("time-of-the-last", "the time-out of a transaction runs from what was added to it last", "R2 R4",
+         edited(Transactions, "add", "producer.partitions.update",
+                "producer.begun_s = monotonic()\n        producer.partitions.update")),
+    felt("aborted-with-the-next",
+         "the offsets of a transaction that was aborted are committed with the next one", "R7",
+         edited(Transactions, "add", "producer.offsets = {}",
+                "producer.offsets = producer.offsets if producer.marker == ABORT else {}")),
+    felt("decided-by-a-deletion", "a transaction whose first record is deleted is open for nobody any more", "R1 R4",
+         edited(Partition, "_ends", "if unstable is not None and unstable",
+                "if unstable is not None and self._log.start() <= unstable")),
+    felt("unstable-told-of-those-named",
+         "who asks for all stable offsets of a group is told the old ones while a transaction is open", "R7",
+         edited(group_requests, "_committed", "if stable else set()",
+                'if stable and asked.has("topics") else set()')),
+    felt("first-group-committed",
+         "of the groups whose offsets are part of a transaction those of the first are committed", "R7",
+         edited(Node, "_write_markers", "in ending.offsets.items():", "in [*ending.offsets.items()][:1]:")),
+    felt("first-partition-held",
+         "of the partitions whose offsets are committed with a transaction at once the first is kept", "R7",
+         edited(Transactions, "hold", "update(offsets)", "update([*offsets.items()][:1])")),
+    felt("unstable-spreads", "no offset of a group is stable while a transaction commits one of them", "R7",
+         edited(group_requests, "_committed", "node.transactions.unstable(group_id) if stable",
+                "{*offsets} if stable and node.transactions.unstable(group_id)")),
 )  # fmt: skip
