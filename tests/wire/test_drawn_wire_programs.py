@@ -24,6 +24,7 @@ from purgatorio_stress.wire.drawn import (
     ProgramBroken,
     drawn,
     drawn_group,
+    drawn_offsets,
     drawn_transactions,
     made_small,
     parsed,
@@ -47,7 +48,8 @@ def test_a_program_is_its_text() -> None:
         program = drawn(random.Random(seed))
         assert parsed(str(program)) == program
         assert 1 <= program.partitions <= 4
-        for more in (drawn_group(random.Random(seed)), drawn_transactions(random.Random(seed))):
+        for draw in (drawn_group, drawn_offsets, drawn_transactions):
+            more = draw(random.Random(seed))
             assert parsed(str(more)) == more
 
 
@@ -96,6 +98,7 @@ def test_our_own_broker_keeps_what_is_drawn(tmp_path: Path) -> None:
         ("end-wakes-nobody", "R2"),
         ("last-end-wins", "R7"),
         ("unknown-in-a-transaction", "P7"),
+        ("no-offsets-in-a-rebalance", "R7"),
     ],
 )
 def test_a_program_finds_a_broken_broker_and_is_its_counterexample(
@@ -110,6 +113,8 @@ def test_a_program_finds_a_broken_broker_and_is_its_counterexample(
         program = "t0*1x20 w100 v- t0*1x20 w400 v+; w30 r0o/1500/1/1048576/c r0o/1500/1/1048576/c"
     if clause in ("R7", "P7"):
         program = "t0*1x20 s c n v+ f"
+    if name == "no-offsets-in-a-rebalance":
+        program = "j y w1500 m v+ j y q; w4000 j y q"
     if clause == "G3":
         program = "j y j y w300 q; w5 j y h j y w300 q"
     with patched(FELT[name].patches):

@@ -8,6 +8,7 @@ import pytest
 
 from purgatorio_spec.verdict import Verdict
 from wire_story import Story
+from wire_twins.told import delete_records
 from wire_twins.transactions import (
     CONCURRENT,
     add,
@@ -48,6 +49,42 @@ def one_that_is_timed_out(s: Story) -> None:
     read(s, 32_000, 32_001, [0, 1], stable=2, aborted=[(7, 0)])
     write(s, 33_000, -1, 47, sequence=1)
     end(s, 34_000, True, 90)
+
+
+def one_that_is_left_open(s: Story) -> None:
+    """Coordinators look for that now and then."""
+    opened(s)
+    for at in (31_000, 40_000, 49_000):
+        read(s, at, at + 1, [], stable=0)
+    read(s, 50_000, 50_001, [0, 1], stable=2, aborted=[(7, 0)])
+
+
+def one_of_which_records_are_deleted(s: Story) -> None:
+    """While that goes on it may be done or not."""
+    opened(s)
+    write(s, 25, 1, sequence=1)
+    read(s, 30, 33, [], stable=1, offset=1)
+    delete_records(s, 31, 1, 1)
+    read(s, 32.5, 33.5, [], stable=1, offset=1)
+    ended(s, 300, False)
+    read(s, 400, 401, [1, 2], offset=1, stable=3, aborted=[(7, 0)])
+
+
+def one_after_a_rest(s: Story) -> None:
+    """When the one before has ended nobody asked."""
+    opened(s)
+    end(s, 300, True)
+    add(s, 20_000)
+
+
+def one_behind_another_that_was_timed_out(s: Story) -> None:
+    opened(s)
+    end(s, 31_000, True, 90)
+    add(s, 32_000, error=47)
+    init(s, 33_000, 2)
+    add(s, 33_010, epoch=2)
+    write(s, 33_020, 2, epoch=2)
+    end(s, 60_000, True, epoch=2)
 
 
 def a_leader_that_has_not_heard_of_it(s: Story) -> None:
@@ -171,7 +208,8 @@ def a_commit_of_nobody_that_is_under_way(s: Story) -> None:
         one_whose_id_is_written_of, ids_that_the_controller_does_not_give_in_time, a_commit_of_nobody_that_is_under_way,
         an_end_without_an_answer, an_end_under_way, one_that_is_timed_out, a_leader_that_has_not_heard_of_it,
         a_coordinator_that_loads, others_that_are_aborted_behind, one_without_an_addition,
-        one_that_commits_while_another_does, one_whose_producer_is_fenced,
+        one_that_is_left_open, one_of_which_records_are_deleted, one_behind_another_that_was_timed_out,
+        one_after_a_rest, one_that_commits_while_another_does, one_whose_producer_is_fenced,
         one_that_is_taken_over_slowly, an_end_that_was_asked_for_twice, two_markers_behind_an_open_one,
     ],
     ids=lambda told: told.__name__,
@@ -198,5 +236,6 @@ def test_a_transaction_that_takes_two_seconds_to_end_is_on_time_and_one_late_row
         story = Story()
         opened(story)
         end(story, 300, True)
+        add(story, over - 10, error=CONCURRENT)
         add(story, over)
         assert story.judged("R2").verdict is verdict

@@ -120,6 +120,13 @@ def g5_leaver(s: Story, bad: bool) -> None:
     s.leave(2100, "c")
 
 
+def g5_leader_leaves(s: Story, bad: bool) -> None:
+    s.gathered("abc")
+    for at in (0, 0.5) if bad else (0,):
+        s.sync(2020 + at, 5016 if bad else 2101, "b", 1, error=27)
+    s.leave(2100, "a")
+
+
 def g2_static(s: Story, bad: bool) -> None:
     for one in "ab":
         told = "ab" if one == "a" else ""
@@ -329,6 +336,17 @@ def without_b(s: Story, answer: float, error: int) -> None:
 
 def g6(s: Story, bad: bool) -> None:
     without_b(s, 4000 if bad else 6010, 25)
+
+
+def g6_of_a_newcomer(s: Story, bad: bool) -> None:
+    """Who begins it has more time than the others."""
+    s.pair()
+    s.join(2900, 2901, "", error=79, given="n", rebalance=5000)
+    ends = 6010 if bad else 8010
+    s.join(3000, ends, "n", 2, leader="a", rebalance=5000)
+    s.join(3300, ends, "a", 2, leader="a", told="an")
+    for at in range(3200, ends, 500):
+        s.beat(at, "b", 1, 27)
 
 
 def g6_longest(s: Story, bad: bool) -> None:

@@ -84,6 +84,19 @@ def d1_stopped(s: Story, bad: bool) -> None:
     s.metadata(2000, in_sync=2)
 
 
+def d1_no_time(s: Story, bad: bool) -> None:
+    """Who has no time to wait is told so at once."""
+    stopped(s, 100, 9000)
+    part, said = (
+        {"partition_index": 0, "offset": 1},
+        {"partition_index": 0, "error_code": 7, "low_watermark": -1},
+    )
+    asked = {"topics": [{"name": "t", "partitions": [part]}], "timeout_ms": 0}
+    told = {"topics": [{"name": "t", "partitions": [said]}]}
+    for at in (200, 4000):
+        s.ask(at, "delete_records", asked, at + (3000 if bad else 1), told)
+
+
 def _deletes(s: Story, t: float, answer: float) -> None:
     part = {"partition_index": 0, "offset": 1}
     asked = {"topics": [{"name": "t", "partitions": [part]}], "timeout_ms": 8000}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from purgatorio_spec.wire.record import SEQUENCES
 from wire_story import SIZE, Story
 from wire_twins.told import delete_records, stopped, written
 
@@ -17,6 +18,27 @@ def p7_in_order(s: Story, bad: bool) -> None:
     s.topic()
     written(s, 10, 0, 0)
     written(s, 20, 2, 1 if bad else -1, 0 if bad else 45)
+
+
+def p7_longer(s: Story, bad: bool) -> None:
+    """What begins as another did and has more records is not that one."""
+    s.topic()
+    written(s, 10, 0, 0)
+    written(s, 20, 0, 0 if bad else -1, 0 if bad else 45, count=2)
+
+
+def p7_behind_the_last(s: Story, bad: bool) -> None:
+    s.topic()
+    written(s, 10, SEQUENCES - 1, 0, count=2)
+    written(s, 20, 1, 2)
+    written(s, 30, SEQUENCES - 1, -1 if bad else 0, 45 if bad else 0, count=2)
+
+
+def p1_behind_the_last(s: Story, bad: bool) -> None:
+    """The numbers begin anew."""
+    s.topic()
+    written(s, 10, SEQUENCES - 2, 0, count=2)
+    written(s, 20, 0, -1 if bad else 2, 45 if bad else 0)
 
 
 def p1_sent_again(s: Story, bad: bool) -> None:
@@ -155,6 +177,15 @@ def p4_given_up(s: Story, bad: bool) -> None:
     s.metadata(2100, in_sync=1)
 
 
+def p4_back(s: Story, bad: bool) -> None:
+    """A replica that was given up goes on."""
+    s.topic(replicas=2)
+    for t, what in ((9, "stops"), (10, "stopped"), (9000, "continues"), (9001, "continued")):
+        s.event(t, "stimulus", body={"what": what})
+    for t in (8000, 9010, 49_200):
+        s.metadata(t, in_sync=2 if not bad and t > 9010 else 1)
+
+
 def p5(s: Story, bad: bool) -> None:
     stopped(s, 100, 5000)
     for at in (200, 2000):
@@ -171,6 +202,13 @@ def p6(s: Story, bad: bool) -> None:
     stopped(s, 100, 5000)
     for at in (3000, 3001):
         s.produce(at, 8000 if bad else 5020, 1, acks=-1, timeout=20_000)
+
+
+def p6_sent_again(s: Story, bad: bool) -> None:
+    """What is sent again while the replica has none of it waits as well."""
+    stopped(s, 100, 5000)
+    written(s, 3000, 0, 1, until=5020)
+    written(s, 3100, 0, 1, until=3101 if bad else 5020)
 
 
 def p6_given_up(s: Story, bad: bool) -> None:

@@ -7,14 +7,19 @@ from collections.abc import Mapping
 from wire_story import SIZE, Story
 
 
-def written(s: Story, t: float, sequence: int, base: int, error: int = 0, *, producer: int = 7) -> None:
-    """An append of one record by an idempotent producer."""
-    batch = {"base": 0, "last": 0, "count": 1, "bytes": SIZE, "producer_id": producer, "producer_epoch": 0}
+def written(
+    s: Story, t: float, sequence: int, base: int, error: int = 0, *, producer: int = 7, count: int = 1,
+    until: float | None = None,
+) -> None:  # fmt: skip
+    """An append of one record, or several, by an idempotent producer."""
+    batch = {
+        "base": 0, "last": count - 1, "count": count, "bytes": SIZE, "producer_id": producer, "producer_epoch": 0,
+    }  # fmt: skip
     data = [{"index": 0, "records": [{**batch, "base_sequence": sequence}]}]
     said = {"index": 0, "error_code": error, "base_offset": base}
     s.ask(
-        t, "produce", {"acks": -1, "timeout_ms": 1000, "topic_data": [{"name": "t", "partition_data": data}]},
-        t + 1, {"responses": [{"name": "t", "partition_responses": [said]}]},
+        t, "produce", {"acks": -1, "timeout_ms": 20_000, "topic_data": [{"name": "t", "partition_data": data}]},
+        t + 1 if until is None else until, {"responses": [{"name": "t", "partition_responses": [said]}]},
     )  # fmt: skip
 
 

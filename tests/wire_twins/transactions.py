@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wire_story import SIZE, Story
-from wire_twins.told import newcomer
+from wire_twins.told import delete_records, newcomer
 
 CONCURRENT = 51
 
@@ -202,6 +202,36 @@ def r4_listed(s: Story, bad: bool) -> None:
     s.ask(30, "list_offsets", {"isolation_level": 1, "topics": asked}, 31, got)
 
 
+def r1_deleted(s: Story, bad: bool) -> None:
+    """What is left of a transaction whose first record is deleted is open."""
+    opened(s)
+    write(s, 25, 1, sequence=1)
+    delete_records(s, 30, 1, 1)
+    read(s, 40, 41, [1] if bad else [], offset=1)
+
+
+def r4_deleted(s: Story, bad: bool) -> None:
+    """All of it is deleted, and it is open."""
+    opened(s)
+    delete_records(s, 30, 1, 1)
+    s.produce(40, 41, 1)
+    read(s, 50, 51, [1], offset=1, stable=2 if bad else 1, committed=False)
+
+
+def r2_timed_out(s: Story, bad: bool) -> None:
+    """It is open for longer than 30 s, and nobody asks for its end."""
+    opened(s)
+    read(s, 10, 58_010 if bad else 39_000, [0, 1], wait=58_000, aborted=[(7, 0)])
+
+
+def r6_each(s: Story, bad: bool) -> None:
+    """The second one has 30 s of its own."""
+    opened(s)
+    end(s, 100, True)
+    add(s, 29_000)
+    end(s, 40_000, True, 90 if bad else 0)
+
+
 def r5(s: Story, bad: bool) -> None:
     opened(s)
     init(s, 100, -1, CONCURRENT)
@@ -293,10 +323,13 @@ def x4_partitions(s: Story, bad: bool) -> None:
     s.ask(4, "add_partitions_to_txn", body, 5, got, version=3)
 
 
-def offsets(s: Story, t: float, at: int, *, stable: bool = False, error: int = 0) -> None:
+def offsets(
+    s: Story, t: float, at: int, *, stable: bool = False, error: int = 0, of_all: bool = False
+) -> None:
     """How far the group has read, as who asks is told."""
     part = {"partition_index": 0, "committed_offset": at, "metadata": "", "error_code": error}
-    body = {"group_id": "g", "topics": [{"name": "t", "partition_indexes": [0]}], "require_stable": stable}
+    topics = None if of_all else [{"name": "t", "partition_indexes": [0]}]
+    body = {"group_id": "g", "topics": topics, "require_stable": stable}
     got = {"error_code": 0, "topics": [{"name": "t", "partitions": [part]}]}
     s.ask(t, "offset_fetch", body, t + 1, got, version=7)
 
@@ -368,6 +401,14 @@ def r7_of_two(s: Story, bad: bool) -> None:
     offsets(s, 3000, 5 if bad else 9)
 
 
+def r7_with_the_next(s: Story, bad: bool) -> None:
+    """What was aborted is not committed with the next."""
+    held(s, 5)
+    ended(s, 300, False)
+    ended(s, 400, True)
+    offsets(s, 3000, 5 if bad else -1)
+
+
 def r7_of_a_member(s: Story, bad: bool) -> None:
     s.pair()
     of_group(s)
@@ -406,6 +447,13 @@ def r7_late(s: Story, bad: bool) -> None:
 def r7_unstable(s: Story, bad: bool) -> None:
     held(s, 5)
     offsets(s, 20, -1, stable=True, error=0 if bad else 88)
+
+
+def r7_unstable_of_all(s: Story, bad: bool) -> None:
+    """Who asks for all is told so too."""
+    s.commit(2, "", -1, at=1)
+    held(s, 5)
+    offsets(s, 20, 1 if bad else -1, stable=True, error=0 if bad else 88, of_all=True)
 
 
 def r7_stable(s: Story, bad: bool) -> None:

@@ -74,8 +74,14 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
     elif made and inits[-1] is made[-1]:
         since = [x for x in before if x.t > made[-1].t and x.api != INIT and producer_of(x.body) == by]
         timeout_ns = integer(made[-1].body, "transaction_timeout_ms") * MS
-        if not since or (one.answer_t or END_OF_TIME) < since[0].t + timeout_ns:
+        if (one.answer_t or END_OF_TIME) < _begun_t(since, one) + timeout_ns:
             yield from _mine(one, error, since)
+
+
+def _begun_t(since: Sequence[Exchange], one: Exchange) -> int:
+    """When the transaction that is open may have begun at the earliest: behind the last end that was taken."""
+    ended = [at for at, x in enumerate(since) if x.api == END and went_well(x)]
+    return min((x.t for x in since[ended[-1] + 1 if ended else 0 :]), default=one.t)
 
 
 def _initialized(one: Exchange, error: int, former: Sequence[Producer]) -> Rows:
@@ -139,6 +145,9 @@ def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:
     ended_t = each.ended_t if each.ended_t < END_OF_TIME else None
     if ended_t is None and not later:
         return
+    if ended_t is not None:  # or before, where nobody asked: it had not when somebody was told so last
+        told = [x.answer_t or 0 for x in asked if x.t >= since_t and error_of(x) == CONCURRENT]
+        ended_t = max((t for t in told if t <= ended_t), default=since_t)
     by = bounds.by(
         since_t, since_t, ended_t, gap_ns=ENDS_GAP_NS, watched_t=max(later, default=since_t),
         late_ms=bounds.declared.late_topics_ms,

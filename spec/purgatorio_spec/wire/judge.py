@@ -35,7 +35,7 @@ from purgatorio_spec.wire.group import groups
 from purgatorio_spec.wire.history import Scene, scenes
 from purgatorio_spec.wire.log import Topics
 from purgatorio_spec.wire.membership import memberships
-from purgatorio_spec.wire.produce import produces
+from purgatorio_spec.wire.produce import back_in_sync, produces
 from purgatorio_spec.wire.projection import PROJECTED, Projection, projected
 from purgatorio_spec.wire.rebalance import rebalances
 from purgatorio_spec.wire.record import DRAWN, PROFILE, WireEnd, WireEvent, WireHeader
@@ -120,6 +120,7 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
         *sessions(bounds, scene),
         *turns(scene, topics),
         *produces(bounds, scene, topics),
+        *back_in_sync(bounds, scene, topics),
         *topics_come_and_go(bounds, scene, topics),
         *done_in_time(bounds, scene, topics),
         *deletes_records(bounds, scene, topics),

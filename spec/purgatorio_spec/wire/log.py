@@ -4,7 +4,7 @@ An append takes effect between its sending and its acknowledgement. So at any mo
 (what was acknowledged by then) and a most that can be (what had been sent). Clauses demand by the least and accuse by
 the most. So it is with the end of a transaction, which puts a marker into each of its partitions, and with the last
 stable offset, the end for who reads what is committed: it is not above the first record of what surely is open, nor
-below that of what may be.
+below that of what may be, of what is not deleted.
 """
 
 from __future__ import annotations
@@ -200,16 +200,25 @@ class CommittedLog(Log):
         )  # fmt: skip
 
     def least_end(self, t: int) -> int:
+        begins = self.low_at(t)
         firsts = [
-            one.base if one.base >= 0 else self.whole.least_end(one.t)
+            max(one.base if one.base >= 0 else self.whole.least_end(one.t), begins)
             for one in self.appends
             if one.within is not None and one.may_be_there and one.t <= t < one.within.ended_t
         ]
         return min([self.whole.least_end(t), *firsts])
 
     def most_end(self, t: int) -> int:
-        firsts = [one.base for one in self.surely(t) if one.within is not None and t < one.within.may_end_t]
+        _, begins = self.whole.start(t, t)
+        firsts = [
+            max(one.base, begins)
+            for one in self.surely(t)
+            if one.within is not None and t < one.within.may_end_t
+        ]
         return min([self.whole.most_end(t), *firsts])
+
+    def start(self, t: int, until: int) -> tuple[int, int]:
+        return self.whole.start(t, until)
 
     def moments(self, surely: bool) -> Iterator[int]:
         yield from self.whole.moments(surely)

@@ -5,7 +5,16 @@ from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.fetch import FORGOTTEN_NS, continued_t, deleted, stopped_spans
-from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer
+from purgatorio_spec.wire.history import (
+    END_OF_TIME,
+    EXCUSED,
+    LOADING,
+    Exchange,
+    Scene,
+    integer,
+    items,
+    text,
+)
 from purgatorio_spec.wire.log import (
     Append,
     Log,
@@ -17,12 +26,15 @@ from purgatorio_spec.wire.log import (
     transactional,
     written_by,
 )
-from purgatorio_spec.wire.record import BY_NOBODY, Body, Written
+from purgatorio_spec.wire.record import BY_NOBODY, SEQUENCES, Body, Written
 from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, in_time, kept, named, undecided
 from purgatorio_spec.wire.transaction import CONCURRENT, INIT
 
 CORRUPT, TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 2, 7, 19, 21
 OUT_OF_ORDER: Final = 45
+BACK_NS: Final = 40_000 * MS
+"""A replica that goes on has caught up by then with the little that a scene writes; its node may have to be let in
+again first."""
 REMEMBERED: Final = 5
 FEW: Final = frozenset({NOT_ENOUGH, 20})
 UNHEARD: Final = frozenset({*LOADING, 13, NOT_ENOUGH, CONCURRENT})
@@ -59,11 +71,12 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                     written = written_by(batches)
                     yield from _in_transaction(one, part, count, written, answer, topics)
             elif (written := written_by(batches)) != BY_NOBODY and topic.replicas > 1:
-                continue  # what was sent again waits for replicas, or does not
+                if _sent_since(one, written, topics.logs[part], stopped_spans(scene.stimuli, scene.end_t)):
+                    yield from _stopped(bounds, one, part, answer, topics, scene)
             elif written != BY_NOBODY and not _is_next(
                 one, written, before := _before(one, written, topics.logs[part])
             ):
-                yield from _out_of_order(one, written, answer, before)
+                yield from _out_of_order(one, written, count, answer, before)
             elif topic.replicas == 1:
                 yield from _acknowledged(one, part, count, answer, topics)
             else:
@@ -117,7 +130,7 @@ def _in_transaction(
         elif _is_next(one, written, before := _before(one, written, log)):
             yield from _acknowledged(one, part, count, answer, topics)
         else:
-            yield from _out_of_order(one, written, answer, before)
+            yield from _out_of_order(one, written, count, answer, before)
     elif fenced and within.ended_t <= one.t:
         right, cause = bool(error), "appends-on"
         yield (
@@ -131,29 +144,45 @@ def _before(one: Exchange, written: Written, log: Log) -> list[Append]:
     return [x for x in mine if x.may_be_there and x.t < one.t]
 
 
+def _sent_since(one: Exchange, written: Written, log: Log, spans: Iterable[tuple[int, int]]) -> bool:
+    """Whether what is sent, perhaps again, was first sent while the replica was stopped as it is now: that has none of
+    it."""
+    first_t = min((x.t for x in log.appends if x.written == written), default=one.t)
+    return any(begin <= first_t and one.t <= end for begin, end in spans)
+
+
 def _all_taken(before: Iterable[Append], t: int) -> bool:
     return all(x.ack_t is not None and x.ack_t <= t for x in before)
 
 
 def _is_next(one: Exchange, written: Written, before: Sequence[Append]) -> bool:
     """Whether it has the number behind those that were taken; the first of an epoch has 0."""
-    return _all_taken(before, one.t) and written.base_sequence == sum(x.count for x in before)
+    return _all_taken(before, one.t) and written.base_sequence == _next(before)
 
 
-def _out_of_order(one: Exchange, written: Written, answer: Body | None, before: Sequence[Append]) -> Rows:
-    """P7. A broker knows the last five batches of a producer again."""
+def _next(before: Sequence[Append]) -> int:
+    first = before[0].written.base_sequence if before else 0
+    return (first + sum(x.count for x in before)) % SEQUENCES
+
+
+def _out_of_order(
+    one: Exchange, written: Written, count: int, answer: Body | None, before: Sequence[Append]
+) -> Rows:
+    """P7. A broker knows the last five batches of a producer again, each by its first number and its last."""
     if answer is None or not before or not _all_taken(before, one.t):
         return
     error, base = integer(answer, "error_code"), integer(answer, "base_offset", -1)
-    same = next((x for x in before[-REMEMBERED:] if x.written == written), None)
+    begins_so = [x for x in before[-REMEMBERED:] if x.written == written]
+    same = next((x for x in begins_so if x.count == count), None)
+    ahead = (written.base_sequence - _next(before)) % SEQUENCES < SEQUENCES // 2
     if error in EXCUSED:
         yield undecided("P7", f"{named(error)}: {EXCUSED[error]}")
     elif same is not None:
         right, seen = not error and base == same.base, f"{named(error)}, base offset {base}"
         allowed = f"no error, and base offset {same.base}, where it is"
         yield kept("P7", "sent-again") if right else broken("P7", "sent-again", one, allowed, seen)
-    elif written.base_sequence > sum(x.count for x in before):
-        about = f" for sequence number {written.base_sequence}"
+    elif begins_so or ahead:
+        about = f" for {count} records from sequence number {written.base_sequence} on"
         yield answered_with("P7", "out-of-order", one, error, OUT_OF_ORDER, about)
 
 
@@ -240,6 +269,36 @@ def _stopped(
                 yield from _times_out(bounds, one, error, due)
             else:
                 yield _goes_on(bounds, one, error, end, continued_t(scene.stimuli, end), due)
+
+
+def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """P4, of a replica that was given up and goes on: it fetches what it lacks and is in sync again, as metadata tells
+    when the controller has heard of it."""
+    for begin, end in stopped_spans(scene.stimuli, scene.end_t):
+        on_t = continued_t(scene.stimuli, end)
+        for topic in topics.topics.values():
+            asked = [(x, _in_sync(x, topic.name)) for x in scene.of("metadata")]
+            fewer = [(x, count) for x, count in asked if count is not None and count < topic.replicas]
+            if topic.delete_t is not None or not any(begin <= x.t <= end for x, _ in fewer):
+                continue
+            later = [(x, count) for x, count in asked if count is not None and x.t >= on_t]
+            if any(count >= topic.replicas for _, count in later):
+                yield kept("P4", "in-sync-again")
+            elif later and later[-1][0].t > on_t + BACK_NS + bounds.added_ns(on_t, later[-1][0].t):
+                last, count = later[-1]
+                allowed = f"{topic.replicas} in sync by {BACK_NS // MS} ms after it goes on"
+                seen, late = f"{count} after {after(last.t, on_t)}", (on_t, last.t)
+                yield broken("P4", "in-sync-again", last, allowed, seen, held=Held.LATE, late=late)
+
+
+def _in_sync(one: Exchange, name: str) -> int | None:
+    """How many replicas of a topic's partition 0 metadata tells to be in sync."""
+    for topic in items(one.got, "topics"):
+        for part in items(topic, "partitions") if text(topic, "name") == name else ():
+            nodes = part.get("isr_nodes")
+            if not integer(part, "partition_index") and isinstance(nodes, list):
+                return len(nodes)
+    return None
 
 
 def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:

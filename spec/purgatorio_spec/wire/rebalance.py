@@ -231,7 +231,8 @@ def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
         return  # the end of a session begins a rebalance too, and nobody is told when
     if missing:
         # The group waits for the longest that a member asked for (KIP-62), and these were surely members.
-        waits_ms = max(group.asks_ms(member) for member in before.members if member not in silent)
+        asked_ms = [group.asks_ms(member) for member in before.members if member not in silent]
+        waits_ms = max(*asked_ms, *_of_the_newcomer(group, before, one))
         yield from _without(group, before, one, missing, start + waits_ms * MS, longest)
         return
     yield from _all_there(group, before, one, longest)
@@ -242,6 +243,15 @@ def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
         seen = f"{after(one.first_t, start)} after the rebalance began"
         awaited = one.first_t >= start + shortest * MS - EARLY_NS
         yield kept("G4") if awaited else broken("G4", "expected-not-awaited", one.joins[0], allowed, seen)
+
+
+def _of_the_newcomer(group: Group, before: Generation, one: Generation) -> Iterator[int]:
+    """The rebalance time-out of the newcomer whose join surely was what began the rebalance: it was a member then."""
+    asked = sorted(group.triggers(before, one.first_t), key=lambda x: x.t)
+    for first in asked[:1]:
+        comes = first.api == "join_group" and answered(first) and given_id(first) not in before.members
+        if comes and all(x.t > first.t + group.bounds.allowed_ns(first.t, x.t) for x in asked[1:]):
+            yield rebalance_ms(first)
 
 
 def _without(

@@ -31,12 +31,12 @@ F9 | a consumer's fetch waits for the high watermark
 P1 | acks 1 and -1 are answered, offsets grow, and what is taken can be fetched at once; a corrupt batch is refused (2)
 P2 | acks 0 is answered by nothing and appended, and the connection goes on
 P3 | acks other than -1, 0, 1 are refused: INVALID_REQUIRED_ACKS (21)
-P4 | acks -1 below min.insync.replicas is refused at once, acks 1 is not
+P4 | acks -1 below min.insync.replicas is refused at once, acks 1 is not; who is back is in sync again
 P5 | with a replica stopped, acks -1 is answered REQUEST_TIMED_OUT (7) at its time-out, not before
 P6 | acks -1 is answered promptly after the replica goes on, or is given up where the others are enough | as Kafka
 P7 | what an idempotent producer sends again is acknowledged where it is, once; out of order it is refused (45) | KIP-98
 R1 | who reads what is committed is not shown an open transaction, nor answered for what comes of one | KIP-98
-R2 | a transaction that is asked to end has ended soon, and that answers who waits for it | as Kafka
+R2 | a transaction ends soon when it is asked to, or is open for too long, and answers who waits for it | as Kafka
 R3 | who reads what is committed is given all that is decided, and told what of it was aborted | KIP-98
 R4 | the last stable offset is where the first open transaction begins; without one it is the high watermark | KIP-98
 R5 | who takes a transactional id over has a greater epoch; who had it is fenced, what that had open aborted | KIP-98

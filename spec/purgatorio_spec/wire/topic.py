@@ -7,7 +7,14 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
-from purgatorio_spec.wire.fetch import COMMITTED, EPOCH_FAR, UNKNOWN_EPOCH, continued_t, stopped_spans
+from purgatorio_spec.wire.fetch import (
+    COMMITTED,
+    EPOCH_FAR,
+    FORGOTTEN_NS,
+    UNKNOWN_EPOCH,
+    continued_t,
+    stopped_spans,
+)
 from purgatorio_spec.wire.history import BUSY, END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text
 from purgatorio_spec.wire.log import (
     BY_ID,
@@ -345,7 +352,8 @@ def _with_replicas(
         yield in_time(bounds, "D1", "left-to-its-time-out", one, due - half, half, promise)
         return
     promise = f"{named(TIMED_OUT)} at its time-out,"
-    row = in_time(bounds, "D1", "replica-stopped", one, due, one.wait_ms * MS, promise)
+    gap = max(one.wait_ms * MS, FORGOTTEN_NS)
+    row = in_time(bounds, "D1", "replica-stopped", one, due, gap, promise)
     if row.held is Held.KEPT and (error != TIMED_OUT or until < due - EARLY_NS):
         seen = f"{named(error)} after {after(until, one.t)}"
         row = broken("D1", "replica-stopped", one, f"{named(TIMED_OUT)} at its time-out", seen)

@@ -5,7 +5,8 @@
     may end   from the moment at which its end is asked for, by `end_txn`, or by `init_producer_id` with its id, which
               aborts it; or at its time-out
     has ended when its coordinator lets its producer go on, with the next transaction or a new epoch: markers are
-              written behind the answer to the end, and who asks until then is told to wait (CONCURRENT_TRANSACTIONS)
+              written behind the answer to the end, and who asks until then is told to wait (CONCURRENT_TRANSACTIONS);
+              or, where nobody asks for its end, some time after its time-out: coordinators look for that now and then
 
 Clients before KIP-890's second part are meant, whose epoch lasts for several transactions.
 """
@@ -26,6 +27,8 @@ NOT_THEIRS: Final = frozenset({47, 48, 49, 90})
 INIT, ADD, END = "init_producer_id", "add_partitions_to_txn", "end_txn"
 BEGINS: Final = (ADD, "add_offsets_to_txn")
 """By what a transaction begins, and gets more."""
+ABORTED_NS: Final = 20_000 * 1_000_000
+"""What is open for too long is aborted so long behind its time-out at the latest: Kafka looks for it every 10 s."""
 MOST_EPOCH_VERSION: Final = 4
 """The last version of `end_txn` that leaves the epoch as it is."""
 
@@ -104,7 +107,11 @@ def by_name(exchanges: Iterable[Exchange]) -> dict[str, list[Exchange]]:
 
 def transactions(exchanges: Iterable[Exchange]) -> list[Transaction]:
     """All of a scene."""
-    return [each for name, asked in by_name(exchanges).items() for each in _of_one(name, asked)]
+    found = [each for name, asked in by_name(exchanges).items() for each in _of_one(name, asked)]
+    for each in found:
+        if each.asked_t == END_OF_TIME:
+            each.ended_t, each.commits = min(each.ended_t, each.times_out_t + ABORTED_NS), False
+    return found
 
 
 def _of_one(name: str, asked: Iterable[Exchange]) -> Iterator[Transaction]:

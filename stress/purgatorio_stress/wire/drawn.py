@@ -12,7 +12,7 @@ it again. Lanes are apart by `;`, steps by spaces:
     t0+1*2x100           append so in the lane's transaction, which begins with the first of these
     s                    append once more what was appended last so
     v+  v-               commit it, or abort it
-    c  n  f              commit the group's offset with it, or as nobody; ask for that
+    c  m  n  f           commit the group's offset with it, as its member too, or as nobody; ask for that
     w25                  wait 25 ms
     x                    cut the connection, and go on over another one
     j  y  h  k  q        join the group, sync, a heartbeat, a commit, leave: each such lane is a member
@@ -38,7 +38,7 @@ from purgatorio_stress.wire.connection import Connection, NoAnswer
 from purgatorio_stress.wire.play import Play, codes
 from purgatorio_stress.wire.records import batch_bytes
 from purgatorio_stress.wire.scene_group import Member
-from purgatorio_stress.wire.scene_transactions import Place, Writer, writer_of
+from purgatorio_stress.wire.scene_transactions import NOBODY, Place, Writer, writer_of
 
 LEAST_SCENE: Final = "drawn-least"
 """What a program is played as once it has been made small, or was given."""
@@ -51,6 +51,8 @@ SEES_OPEN: Final = 0.7
 """Of those that read what is committed: who waits where a transaction begins."""
 BESIDE: Final = (("s", 0.25), ("c", 0.4), ("n", 0.2), ("f", 0.2))
 """What comes behind an append in a transaction, and how often."""
+COMMITS_BEHIND: Final = frozenset("jyhku")
+OFTEN: Final = 0.4
 REBALANCE_MS: Final = 1500
 HELD_MS: Final = 100
 """Up to Kafka 3.9 what a transaction commits for a group takes effect a little behind its end, and may take with it
@@ -61,7 +63,7 @@ _STEP: Final = re.compile(
     r"|r(?P<parts>\d[fsmeob](?:\+\d[fsmeob])*)/(?P<wait>\d{1,5})/(?P<least>\d{1,9})/(?P<room>\d{1,9})(?:/(?P<sees>[cu]))?"
     r"|d(?P<cut>\d[fsmeb](?:\+\d[fsmeb])*)|l(?P<asked>\d[se](?:\+\d[se])*)"
     r"|t(?P<writes>\d(?:\+\d)*)\*(?P<many>\d{1,3})x(?P<large>\d{1,6})|v(?P<ends>[+-])"
-    r"|w(?P<rest>\d{1,5})|x|(?P<again>s)|(?P<offset>[cnf])|(?P<member>[jyhkqug])"
+    r"|w(?P<rest>\d{1,5})|x|(?P<again>s)|(?P<offset>[cmnf])|(?P<member>[jyhkqug])"
 )
 
 
@@ -147,11 +149,10 @@ def drawn(rng: random.Random) -> Program:
 
 
 def drawn_transactions(rng: random.Random) -> Program:
-    """A program with transactions, committed or aborted, beside appends and reads of all kinds. Nothing is deleted:
-    where a transaction is open there, the last stable offset is pushed on. How far a group has read is committed with
-    them too."""
-    lanes = [[step for step in lane if step[0] != "d"] for lane in drawn(rng).lanes]
-    partitions = Program(tuple(map(tuple, lanes))).partitions
+    """A program with transactions, committed or aborted, beside appends, reads and deletions of all kinds. How far a
+    group has read is committed with them too."""
+    lanes = drawn(rng).lanes
+    partitions = Program(lanes).partitions
 
     def read(step: str) -> str:
         sees = rng.choice("ccu")
@@ -168,6 +169,19 @@ def drawn_transactions(rng: random.Random) -> Program:
 
     readers = (tuple(read(step) if step[0] == "r" else step for step in lane) for lane in lanes)
     return Program((*(tuple(writer()) for _ in range(rng.randint(1, 2))), *readers))
+
+
+def drawn_offsets(rng: random.Random) -> Program:
+    """A program of members that commit with transactions too, by their generation (KIP-447)."""
+
+    def within(steps: Lane) -> Iterator[str]:
+        for step in steps:
+            yield from (rng.choice(("v+", "v-")), "f") if step == "q" else ()
+            yield step
+            if step in COMMITS_BEHIND and rng.random() < OFTEN:
+                yield "m"
+
+    return Program(tuple(tuple(within(lane)) for lane in drawn_group(rng).lanes))
 
 
 def drawn_group(rng: random.Random) -> Program:
@@ -249,7 +263,10 @@ class _Playing:
             for stable in (True, False):
                 await self.play.ask_offsets(conn, self.group, self.topics[:1], stable=stable)
         elif step == "c":
-            await writing.hold()
+            await writing.hold(NOBODY)
+        elif step == "m":
+            if writing.member.id and writing.member.generation >= 0:
+                await writing.hold((writing.member.id, writing.member.generation))
         elif self.play.offers("offset_commit"):
             await self.play.commit(conn, self.group, "", -1, self.topics[:1]).within(PATIENCE_S)
 
@@ -347,15 +364,15 @@ class _Writing:
             self.writer = await writer_of(self.playing.play, self.playing.topics[0])
         return self.writer
 
-    async def hold(self) -> None:
-        """Commit an offset with it."""
+    async def hold(self, by: tuple[str, int]) -> None:
+        """Commit an offset with it, as a member in a generation."""
         play, group = self.playing.play, self.playing.group
         if play.offers("add_offsets_to_txn") and play.offers("txn_offset_commit"):
             writer = await self._begun()
             if not self.holds:
                 await writer.begin_offsets(group)
                 self.holds = True
-            await writer.commit_offset(group, play.rng.randrange(1 << 40))
+            await writer.commit_offset(group, play.rng.randrange(1 << 40), by)
 
     async def again(self) -> None:
         """Send once more what was appended last, if it is open still."""
@@ -403,9 +420,9 @@ async def play_program(play: Play, program: Program) -> None:
     kinds = {step[0] for lane in program.lanes for step in lane}
     # The first topic has the even partitions, the second the odd ones.
     counts = (program.partitions + 1) // 2, program.partitions // 2
-    needed = kinds & set("arldktcnf")
+    needed = kinds & set("arldktcmnf")
     topics = await asyncio.gather(*(play.topic(partitions=count) for count in counts if count and needed))
-    group = await play.group() if kinds & set("jyhkqugcnf") else ""
+    group = await play.group() if kinds & set("jyhkqugcmnf") else ""
     play.stimulus("program", text=str(program))
     playing = _Playing(play, topics, group, defaultdict(_Known))
     await asyncio.gather(*(playing.lane(lane) for lane in program.lanes))

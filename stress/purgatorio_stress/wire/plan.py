@@ -29,6 +29,7 @@ from purgatorio_stress.wire.drawn import (
     Program,
     drawn,
     drawn_group,
+    drawn_offsets,
     drawn_transactions,
     made_small,
     play_program,
@@ -79,6 +80,7 @@ DRAWERS: Final = 20
 GROUP_DRAWERS: Final = 12
 """Members wait for one another most of the time."""
 TRANSACTION_DRAWERS: Final = 4
+OFFSET_DRAWERS: Final = 2
 PROGRAM_SECONDS: Final = 20.0
 SMALL_TRIES: Final = 60
 SMALL_AT_A_TIME: Final = 8
@@ -126,6 +128,9 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
     for one in (
         # The long ones first: the plan takes as long as its longest lane.
         SceneSpec("share-lock", "shares", ("S7 not-woken",), _SHARE.share_lock, 120),
+        SceneSpec(
+            "timed-out", "transactions", ("R2 not-woken", "R6 ends", "R3 not-listed"), _TRANSACTIONS.timed_out, 90,
+        ),
         SceneSpec("long-heartbeats", "groups", ("G10 put-out", "G5"), _GROUP.long_heartbeats, 60),
         SceneSpec("session", "groups", ("G7 not-put-out", "G7 stays-though-silent", "G3"), _GROUP.session, 90),
         SceneSpec("session-after-wait", "groups", ("G7 not-put-out",), _GROUP.session_after_wait, 60),
@@ -235,6 +240,11 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             _TRANSACTIONS.overlapping, 60,
         ),
         SceneSpec(
+            "deleted-within", "transactions",
+            ("R1 undecided-shown", "R2 not-woken", "R3 listed", "R4 last-stable-offset"),
+            _TRANSACTIONS.deleted_within, 60,
+        ),
+        SceneSpec(
             "fenced-producer", "transactions",
             ("R2 not-woken", "R5 epoch", "R5 not-fenced", "R5 appends-on", "R3 not-listed", "R6 of-none"),
             _TRANSACTIONS.fenced_producer, 60,
@@ -286,7 +296,10 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             "replica-stopped", "replicas", ("P5", "P6", "F9", "D1", "F3", "F8", "P1"), _OTHER.replica_stopped, 120,
             alone=True,
         ),
-        SceneSpec("min-insync", "replicas", ("P4", "P6 given-up", "F3 not-woken"), _OTHER.min_insync, 120, alone=True),
+        SceneSpec(
+            "min-insync", "replicas", ("P4", "P4 in-sync-again", "P6 given-up", "F3 not-woken"), _OTHER.min_insync,
+            180, alone=True,
+        ),
     )
 }  # fmt: skip
 """The standard plan, by name."""
@@ -421,7 +434,7 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
     names = (
         "group.initial.rebalance.delay.ms", "group.coordinator.append.linger.ms", "group.min.session.timeout.ms",
         "group.max.session.timeout.ms", "offset.metadata.max.bytes", "fetch.max.bytes",
-        "share.coordinator.append.linger.ms",
+        "share.coordinator.append.linger.ms", "transaction.abort.timed.out.transaction.cleanup.interval.ms",
         OFFSETS_REPLICAS, *TRANSACTION_REPLICAS, *SHARE_REPLICAS,
         "max.connections", "max.connections.per.ip",
     )  # fmt: skip
@@ -440,7 +453,7 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
         config: wanted for name, (config, wanted) in OF_TOPICS.items()
         if said.get(name, "") not in (wanted, "")
     }  # fmt: skip
-    delay, linger, least, longest, note, fetched, share_linger, copies, *replicas = (
+    delay, linger, least, longest, note, fetched, share_linger, looks, copies, *replicas = (
         int(value) if (value := said.get(name, "")).isdecimal() and len(value) < _DIGITS else None
         for name in names
     )
@@ -457,6 +470,7 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
     broker.groups.lack = _lack(broker, (OFFSETS_REPLICAS,), (copies,))
     broker.transactions.lack = _lack(broker, TRANSACTION_REPLICAS, replicas[:2])
     broker.shares.lack = _lack(broker, SHARE_REPLICAS, replicas[2:4])
+    broker.open_looks_ms = looks or 0
     connected = replicas[4:]
     if fetched is not None:
         broker.fetch_bytes = min(fetched, broker.fetch_bytes)
@@ -681,7 +695,10 @@ class Run:
                     return
 
         self.told(f"playing drawn programs for {seconds:g} s")
-        kinds = ((drawn, DRAWERS), (drawn_group, GROUP_DRAWERS), (drawn_transactions, TRANSACTION_DRAWERS))
+        kinds = (
+            (drawn, DRAWERS), (drawn_group, GROUP_DRAWERS), (drawn_transactions, TRANSACTION_DRAWERS),
+            (drawn_offsets, OFFSET_DRAWERS),
+        )  # fmt: skip
         workers = [worker(draw) for draw, count in kinds for _ in range(count)]
         await asyncio.gather(self._once(PATIENT, f"{PATIENT.name}#1"), *workers)
         seen: set[str] = set()

@@ -185,6 +185,8 @@ class Broker:
     groups: Coordination = field(default_factory=lambda: Coordination("no coordinator"))
     transactions: Coordination = field(default_factory=lambda: Coordination("no coordinator of transactions"))
     shares: Coordination = field(default_factory=lambda: Coordination("no share groups"))
+    open_looks_ms: int = 0
+    """How often its coordinator looks for transactions that are open for too long, where it tells."""
     connections: int = 0
     """Open in scenes."""
     most_connections: int = MOST_CONNECTIONS

@@ -11,7 +11,7 @@ from typing import Final
 
 from purgatorio_spec.wire.history import integer, items, text
 from purgatorio_spec.wire.log import BY_ID
-from purgatorio_spec.wire.record import Written
+from purgatorio_spec.wire.record import SEQUENCES, Written
 from purgatorio_stress.wire.connection import Connection, NoAnswer
 from purgatorio_stress.wire.play import (
     ANSWER_SECONDS,
@@ -20,6 +20,7 @@ from purgatorio_stress.wire.play import (
     Play,
     SceneLost,
     codes,
+    first_of,
     must,
     settle,
 )
@@ -493,13 +494,14 @@ async def acks(play: Play) -> None:
 
 async def idempotent(play: Play) -> None:
     """An idempotent producer sends batches again, on another connection too, also the first one, which was refused
-    before and is the fifth last in the end, and one whose number is not the next; beside it, another one begins with
-    its own numbers."""
+    before and is the fifth last in the end, and one whose number is not the next, or which has more records than that
+    which began so; beside it, another one begins with its own numbers. The numbers of others begin near their end, and
+    go on with 0."""
     play.need("init_producer_id")
     topic = await play.topic()
     writer, other, reader = await play.open("writer"), await play.open("writer"), await play.open("reader")
-    for _ in range(2):
-        producer, epoch = await _new_producer(play, writer)
+    for at in range(2):
+        producer, epoch = await new_producer(play, writer)
         # What was refused for other reasons is not known, and is the next one still.
         first, wrong = Written(producer, epoch, 0), await play.open("wrong")
         await play.ask_all(play.produce(wrong, topic, acks=-1, corrupt=0, written=first))
@@ -507,14 +509,22 @@ async def idempotent(play: Play) -> None:
         for sequence, records, conn in (
             (0, 1, writer), (0, 1, writer), (1, 3, writer), (1, 3, other), (0, 1, writer), (9, 1, writer),
             (4, 2, other), (4, 2, writer), (7, 1, writer), (1, 3, writer), (6, 1, writer), (7, 1, writer),
-            (0, 1, other),
+            (0, 1, other), (7, 2, writer), (1, 2, other), (8, 1, writer),
         ):  # fmt: skip
             written = Written(producer, epoch, sequence)
             await play.ask_all(play.produce(conn, topic, acks=-1, records=records, written=written))
+        # Up to the last number, or beyond it.
+        by = await new_producer(play, writer)
+        last = SEQUENCES - 1
+        for sequence, records in ((last - 2, 2), (last, 1 + at), (last, 1 + at), (at, 2), (at + 2, 1)):
+            written = Written(*by, sequence)
+            got = await play.produce(other, topic, acks=-1, records=records, written=written).within(10)
+            if codes(first_of(first_of(got.body, "responses"), "partition_responses")):
+                break  # of what begins so nothing is promised
         await play.ask_all(play.fetch(reader, [(topic, 0, 0)], max_wait_ms=0))
 
 
-async def _new_producer(play: Play, conn: Connection) -> tuple[int, int]:
+async def new_producer(play: Play, conn: Connection) -> tuple[int, int]:
     """The id of an idempotent producer, and its epoch. SceneLost where none is given out."""
     nobody = {
         "transactional_id": None, "transaction_timeout_ms": 60_000, "producer_id": -1, "producer_epoch": -1,

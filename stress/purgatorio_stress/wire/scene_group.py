@@ -354,7 +354,26 @@ async def longest_rebalance(play: Play) -> None:
 
 async def rebalance_timeout(play: Play) -> None:
     """Two members go on with heartbeats and do not rejoin, just after a rebalance that all had rejoined: at the
-    time-out, the longest that one of them asked for, the others go on without them."""
+    time-out, the longest that one of them asked for, the others go on without them. Elsewhere a newcomer asks for
+    longer than those who are there: one of them rejoins when their own time is over."""
+    await asyncio.gather(_rebalance_timeout(play), _patient_newcomer(play))
+
+
+async def _patient_newcomer(play: Play) -> None:
+    group, rebalance_ms = await play.group(), play.wait_ms(1500)
+    quick, slow = pair = await members(play, group, 2, rebalance_ms=rebalance_ms, sessions=LONGER)
+    await stable(pair)
+    (new,) = await members(play, group, 1, rebalance_ms=3 * rebalance_ms, sessions=LONGER)
+    sent = [new.ask_join()]
+    await play.pause(300 * play.pace)
+    sent.append(quick.ask_join())
+    await _beating([slow], play.pause(rebalance_ms * 8 / 5))
+    sent.append(slow.ask_join())
+    await answered((new, quick, slow), sent)
+    await synced((new, quick, slow))
+
+
+async def _rebalance_timeout(play: Play) -> None:
     group = await play.group()
     rebalance_ms = play.wait_ms(2500)
     stays, *lag = three = await members(play, group, 3, rebalance_ms=rebalance_ms)
@@ -405,7 +424,7 @@ async def old_members(play: Play) -> None:
     """Members of the oldest versions, which get their ids by joining and have, in the very first, the session
     as rebalance time-out: one does not rejoin; others leave, each by itself."""
     play.oldest = True
-    await asyncio.gather(rebalance_timeout(play), leave(play))
+    await asyncio.gather(_rebalance_timeout(play), leave(play))
 
 
 async def _without(lag: Sequence[Member], joined: Sequence[Member], pause_ms: int = 200) -> None:
@@ -862,16 +881,22 @@ async def leave(play: Play) -> None:
 
 
 async def leave_unsynced(play: Play) -> None:
-    """A member leaves while another's sync waits for the leader's: the sync is answered, and the others go on."""
+    """A member, elsewhere the leader, leaves while another's sync waits for the leader's: the sync is answered, and the
+    others go on."""
+    await asyncio.gather(*(_leave_unsynced(play, leader) for leader in (False, True)))
+
+
+async def _leave_unsynced(play: Play, leader: bool) -> None:
     group = await play.group()
     three = await members(play, group, 3, sessions=LONGER)
     await gathered(three)
-    waits, leaves, leads = sorted(three, key=lambda one: one.leads)
+    waits, *others = sorted(three, key=lambda one: one.leads)
+    stays, leaves = others if leader else others[::-1]
     early = waits.sync()
     await play.pause(200)
     await play.leave(leaves.conn, group, leaves.id).within(8)
     await settle(early, seconds=REBALANCE_MS / 1000 + 2)
-    await stable([waits, leads])
+    await stable([waits, stays])
 
 
 async def is_told(one: Member, silent: Member | None = None) -> bool:

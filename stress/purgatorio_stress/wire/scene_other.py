@@ -12,6 +12,7 @@ from typing import Final
 
 from purgatorio_spec.wire.history import BUSY, integer, items
 from purgatorio_spec.wire.log import FETCHED, GONE, parts
+from purgatorio_spec.wire.record import BY_NOBODY, Written
 from purgatorio_stress.wire.connection import API_KEYS, Connection, NoAnswer, Sent
 from purgatorio_stress.wire.message import versions_of
 from purgatorio_stress.wire.play import (
@@ -27,6 +28,7 @@ from purgatorio_stress.wire.play import (
     first_of,
     settle,
 )
+from purgatorio_stress.wire.scene_fetch import new_producer
 
 CUTS: Final = 100
 HALF_OF: Final = 10
@@ -107,12 +109,15 @@ async def topics(play: Play) -> None:
 
 async def recreated(play: Play) -> None:
     """A topic with records has been deleted and is made anew by its name: it has none, and appends to it wake who waits
-    for it."""
+    for it. Who writes to it, where it can, is a producer with the numbers of its batches that it began with before."""
     play.need("create_topics", "delete_topics", "metadata")
     before = Play(play.broker, play.recorder, f"{play.name}-before", play.rng)
+    writes = [BY_NOBODY] * 2
     try:
-        name = await before.topic(partitions=2)
-        await before.ask_all(before.produce(await before.open("writer"), name, (name, 1)))
+        name, writer = await before.topic(partitions=2), await before.open("writer")
+        if play.offers("init_producer_id"):
+            writes = [Written(*await new_producer(before, writer), at) for at in range(2)]
+        await before.ask_all(before.produce(writer, name, (name, 1), acks=-1, written=writes[0]))
         await before.delete(name)
         await _until_told(before, name, 3)
         await _until_free(before, name)
@@ -127,7 +132,8 @@ async def recreated(play: Play) -> None:
         for number in range(2):
             fetch = play.fetch(reader, [(name, number, offset)], max_wait_ms=wait)
             await play.pause(50)
-            await settle(play.produce(writer, (name, number)), fetch, seconds=wait / 1000 + 6)
+            append = play.produce(writer, (name, number), acks=-1, written=writes[offset])
+            await settle(append, fetch, seconds=wait / 1000 + 6)
 
 
 async def _until_free(play: Play, name: str) -> None:
@@ -280,9 +286,11 @@ async def delete_records(play: Play) -> None:
     await settle(play.fetch(reader, [(topic, 0, 6)], max_wait_ms=play.wait_ms(3000)), seconds=10)
 
 
-async def _delete_at(play: Play, topic: str, offset: int, timeout_ms: int) -> Sent:
-    """A deletion of partition 0's records below this offset, on a connection of its own."""
-    return play.delete_records(await play.open("deleter"), [(topic, 0, offset)], timeout_ms)
+async def _delete_at(play: Play, topic: str, offset: int, timeout_ms: int, beside: str = "") -> Sent:
+    """A deletion of partition 0's records below this offset, on a connection of its own. `beside`: of another topic
+    all records too."""
+    parts = [*([(beside, 0, -1)] if beside else []), (topic, 0, offset)]
+    return play.delete_records(await play.open("deleter"), parts, timeout_ms)
 
 
 async def order(play: Play) -> None:
@@ -402,7 +410,8 @@ async def replica_stopped(play: Play) -> None:
     topic = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
     alone = await play.topic()
     writer, reader = await play.open("writer"), await play.open("reader")
-    for _ in range(2):
+    by = await new_producer(play, writer) if play.offers("init_producer_id") else None
+    for at in range(2):
         gone = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
         await until_in_sync(play, gone, 2)
         await until_in_sync(play, topic, 2)
@@ -418,16 +427,25 @@ async def replica_stopped(play: Play) -> None:
             other = await play.open("writer")
             await play.ask_all(play.produce(other, topic, acks=1))
             fetch = play.fetch(reader, [(topic, 0, base)], max_wait_ms=700)
-            cuts = await _delete_at(play, topic, base, timeout_ms=1500)
-            hasty = play.produce(await play.open("writer"), topic, acks=-1, timeout_ms=0)
-            await settle(due, fetch, cuts, hasty, seconds=8)
+            cuts = await _delete_at(play, topic, base, timeout_ms=1500, beside=alone)
+            hasty = [
+                play.produce(await play.open("writer"), topic, acks=-1, timeout_ms=0),
+                await _delete_at(play, topic, base, timeout_ms=0),
+            ]
+            await settle(due, fetch, cuts, *hasty, seconds=8)
             # The replica stays away until the time-out is over, also where the answer came before.
             await play.pause(max(1700 - (play.recorder.now() - due.t) / 1e6, 0))
             await play.metadata(topic)
+            written = BY_NOBODY if by is None else Written(*by, at)
             waits = [
                 play.produce(other, alone, topic, acks=-1, timeout_ms=15_000),
                 play.fetch(reader, [(topic, 0, base)], max_wait_ms=15_000),
                 await _delete_at(play, topic, base, timeout_ms=15_000),
+                # The replica gets them together with the one before. One is sent again, and is not there before.
+                *[
+                    play.produce(conn, topic, acks=-1, timeout_ms=15_000, written=written)
+                    for conn in await play.open_many(2, "writer")
+                ],
             ]
             lost = play.produce(writer, gone, acks=-1, timeout_ms=15_000)
             await play.pause(300)
@@ -480,7 +498,8 @@ async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
 
 async def min_insync(play: Play) -> None:
     """Two brokers: the second stays away until the cluster gives it up. Then acks -1 is refused at once, and what waits
-    for it is told so; where one replica is enough it is done, and who waits for it is woken."""
+    for it is told so; where one replica is enough it is done, and who waits for it is woken. When it is back it is in
+    sync again."""
     second = play.broker.second
     if second is None or play.broker.node is None or play.broker.second_node is None:
         raise SceneSkipped(TAKES_TWO)
@@ -512,6 +531,9 @@ async def min_insync(play: Play) -> None:
         await play.metadata(topic)
     finally:
         await go_on_second(play, second)
+    with contextlib.suppress(SceneLost):  # which is judged
+        await until_in_sync(play, topic, 2)
+        await _acknowledged_end(play, writer, topic)
 
 
 async def until_in_sync(play: Play, topic: str, wanted: int) -> None:

@@ -7,6 +7,7 @@ new transaction meanwhile (CONCURRENT_TRANSACTIONS).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +16,7 @@ from typing import Final
 from purgatorio_spec.wire.history import LOADING, integer
 from purgatorio_spec.wire.produce import TIMED_OUT, UNHEARD
 from purgatorio_spec.wire.record import Body, Written
-from purgatorio_spec.wire.transaction import CONCURRENT, added
+from purgatorio_spec.wire.transaction import ABORTED_NS, CONCURRENT, added
 from purgatorio_stress.wire.connection import Connection, Got, Sent
 from purgatorio_stress.wire.play import (
     POLL_SECONDS,
@@ -40,6 +41,12 @@ NOT_YET: Final = frozenset({TIMED_OUT, CONCURRENT, *LOADING})
 before is not over, or the coordinator is not there yet."""
 ENDS_SECONDS: Final = 12.0
 TIMEOUT_MS: Final = 60_000
+EACH_MS: Final = 12_000
+"""Longer than a coordinator takes from one look for what is open for too long to the next."""
+TOO_LONG_MS: Final = 2000
+ADDS_MS: Final = 500
+LOOKS_MS: Final = 10_000
+"""So often Kafka's coordinator looks."""
 APPENDS: Final = 50
 """Tries: a partition's leader may not have heard of the transaction yet (3.6 and newer ask its coordinator)."""
 UNSTABLE_TRIES: Final = 100
@@ -71,6 +78,7 @@ class Writer:
     id: int = -1
     epoch: int = -1
     next: dict[Place, int] = field(default_factory=dict)
+    timeout_ms: int = TIMEOUT_MS
 
     async def begin_again(self) -> None:
         """Get another epoch: what was open before is over then."""
@@ -79,7 +87,7 @@ class Writer:
     async def ask_id(self) -> Got:
         """Ask for an id and an epoch, once."""
         values = {
-            "transactional_id": self.name, "transaction_timeout_ms": TIMEOUT_MS, "producer_id": -1,
+            "transactional_id": self.name, "transaction_timeout_ms": self.timeout_ms, "producer_id": -1,
             "producer_epoch": -1,
         }  # fmt: skip
         return await self.play.ask(self.conn, "init_producer_id", values)
@@ -143,12 +151,15 @@ class Writer:
         }  # fmt: skip
         await self._until_over(lambda: self.play.ask(self.conn, "add_offsets_to_txn", values), codes)
 
-    async def commit_offset(self, group: str, at: int, by: tuple[str, int] = NOBODY) -> int:
-        """Commit so with the transaction, as a member in a generation; the error that is told."""
-        part = {"partition_index": 0, "committed_offset": at, "committed_metadata": f"note {at}"}
+    async def commit_offset(
+        self, group: str, at: int, by: tuple[str, int] = NOBODY, numbers: Sequence[int] = (0,)
+    ) -> int:
+        """Commit so with the transaction, as a member in a generation; the error that is told of the first."""
+        told = {"committed_offset": at, "committed_metadata": f"note {at}"}
+        asked = [{"partition_index": number, **told} for number in numbers]
         values = {
             "transactional_id": self.name, "group_id": group, "producer_id": self.id, "producer_epoch": self.epoch,
-            "member_id": by[0], "generation_id": by[1], "topics": [{"name": self.topic, "partitions": [part]}],
+            "member_id": by[0], "generation_id": by[1], "topics": [{"name": self.topic, "partitions": asked}],
         }  # fmt: skip
 
         def error_of(body: Body | None) -> int:
@@ -186,7 +197,7 @@ def _appended(body: Body | None) -> Body | None:
     return first_of(first_of(body, "responses"), "partition_responses")
 
 
-async def writer_of(play: Play, topic: str) -> Writer:
+async def writer_of(play: Play, topic: str, timeout_ms: int = TIMEOUT_MS) -> Writer:
     """A producer with a transactional id whose coordinator is this broker, and has loaded."""
     play.need(*ALL_NEEDED)
     play.broker.transactions.need()
@@ -194,7 +205,7 @@ async def writer_of(play: Play, topic: str) -> Writer:
     for _ in range(int(play.broker.transactions.seconds / POLL_SECONDS)):
         error, others = await play.coordinator(conn, name, 1)
         if not error and not others:
-            made = Writer(play, conn, name, topic)
+            made = Writer(play, conn, name, topic, timeout_ms=timeout_ms)
             error = made.took(await made.ask_id())
             if not error:
                 return made
@@ -319,6 +330,71 @@ async def overlapping(play: Play) -> None:
         end = behind + 3  # a record, and two markers
 
 
+async def timed_out(play: Play) -> None:
+    """Each transaction of a producer has as long as that asked for, from its own beginning. One that is left open for
+    longer is aborted, which answers who waits for it."""
+    play.need(*ALL_NEEDED)
+    topics = [await play.topic() for _ in range(2)]
+    await asyncio.gather(_each_in_its_time(play, topics[0]), _left_open(play, topics[1]))
+
+
+async def _each_in_its_time(play: Play, topic: str) -> None:
+    each_ms = play.wait_ms(EACH_MS)
+    writer, asker = await writer_of(play, topic, each_ms), await play.open("asker")
+    for open_ms in (0, each_ms * 7 // 8):
+        await writer.begin(0)
+        await writer.write(0)
+        await play.pause(open_ms)
+        await settle(writer.append(0), seconds=10)
+        await writer.end(commits=True)
+        await play.pause(each_ms - open_ms)
+    await _ask_all(play, asker, [(topic, 0, 0)])
+
+
+async def _left_open(play: Play, topic: str) -> None:
+    looks_ms = play.broker.declared.late_topics_ms + LOOKS_MS
+    if play.broker.open_looks_ms > LOOKS_MS:
+        play.cannot(f"what is open for too long is looked for every {play.broker.open_looks_ms} ms", "R2")
+        return
+    too_long_ms = play.wait_ms(TOO_LONG_MS)
+    writer, reader = await writer_of(play, topic, too_long_ms), await play.open("reader")
+    await writer.begin(0)
+    waits_ms = too_long_ms + ABORTED_NS // 1_000_000 + looks_ms
+    waits = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=waits_ms, committed=True)
+    await writer.write(0)
+    # What it adds gives it no more time.
+    while not waits.answer.done() and not added((await writer.add(0)).body):
+        await play.pause(ADDS_MS)
+    await settle(waits, seconds=waits_ms / 1000 + 6)
+    await _ask_all(play, reader, [(topic, 0, 0)])
+
+
+async def deleted_within(play: Play) -> None:
+    """Records are deleted within a transaction that is open, all of its own too: what is there then, and what comes, is
+    still to be waited for."""
+    play.need(*ALL_NEEDED, "delete_records")
+    rounds = ((True, 1), (False, 1), (True, 3), (False, 3))
+    topic = await play.topic(partitions=len(rounds))
+    writer, plain = await writer_of(play, topic), await play.open("plain")
+    reader, asker = await play.open("reader"), await play.open("asker")
+    wait = play.wait_ms(WAIT_MS)
+    for number, (commits, deleted) in enumerate(rounds):
+        await writer.begin(number)
+        for _ in range(2):
+            await writer.write(number)
+        await play.ask_all(play.produce(plain, (topic, number), acks=-1))
+        low = (topic, number, deleted)
+        await play.ask_all(play.delete_records(plain, [low]))
+        waits = play.fetch(reader, [low], max_wait_ms=wait, committed=True)
+        await play.ask_all(play.produce(plain, (topic, number), acks=-1))
+        await _ask_all(play, asker, [low])
+        await play.pause(OPEN_MS)
+        await writer.end(commits=commits)
+        await writer.begin_again()
+        await settle(waits, seconds=wait / 1000 + 6)
+        await _ask_all(play, asker, [low])
+
+
 async def fenced_producer(play: Play) -> None:
     """A transactional id is initialized anew while its transaction is open: that is aborted, which wakes who waits for
     it; its former producer is refused, the new one goes on. Then ends of what is not open are asked for."""
@@ -357,27 +433,41 @@ async def fenced_producer(play: Play) -> None:
 
 
 async def transactional_offsets(play: Play) -> None:
-    """How far a group has read is committed in transactions, which are committed or aborted: it is told behind the end,
-    and who asks for what is stable is told so in between. What is committed without a transaction meanwhile stands, as
-    does what a second one writes behind the first, whichever ends first."""
+    """How far groups have read is committed in transactions, of one partition or two, which are committed or aborted:
+    it is told behind the end, and who asks for what is stable is told so in between, of the partitions that are part of
+    it alone. What is committed without a transaction meanwhile stands, as does what a second one writes behind the
+    first, whichever ends first."""
     _need_offsets(play)
-    topic, group = await play.topic(), await play.group()
+    topic, group, beside = await play.topic(partitions=2), await play.group(), await play.group()
     writer, other, asker = (
         await writer_of(play, topic),
         await writer_of(play, topic),
         await play.open("asker"),
     )
-    await play.commit(asker, group, "", -1, [topic]).within(10)  # now there is such a group
-    rounds = ((True, False), (False, False), (True, True), (False, True), (True, False))
-    for at, (commits, overtaken) in enumerate(rounds):
-        await writer.begin_offsets(group)
-        _must_take(await writer.commit_offset(group, 10 + at))
+    for each in (group, beside):  # now there are such groups
+        await play.commit(asker, each, "", -1, [topic], numbers=(0, 1)).within(10)
+    rounds = (
+        (True, False, (0,)), (False, False, (0, 1)), (True, True, (1, 0)), (False, True, (0,)), (True, False, (0, 1)),
+    )  # fmt: skip
+    for at, (commits, overtaken, numbers) in enumerate(rounds):
+        for each in (group, beside):
+            await writer.begin_offsets(each)
+            _must_take(await writer.commit_offset(each, 10 + at, numbers=numbers))
         if overtaken:
             await play.commit(asker, group, "", -1, [topic]).within(10)
         for surely in (True, False):
             await play.ask_offsets(asker, group, [topic], stable=surely)
+        await play.ask_offsets(asker, group, None, stable=True)
         await writer.end(commits=commits)
-        await _until_stable(play, writer, asker, group)
+        await _until_stable(play, writer, asker, group, beside)
+    # What was aborted is not committed with the next one, which says nothing of it.
+    await writer.begin_offsets(group)
+    _must_take(await writer.commit_offset(group, 40))
+    await writer.end(commits=False)
+    await writer.begin(0)
+    await writer.write(0)
+    await writer.end(commits=True)
+    await _until_stable(play, writer, asker, group)
     for first, last in ((writer, other), (other, writer)):
         for one, at in ((writer, 20), (other, 30)):
             await one.begin_offsets(group)
@@ -430,15 +520,19 @@ def _must_take(error: int) -> None:
     must(not error, f"offsets in a transaction were answered with error {error}")
 
 
-async def _until_stable(play: Play, writer: Writer, asker: Connection, group: str) -> None:
-    """Until the transaction has ended, and who asks for what is stable is told how far the group has read."""
+async def _until_stable(play: Play, writer: Writer, asker: Connection, *groups: str) -> None:
+    """Until the transaction has ended, and who asks for what is stable is told how far the groups have read."""
     await writer.begin_again()
-    for _ in range(UNSTABLE_TRIES):
-        told = await play.ask_offsets(asker, group, [writer.topic], stable=True)
-        if not any(codes(said) for _, said in told):
-            break
-        await play.pause(POLL_SECONDS * 1000)
-    await play.ask_offsets(asker, group, [writer.topic])
+    for group in groups:
+        for _ in range(UNSTABLE_TRIES):
+            told = [
+                *await play.ask_offsets(asker, group, [writer.topic], stable=True),
+                *await play.ask_offsets(asker, group, None, stable=True),
+            ]
+            if not any(codes(said) for _, said in told):
+                break
+            await play.pause(POLL_SECONDS * 1000)
+        await play.ask_offsets(asker, group, [writer.topic])
 
 
 async def _ask_all(play: Play, conn: Connection, places: Sequence[tuple[str, int, int]]) -> None:
