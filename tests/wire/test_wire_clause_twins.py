@@ -10,7 +10,9 @@ import pytest
 from docs.makers.packaged_brokers import clauses
 from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.wire.bound import MS, Bounds, Held
+from purgatorio_spec.wire.judge import Tallied
 from purgatorio_spec.wire.record import Declared, WireEvent
+from purgatorio_spec.wire.row import Row, kept, now_and_then
 from wire_story import END_MS, Story
 from wire_twins import TOLD, TWINS, Twin
 from wire_twins.fetch import f2, f3, f4, f6_waits, f7, f8_waits
@@ -533,6 +535,17 @@ def test_a_group_that_nobody_is_in_may_be_forgotten_once(
     for _ in range(times - 1):
         story.repeat()
     assert story.judged(clause, times * END_MS).verdict is verdict
+
+
+@pytest.mark.parametrize(("known", "counts"), [(30, False), (10, True)])
+def test_what_a_broker_forgets_now_and_then_accuses_nobody(known: int, counts: bool) -> None:
+    """As where topics are deleted all the time; it is no broker that forgets one of few."""
+    tallied = Tallied()
+    for t in (10, 20):
+        tallied.add("joins", now_and_then(Row("G0", Held.BROKEN, "id-not-known", late=(t, t + 1))))
+    for _ in range(known):
+        tallied.add("joins", kept("G0", "id-not-known"))
+    assert bool(tallied.violations()) is counts
 
 
 def test_a_member_is_known_by_its_id_while_others_are_there() -> None:

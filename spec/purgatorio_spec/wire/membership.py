@@ -28,7 +28,7 @@ from purgatorio_spec.wire.group import (
     session_asked,
 )
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items
-from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, named, timed
+from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, named, now_and_then, timed
 
 
 def memberships(group: Group) -> Rows:
@@ -74,7 +74,8 @@ def _member_ids(group: Group) -> Rows:
             lives = taken_t < id_over(issued[member]) - EARLY_NS
             allowed = "the id that it was given is known"
             if lives and group.left(member, one.answer_t) is None:
-                yield kept("G0") if one.error != UNKNOWN_MEMBER else _forgotten(group, one, allowed)
+                known = kept("G0", "id-not-known")
+                yield known if one.error != UNKNOWN_MEMBER else _forgotten(group, one, allowed)
             # Its session may end late, as a broker has pauses of its own.
             late_ns = group.session_ms(member) * MS // 4 + group.bounds.allowed_ns(one.t, one.answer_t)
             if issued[member].error and one.t >= id_over(issued[member], latest=True) + late_ns:
@@ -94,11 +95,12 @@ def _others(group: Group, one: Exchange, until: int) -> list[Exchange]:
 
 def _forgotten(group: Group, one: Exchange, allowed: str) -> Row:
     """Who was given an id and is not known. A Kafka up to 3.9 forgets groups without members and offsets whenever any
-    topic is deleted, a later one every ten minutes, and who was given an id is no member: once is no proof."""
+    topic is deleted, a later one every ten minutes, and who was given an id is no member: what comes now and then is no
+    proof, however often topics are deleted."""
     until = one.answer_t or one.watched_t
     current = group.current(one)
-    held = Held.BROKEN if current is not None and group.staying(current, until) else Held.LATE
-    return broken("G0", "id-not-known", one, allowed, named(one.error), held=held, late=(one.t, until))
+    row = broken("G0", "id-not-known", one, allowed, named(one.error), late=(one.t, until))
+    return row if current is not None and group.staying(current, until) else now_and_then(row)
 
 
 def _strangers(group: Group) -> Rows:

@@ -28,7 +28,7 @@ from purgatorio_spec.wire.group import (
     rebalance_ms,
 )
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items, text
-from purgatorio_spec.wire.row import Rows, after, broken, in_time, kept, named, timed
+from purgatorio_spec.wire.row import Rows, after, broken, in_time, kept, named, now_and_then, timed
 
 
 def rebalances(group: Group) -> Rows:
@@ -126,17 +126,20 @@ def _numbered(group: Group, before: Generation, one: Generation) -> Rows:
 
 def _stays(group: Group, one: Generation) -> Rows:
     """G3: who is new is not in a generation that had begun before. A group that nobody is in may be forgotten, and then
-    begins anew: once is no proof."""
+    begins anew: now and then is no proof."""
+    if not one.again and one.number > 1:
+        yield kept("G3", "generation-stays")
     for join in one.again:
         if given_id(join) in {*one.members, *group.unheard(one)}:
             continue
         # Of who is not heard of for long enough the session may be over as well.
         empty = not any(group.alive_at(member, join.t) for member in one.members)
         seen = f"generation {one.number}, which had begun before it was asked"
-        yield broken(
+        row = broken(
             "G3", "generation-stays", join, "a generation above", seen, *_numbers(one.joins),
-            held=Held.LATE if empty else Held.BROKEN, late=(join.t, join.answer_t or join.t),
+            late=(join.t, join.answer_t or join.t),
         )  # fmt: skip
+        yield now_and_then(row) if empty else row
 
 
 def _joins_answered(group: Group, member: str, before: Generation, one: Generation) -> bool:

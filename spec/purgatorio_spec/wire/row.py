@@ -69,6 +69,11 @@ def broken(
     return Row(clause, held, cause, said(one), events, allowed, seen, late)
 
 
+def now_and_then(row: Row) -> Row:
+    """A late row of what a broker may do, but not often: it counts where it is one of few rows that ask the same."""
+    return replace(row, held=Held.LATE, gaps=0.0)
+
+
 def timed(clause: str, cause: str, one: Exchange, by: Timed, promise: str, t0: int, *witnesses: int) -> Row:
     """A row of time. `promise` says what should have come, `t0` what its times are counted from."""
     if by.held is Held.KEPT:
