@@ -723,10 +723,11 @@ class Run:
 
     async def _make_small(self, program: Program, row: Row) -> None:
         """Leave out what the failing does not need, beside the record; then play what is left three times into it."""
-        tries = itertools.count()
+        least_name, tries = f"{LEAST_SCENE}-{row.clause}", itertools.count()
 
         async def fails(smaller: Program) -> bool:
-            silent, name = Recorder(clock=self.recorder.now), f"{LEAST_SCENE}-{next(tries)}#1"
+            # Its topics have names from its own: another clause's may still be there.
+            silent, name = Recorder(clock=self.recorder.now), f"{least_name}-{next(tries)}#1"
             await self._program(silent, name, smaller)
             return any(
                 _fails(one) and (one.clause, one.cause) == (row.clause, row.cause)
@@ -735,7 +736,7 @@ class Run:
 
         least = await made_small(program, fails, SMALL_TRIES, SMALL_AT_A_TIME)
         self.told(f"{row.clause} {row.cause} by {least.steps} of {program.steps} drawn steps: {least}")
-        await self.play_least(least, f"{LEAST_SCENE}-{row.clause}")
+        await self.play_least(least, least_name)
 
     async def play_least(self, program: Program, name: str = LEAST_SCENE) -> None:
         """Play a program three times."""
