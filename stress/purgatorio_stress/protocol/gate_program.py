@@ -385,7 +385,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                              fresh=True)  # fmt: skip
     both = (waits("a"), waits("a", "other"))
 
-    # First: what has expired before widens the bound on garbage.
+    # Before the others: what has expired widens the bound on garbage.
     looks = GateProgram("garbage-of-second-looks", _LISTS, ((waits("ab"),), inside("op", Ready("op"))), (_TRY,),
                         volley=delays.looks)  # fmt: skip
     # As many for each key that an operation may have.
@@ -397,10 +397,10 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
     waiting = tuple(waits("a", f"waits-{number}") for number in range(_OTHERS))
     turns = tuple(Until("waits-0", max(0, far_ns - turn * _reaper_ns(soon_ns))) for turn in (1, 2))
     behind = GateProgram("garbage-behind-those-that-wait", _LISTS, ((Check("a"),),), (_TRY,),
-                         (*waiting, *left(2 * delays.looks), *turns, Quiesce(), *(Ready(one.id) for one in waiting)),
-                         volley=1)  # fmt: skip
+                         (*waiting, *left(2 * delays.looks), *turns, Gauge(), Quiesce(),
+                          *(Ready(one.id) for one in waiting)), volley=1)  # fmt: skip
     return (
-        *((looks, spoilt, half_registered, behind) if looks.volley else ()),
+        *((looks, spoilt, half_registered) if looks.volley else ()),
         GateProgram("registration-event", _RECHECK, ((waits("a"),), event), (_TRY, _ARM)),
         GateProgram("event-inside-registration", _RECHECK, ((waits("a"),), inside("op", *event)), (_TRY,)),
         GateProgram("two-events", _GIVE_UP, ((Check("a"),), event), (_TRY,), (waits("a"),)),
@@ -416,6 +416,8 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("events-and-force-at-once", _CLAIM, ((Check("a"),), (Check("b"),), *forces[:2]), (_TRY, _FORCE),
                     (waits("ab"), Ready("op")), volley=_VOLLEYS),
         GateProgram("registration-force", _ARMING, ((waits("ab"),), forces[0]), (_TRY, _ARM)),
+        # Behind what is found with fewer calls.
+        *((behind,) if looks.volley else ()),
         GateProgram("expiry-event", _EXPIRY, (expiry, event), (_FIRE, *done, _EXPIRED), (soon,)),
         GateProgram("expiry-check", _EXPIRY, (expiry, (Check("a"),)), (_FIRE, _TRY), (soon,)),
         GateProgram("expiry-force", _EXPIRY, (expiry, forces[0]), (_FIRE, _FORCE, _DONE, _EXPIRED), (soon,)),
