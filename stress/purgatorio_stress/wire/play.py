@@ -708,6 +708,11 @@ def first_of(body: Body | None, name: str) -> Body | None:
     return next(items(body, name), None)
 
 
+def first_append(body: Body | None) -> Body | None:
+    """What a produce is answered of the first partition of its first topic."""
+    return first_of(first_of(body, "responses"), "partition_responses")
+
+
 def by_topic(
     parts: Iterable[tuple[str, object]], name: str, inner: str = "partitions"
 ) -> list[dict[str, object]]:

@@ -25,6 +25,7 @@ from purgatorio_stress.wire.play import (
     SceneSkipped,
     Second,
     codes,
+    first_append,
     first_of,
     settle,
 )
@@ -489,7 +490,7 @@ async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
     that timed out is in the log, and what let it is judged elsewhere."""
     for _ in range(50):
         got = await play.produce(writer, topic, acks=-1, timeout_ms=3000).within(ANSWER_SECONDS)
-        said = first_of(first_of(got.body, "responses"), "partition_responses")
+        said = first_append(got.body)
         if codes(said) in (0, TIMED_OUT) and integer(said, "base_offset", -1) >= 0:
             return integer(said, "base_offset") + 1
         await play.pause(200)

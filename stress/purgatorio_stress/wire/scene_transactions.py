@@ -24,6 +24,7 @@ from purgatorio_stress.wire.play import (
     Play,
     by_topic,
     codes,
+    first_append,
     first_of,
     must,
     settle,
@@ -116,8 +117,8 @@ class Writer:
         bases: list[int] = []
         for place in map(self._place, into):
             ask = partial(self._append_once, place, records, size)
-            got = await self._asked(ask, lambda body: codes(_appended(body)), UNHEARD, APPENDS)
-            said = _appended(got.body)
+            got = await self._asked(ask, lambda body: codes(first_append(body)), UNHEARD, APPENDS)
+            said = first_append(got.body)
             must(not codes(said), f"an append in a transaction was answered with error {codes(said)}")
             self.next[place] = self.next.get(place, 0) + records
             bases.append(integer(said, "base_offset", -1))
@@ -191,10 +192,6 @@ class Writer:
             await self.play.pause(POLL_SECONDS * 1000)
             got = await ask()
         return got
-
-
-def _appended(body: Body | None) -> Body | None:
-    return first_of(first_of(body, "responses"), "partition_responses")
 
 
 async def writer_of(play: Play, topic: str, timeout_ms: int = TIMEOUT_MS) -> Writer:
