@@ -19,7 +19,8 @@ from purgatorio_stress.socket_broker.settings import Settings
 from purgatorio_stress.wire import plan
 from purgatorio_stress.wire.connection import Address
 from purgatorio_stress.wire.control import Control
-from purgatorio_stress.wire.plan import NoBroker, chosen
+from purgatorio_stress.wire.first_look import NoBroker
+from purgatorio_stress.wire.plan import chosen
 from purgatorio_stress.wire.recorder import Recorder
 from purgatorio_stress.wire.session import Asked, record
 from wire_peers import Serve, Served, Spoil, frame, proxy

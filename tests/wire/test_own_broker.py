@@ -36,7 +36,8 @@ from purgatorio_stress.socket_broker.shares import Beat, Shares
 from purgatorio_stress.socket_broker.transactions import Transactions
 from purgatorio_stress.wire import play, session
 from purgatorio_stress.wire.connection import API_KEYS, Address, connect
-from purgatorio_stress.wire.plan import PATIENT, SCENES, Run, SceneSpec, chosen, clean_up, look_at
+from purgatorio_stress.wire.first_look import look_at
+from purgatorio_stress.wire.plan import PATIENT, SCENES, Run, SceneSpec, chosen, clean_up
 from purgatorio_stress.wire.play import Broker, Play, must
 from purgatorio_stress.wire.recorder import Recorder
 from purgatorio_stress.wire.session import Asked, record
@@ -292,6 +293,32 @@ def tells(patch: pytest.MonkeyPatch, setting: str, value: str) -> None:
         return encoded(key, version, correlation, values)
 
     patch.setattr(server, "_encoded", told)
+
+
+def test_what_a_broker_says_that_it_never_does_is_skipped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tells(monkeypatch, "delete.topic.enable", "false")
+    result = driven(tmp_path, "deleted-topic", "recreated")
+    assert not not_kept(result)
+    assert result.clauses["F8"].verdict is Verdict.SKIPPED
+    assert result.clauses["F8"].reason == "delete_topics: delete.topic.enable is false"
+
+
+def test_no_longer_session_or_transaction_is_asked_for_than_a_broker_takes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tells(monkeypatch, "transaction.max.timeout.ms", "7000")
+    settings = replace(SETTINGS, session_bounds_ms=(6_000, 10_000))
+    result = played(tmp_path, *chosen(["longest-rebalance", "fenced-producer"]), settings=settings)
+    assert not not_kept(result)
+    assert result.clauses["R5"].verdict is Verdict.PASS
+    assert result.clauses["G4"].verdict is Verdict.SKIPPED
+    assert result.clauses["G4"].reason == "a session of 18000 ms: the broker takes 10000 ms at most"
+    asked = re.findall(
+        r'"transaction_timeout_ms":(\d+)', (tmp_path / "wire.jsonl").read_text(encoding="utf-8")
+    )
+    assert {*asked} == {"7000"}
 
 
 @pytest.mark.parametrize(("copies", "verdict"), [("3", Verdict.SKIPPED), ("1", Verdict.UNKNOWN)])

@@ -8,21 +8,20 @@ the run made is deleted at the end, whatever the end is.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import random
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
-from purgatorio_spec.wire.history import Scene, integer, items, scene_of, text
+from purgatorio_spec.wire.history import Scene, items, scene_of, text
 from purgatorio_spec.wire.judge import FAR_GAPS, LOST_GAPS, Wire, judge_scene, repeats, unmet
-from purgatorio_spec.wire.record import DRAWN, MAX_EVENTS, Declared, WireHeader
+from purgatorio_spec.wire.record import DRAWN, MAX_EVENTS, WireHeader
 from purgatorio_spec.wire.row import Row
 from purgatorio_stress.wire import scene_fetch, scene_group, scene_other, scene_share, scene_transactions
-from purgatorio_stress.wire.connection import Address, Connection, Got, NoAnswer, connect
+from purgatorio_stress.wire.connection import Connection, Got, NoAnswer, connect
 from purgatorio_stress.wire.control import Control
 from purgatorio_stress.wire.drawn import (
     LEAST_SCENE,
@@ -34,16 +33,12 @@ from purgatorio_stress.wire.drawn import (
     made_small,
     play_program,
 )
-from purgatorio_stress.wire.message import API_NAMES
 from purgatorio_stress.wire.play import (
-    MOST_CONNECTIONS,
-    SOFTWARE,
     Broker,
     Made,
     Play,
     SceneLost,
     SceneSkipped,
-    Second,
     codes,
 )
 from purgatorio_stress.wire.recorder import CONTROL, Recorder
@@ -59,8 +54,6 @@ GROUP_LANES: Final = 8
 GROUP_AREAS: Final = ("groups", "shares")
 """Scenes of groups, share groups too, wait for seconds, and longer where a broker never answers: they must not keep
 others out."""
-LOOK_SECONDS = 10.0
-"""How long the first question waits for its answer."""
 REPETITIONS: Final = 3
 MOST_REPETITIONS: Final = 8
 CLEAN_UP_SECONDS: Final = 10.0
@@ -73,8 +66,6 @@ LEAST_WARM_UP_SECONDS: Final = 0.6
 MOST_PACE: Final = 3.0
 PACE_SLACK_MS: Final = 250
 """With a slack up to this the plan's own waits are wide enough."""
-SPARE_CONNECTIONS: Final = 8
-"""Of a broker's bound, left to what is open beside the scenes."""
 DRAWERS: Final = 20
 """Drawn programs at a time, of three to six connections each."""
 GROUP_DRAWERS: Final = 12
@@ -91,10 +82,6 @@ MOST_SMALL: Final = 6
 def _fails(row: Row) -> bool:
     """Whether a row of a drawn scene is one to look after: broken, or late as what was forgotten is."""
     return row.held is Held.BROKEN or (row.held is Held.LATE and row.gaps >= LOST_GAPS)
-
-
-class NoBroker(Exception):
-    """Nothing that speaks the Kafka protocol in the clear answers there: what was seen, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,163 +314,6 @@ def chosen(only: Collection[str]) -> list[SceneSpec]:
             raise KeyError(word)
         found |= {one.name: one for one in meant}
     return [one for one in SCENES.values() if one.name in found]
-
-
-async def look_at(
-    address: Address,
-    recorder: Recorder,
-    declared: Declared,
-    run: str,
-    second: Second | None = None,
-    pid: int | None = None,
-) -> Broker:
-    """Ask a broker what it offers and who it is. NoBroker where nothing there speaks the protocol."""
-    said = ""
-    # Version 0 is read by all; one that answers it in another shape may still speak a later one.
-    for version in (0, 1, 2, 3):
-        try:
-            conn = await connect(address, f"first-v{version}", "", recorder)
-            got = await conn.send("api_versions", version, SOFTWARE).within(LOOK_SECONDS)
-        except NoAnswer as silent:
-            raise NoBroker(f"{address}: {said}" if said else str(silent)) from silent
-        offered = {
-            API_NAMES.get(integer(one, "api_key"), f"api-{integer(one, 'api_key')}"): (
-                integer(one, "min_version"), integer(one, "max_version"),
-            )
-            for one in items(got.body, "api_keys")
-        }  # fmt: skip
-        if offered:
-            break
-        said = "ApiVersions was answered with what offers nothing, or cannot be read"
-        conn.close()
-    else:
-        raise NoBroker(f"{address}: {said}")
-    broker = Broker(address, offered, declared, run, second=second, pid=pid)
-    with contextlib.suppress(NoAnswer):  # what could not be asked stays unknown
-        await _configs(broker, conn, await _nodes(broker, conn))
-    conn.close()
-    return broker
-
-
-async def _nodes(broker: Broker, conn: Connection) -> list[int]:
-    """The ids of all nodes; which one is asked, and which is the second, where one alone has that port."""
-    version = broker.version("metadata")
-    if version is None:
-        return []
-    got = await conn.send("metadata", version, {"topics": [], "allow_auto_topic_creation": False}).within(
-        LOOK_SECONDS
-    )
-    ports = {integer(one, "node_id"): integer(one, "port") for one in items(got.body, "brokers")}
-    broker.nodes = max(len(ports), 1)
-
-    def at(address: Address | None) -> int | None:
-        there = [node for node, port in ports.items() if address is not None and port == address.port]
-        return there[0] if len(there) == 1 < broker.nodes else None
-
-    broker.node, broker.second_node = at(broker.address), at(broker.second.address if broker.second else None)
-    broker.controller = _controller(broker, got)
-    return [*ports]
-
-
-WITH_ZOOKEEPER: Final = "api-4"
-"""What is offered where one of the brokers is the controller: LeaderAndIsr, by which it tells the others what to do."""
-LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-def _controller(broker: Broker, metadata: Got) -> Address | None:
-    """Where topics are made and deleted, if the brokers do not pass that on: at another one, on the same host."""
-    own, controls = broker.address, integer(metadata.body, "controller_id", -1)
-    told = [one for one in items(metadata.body, "brokers") if integer(one, "node_id", -1) == controls]
-    if broker.nodes == 1 or WITH_ZOOKEEPER not in broker.offered or not told:
-        return None
-    there = replace(own, host=text(told[0], "host"), port=integer(told[0], "port"))
-    near = there.host == own.host or {there.host, own.host} <= LOCAL
-    return there if near and there != own else None
-
-
-OF_TOPICS: Final[Mapping[str, tuple[str, str]]] = {
-    "compression.type": ("compression.type", "producer"),
-    "log.cleanup.policy": ("cleanup.policy", "delete"),
-    "log.segment.bytes": ("segment.bytes", str(1 << 30)),
-    "log.roll.ms": ("segment.ms", "604800000"),
-    "log.retention.ms": ("retention.ms", "604800000"),
-    "message.max.bytes": ("max.message.bytes", "1048588"),
-    "min.insync.replicas": ("min.insync.replicas", "1"),
-}
-"""Settings of a broker for all topics, and what a scene's topic has instead: batches stay as sent, in one segment."""
-
-
-OFFSETS_REPLICAS: Final = "offsets.topic.replication.factor"
-"""With fewer brokers none is a coordinator of groups."""
-TRANSACTION_REPLICAS: Final = ("transaction.state.log.replication.factor", "transaction.state.log.min.isr")
-"""Nor of transactions; by the second alone only with an old Kafka."""
-SHARE_REPLICAS: Final = (
-    "share.coordinator.state.topic.replication.factor", "share.coordinator.state.topic.min.isr",
-)  # fmt: skip
-"""Nor one that keeps what share groups have acquired."""
-_DIGITS: Final = 20
-"""A number of Kafka's has fewer."""
-
-
-async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> None:
-    """What the broker itself says of what nobody declared: constants, bounds, and what scenes must go round. Of several
-    nodes it is the one that it speaks for: asked for another's settings Kafka refuses."""
-    version = broker.version("describe_configs")
-    if version is None or not nodes:
-        return
-    names = (
-        "group.initial.rebalance.delay.ms", "group.coordinator.append.linger.ms", "group.min.session.timeout.ms",
-        "group.max.session.timeout.ms", "offset.metadata.max.bytes", "fetch.max.bytes",
-        "share.coordinator.append.linger.ms", "transaction.abort.timed.out.transaction.cleanup.interval.ms",
-        OFFSETS_REPLICAS, *TRANSACTION_REPLICAS, *SHARE_REPLICAS,
-        "max.connections", "max.connections.per.ip",
-    )  # fmt: skip
-    asked = [
-        {"resource_type": 4, "resource_name": str(node), "configuration_keys": [*names, *OF_TOPICS]}
-        for node in nodes
-    ]
-    got = await conn.send("describe_configs", version, {"resources": asked}).within(LOOK_SECONDS)
-    told = {text(one, "resource_name"): one for one in items(got.body, "results") if not codes(one)}
-    mine = [node for node in nodes if str(node) in told]
-    if len(mine) == 1 < broker.nodes:
-        broker.node = mine[0]
-    own = told.get(str(mine[0] if mine and broker.node is None else broker.node))
-    said = {text(one, "name"): text(one, "value") for one in items(own, "configs")}
-    broker.topic_configs = {
-        config: wanted for name, (config, wanted) in OF_TOPICS.items()
-        if said.get(name, "") not in (wanted, "")
-    }  # fmt: skip
-    delay, linger, least, longest, note, fetched, share_linger, looks, copies, *replicas = (
-        int(value) if (value := said.get(name, "")).isdecimal() and len(value) < _DIGITS else None
-        for name in names
-    )
-    declared = broker.declared
-    if declared.initial_delay_ms is None:
-        declared = replace(declared, initial_delay_ms=delay)
-    linger = max(linger or 0, share_linger or 0)
-    if linger > declared.late_ms // 10:
-        # What a coordinator writes waits for so long before it is written, and its answer with it.
-        declared = replace(declared, late_ms=declared.late_ms + linger)
-    broker.declared = replace(declared, session_least_ms=least, session_most_ms=longest, note_most_bytes=note)
-    if least is not None:
-        broker.session_ms = least
-    broker.groups.lack = _lack(broker, (OFFSETS_REPLICAS,), (copies,))
-    broker.transactions.lack = _lack(broker, TRANSACTION_REPLICAS, replicas[:2])
-    broker.shares.lack = _lack(broker, SHARE_REPLICAS, replicas[2:4])
-    broker.open_looks_ms = looks or 0
-    connected = replicas[4:]
-    if fetched is not None:
-        broker.fetch_bytes = min(fetched, broker.fetch_bytes)
-    most = min((number for number in connected if number is not None), default=MOST_CONNECTIONS)
-    broker.most_connections = min(most - SPARE_CONNECTIONS, MOST_CONNECTIONS)
-
-
-def _lack(broker: Broker, names: Sequence[str], numbers: Sequence[int | None]) -> str:
-    """What of these is more than there are brokers, in words."""
-    told = zip(names, numbers, strict=True)
-    lacking = [f"{name} is {number}" for name, number in told if number is not None and number > broker.nodes]
-    plural = "s" * (broker.nodes > 1)
-    return f"{' and '.join(lacking)}, of {broker.nodes} broker{plural}" if lacking else ""
 
 
 @dataclass(slots=True)

@@ -171,6 +171,10 @@ class Broker:
     pid: int | None = None
     session_ms: int = 6000
     """The shortest session time-out that it takes."""
+    transaction_ms: int = 60_000
+    """So long a transaction may be open, unless it is to be ended for that."""
+    refuses: dict[str, str] = field(default_factory=dict)
+    """What is offered and, as its settings say, never done: why."""
     broken: set[tuple[str, int]] = field(default_factory=set)
     """What is offered and ends the connection: not used again, so that the rest can be judged."""
     pace: float = 1.0
@@ -194,7 +198,7 @@ class Broker:
     def version(self, api: str, *, oldest: bool = False, by_id: bool = False, most: int = 99) -> int | None:
         """The version that is spoken of an API: the highest that both sides know, or the lowest; None where there is
         none. `by_id`: of those that name topics by their ids. `most`: none above this."""
-        first, last = self.offered.get(api, (0, -1))
+        first, last = self.offered.get(api, (0, -1)) if api not in self.refuses else (0, -1)
         ours = versions_of(API_KEYS[api])
         top = min(last, ours.stop - 1, most, 99 if by_id else MOST_VERSION.get(api, 99))
         first = max(first, ours.start, BY_ID[api] if by_id else 0)
@@ -233,7 +237,9 @@ class Play:
     @property
     def session_ms(self) -> int:
         """The session time-out of its members, the shortest that a slow machine lets us judge and the broker takes."""
-        return max(self.broker.session_ms, self.wait_ms(SESSION_MS))
+        most_ms = self.broker.declared.session_most_ms
+        wanted_ms = max(self.broker.session_ms, self.wait_ms(SESSION_MS))
+        return wanted_ms if most_ms is None else min(wanted_ms, most_ms)
 
     @staticmethod
     async def pause(milliseconds: float) -> None:
@@ -310,7 +316,7 @@ class Play:
     def _lack(self, api: str) -> str:
         offered = self.broker.offered.get(api)
         said = "does not offer it" if offered is None else f"offers v{offered[0]} to v{offered[1]} only"
-        return f"{api}: the broker {said}"
+        return f"{api}: {self.broker.refuses.get(api) or f'the broker {said}'}"
 
     def cannot(self, why: str, *clauses: str) -> None:
         """This broker cannot be asked of these clauses here: nothing is open if no row decides them."""

@@ -95,7 +95,10 @@ class Member:
                 await self.play.pause(100)
 
     def ask_join(self) -> Sent:
-        """A join, on its way."""
+        """A join, on its way. SceneSkipped where the broker takes no session as long as this."""
+        most_ms = self.play.broker.declared.session_most_ms
+        if self.session_ms is not None and most_ms is not None and self.session_ms > most_ms:
+            raise SceneSkipped(f"a session of {self.session_ms} ms: the broker takes {most_ms} ms at most")
         return self.play.join(
             self.conn, self.group, self.id, session_ms=self.session_ms, rebalance_ms=self.rebalance_ms,
             instance=self.instance, protocols=(self.own, *self.common), says=self.says, kind=self.kind,

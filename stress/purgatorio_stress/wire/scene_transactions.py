@@ -41,7 +41,6 @@ NOT_YET: Final = frozenset({TIMED_OUT, CONCURRENT, *LOADING})
 """Who asks for an id, or begins a transaction, is to ask again: the controller gave no id in time, the transaction
 before is not over, or the coordinator is not there yet."""
 ENDS_SECONDS: Final = 12.0
-TIMEOUT_MS: Final = 60_000
 EACH_MS: Final = 12_000
 """Longer than a coordinator takes from one look for what is open for too long to the next."""
 TOO_LONG_MS: Final = 2000
@@ -79,7 +78,8 @@ class Writer:
     id: int = -1
     epoch: int = -1
     next: dict[Place, int] = field(default_factory=dict)
-    timeout_ms: int = TIMEOUT_MS
+    timeout_ms: int | None = None
+    """Of its transactions; the longest that is asked for where it has none of its own."""
 
     async def begin_again(self) -> None:
         """Get another epoch: what was open before is over then."""
@@ -88,8 +88,8 @@ class Writer:
     async def ask_id(self) -> Got:
         """Ask for an id and an epoch, once."""
         values = {
-            "transactional_id": self.name, "transaction_timeout_ms": self.timeout_ms, "producer_id": -1,
-            "producer_epoch": -1,
+            "transactional_id": self.name, "producer_id": -1, "producer_epoch": -1,
+            "transaction_timeout_ms": self.timeout_ms or self.play.broker.transaction_ms,
         }  # fmt: skip
         return await self.play.ask(self.conn, "init_producer_id", values)
 
@@ -194,7 +194,7 @@ class Writer:
         return got
 
 
-async def writer_of(play: Play, topic: str, timeout_ms: int = TIMEOUT_MS) -> Writer:
+async def writer_of(play: Play, topic: str, timeout_ms: int | None = None) -> Writer:
     """A producer with a transactional id whose coordinator is this broker, and has loaded."""
     play.need(*ALL_NEEDED)
     play.broker.transactions.need()
@@ -336,7 +336,7 @@ async def timed_out(play: Play) -> None:
 
 
 async def _each_in_its_time(play: Play, topic: str) -> None:
-    each_ms = play.wait_ms(EACH_MS)
+    each_ms = min(play.wait_ms(EACH_MS), play.broker.transaction_ms)
     writer, asker = await writer_of(play, topic, each_ms), await play.open("asker")
     for open_ms in (0, each_ms * 7 // 8):
         await writer.begin(0)
