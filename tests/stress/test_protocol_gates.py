@@ -34,7 +34,7 @@ from purgatorio_stress.protocol.gate_steps import Steps
 from purgatorio_stress.protocol.gates import GatedRun
 from purgatorio_stress.protocol.lines import Lines
 from purgatorio_stress.protocol.message import STEP, Add, Check, Description, Register, Start
-from purgatorio_stress.protocol.played_order import PlayedOrder, Stop, comes_of_order
+from purgatorio_stress.protocol.played_order import Orders, PlayedOrder, Stop, comes_of_order
 from purgatorio_stress.protocol.session import Peer, Session, noted
 from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.recorder import Recorder
@@ -536,10 +536,19 @@ def test_a_purge_is_stopped_step_by_step_beside_calls() -> None:
     assert purges
     for purged in purges:
         assert [type(call) for _, _, call in purged.stepped()] == [Expiry]
-        assert (
-            purged.steps(replace(description, purge_interval=121), virtual=True)
-            == "its purge interval is above 120"
-        )
+    for interval, played in ((121, ["calls-beside-purge"]), (1_000, ["calls-beside-purge"]), (1_201, [])):
+        longer = replace(description, purge_interval=interval)
+        programs = gate_programs("purgatory", delays_for(longer, MS * 3_600_000))
+        steps = {
+            one.name: one.steps(longer, virtual=True)
+            for one in programs
+            if one.name in {p.name for p in purges}
+        }
+        assert [name for name, why in steps.items() if why is None] == played
+        assert {why for why in steps.values() if why} <= {
+            "its purge interval is above 120",
+            "its purge interval is above 1,200",
+        }
 
 
 @dataclass
@@ -895,6 +904,23 @@ def test_the_rest_is_not_played_once_a_promise_is_broken(
     assert record.path is not None
     assert check_files([record.path]).runs[0].clauses["O4"].violations
     assert "a promise was found broken before" in " ".join(said for _, said in not_looked_for([subject]))
+
+
+def test_what_a_long_purge_interval_leaves_out_is_told_though_others_of_its_class_were_played() -> None:
+    (subject,) = (one for one in command_subjects(PURGATORY) if one.mode == "virtual-gates")
+    longer = replace(_MILLISECONDS, purge_interval=1_000, gates=("try_complete", STEP), lanes=2)
+    programs = gate_programs("purgatory", delays_for(longer, MS * 3_600_000))
+    reasons = {
+        one: one.ruled_out(longer, virtual=True) for one in programs if one.looks_for.startswith("a purge")
+    }
+    left_out = [one.name for one, why in reasons.items() if why == "its purge interval is above 120"]
+    subject.account.orders = [
+        Orders(one, 1) if why == "it is played step by step" else Orders(one, skipped=why or "")
+        for one, why in reasons.items()
+    ]
+    assert "calls-beside-purge" not in left_out
+    said = f"not played (its purge interval is above 120): {', '.join(left_out)}"
+    assert said in [told for _, told in not_looked_for([subject])]
 
 
 def test_what_is_left_out_for_a_promise_that_is_kept_is_unknown(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.driver import CommandSubject
-from purgatorio_stress.protocol.gate_program import CLASSES, OTHER_WAYS
+from purgatorio_stress.protocol.gate_program import CLASSES, INTERVAL_ABOVE, OTHER_WAYS
 from purgatorio_stress.protocol.played_order import BROKEN, NO_LINE, NO_LINE_OF_ITS_OWN
 
 
@@ -69,6 +69,12 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
             why = min(lacks.get(looks_for, [none]), key=lambda one: (one != BROKEN, one in OTHER_WAYS))
             missing.setdefault(why, []).append(looks_for)
         found += [(name, f"{left} ({why}): {'; '.join(these)}") for why, these in missing.items()]
+        rare = {
+            orders.program.name: orders.skipped
+            for way in gated for orders in way.account.orders
+            if orders.skipped.startswith(INTERVAL_ABOVE) and orders.program.looks_for in looked
+        }  # fmt: skip
+        found += [(name, f"not played ({next(iter(rare.values()))}): {', '.join(rare)}")] if rare else []
         lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
         found += [(name, f"what lies between two lines was not looked for: {why}") for why in lost]
         found += [(way.name, f"left out: {way.account.left_out}") for way in ways if way.account.left_out]

@@ -64,6 +64,8 @@ TimeChoice = Literal["virtual", "real", "all"]
 _MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 _TOTAL_S: Final = 600.0
 """More than a run takes where many others run: who hangs is silent long before."""
+_LINES_MOST: Final = 5_000_000
+"""Of a run with gates: before each play beside a purge there are as many operations as have it made."""
 _DRAWN_MOST: Final = 1_000
 """So many programs are drawn, or half as many as operations were asked for."""
 _UNFIT: Final = re.compile(r"[^a-z0-9_]+")
@@ -454,7 +456,7 @@ class CommandSubject:
         if self.limits is not None:
             return self.limits
         if self.held or self.mode == "real-free":
-            return ChildLimits(total_s=2 * STEPS_S)
+            return ChildLimits(total_s=2 * STEPS_S, lines=_LINES_MOST)
         real_s = 0.0 if self.virtual else 60.0 + 4 * self._give_up_ns(plan) / 1e9
         return ChildLimits(
             total_s=_TOTAL_S + real_s + 0.02 * plan.timers, lines=1_000_000 + 100 * len(plan.steps)

@@ -172,8 +172,10 @@ class GateProgram:
         return (lane,) if lane else (1,) if self.lanes[1] == self.lanes[0] else ()
 
     def _lacking(self, description: Description) -> str | None:
-        if self.looks_for == _PURGE and (description.purge_interval or 0) > _GARBAGE_MOST:
-            return f"its purge interval is above {_GARBAGE_MOST}"
+        few = not self.stops and max(map(len, self.lanes)) <= _BEFORE_MOST
+        most = _GARBAGE_MOST_AT_LINES if few else _GARBAGE_MOST
+        if self.looks_for == _PURGE and (description.purge_interval or 0) > most:
+            return f"{INTERVAL_ABOVE} {most:,}"
         calls = [call.call if isinstance(call, Inside) else call for call in self.calls()]
         needed = [_NEEDED.get(type(call)) for call in calls] + ["failing"] * bool(self.fails)
         for name in needed:
@@ -188,6 +190,7 @@ class GateProgram:
 
 _STEP_BY_STEP: Final = "it is played step by step"
 _NO_VIRTUAL: Final = "no virtual time"
+INTERVAL_ABOVE: Final = "its purge interval is above"
 OTHER_WAYS: Final = frozenset({_STEP_BY_STEP, _NO_VIRTUAL})
 """Why a program is not played in one way, and is in another where the subject knows that."""
 
@@ -240,7 +243,10 @@ _VOLLEYS: Final = 100
 _BEFORE_MOST: Final = 8
 """A program that is played once for each step of each call has no more calls before."""
 _GARBAGE_MOST: Final = 120
-"""So many operations are completed before each play beside a purge; for a longer interval it takes too long."""
+"""So many operations are completed before each play beside a purge; for a longer interval all orders take too long."""
+_GARBAGE_MOST_AT_LINES: Final = 1_200
+"""So many where only the purge is stopped, at lines to which nothing else comes, beside a few calls: Kafka's interval
+is 1,000."""
 _OTHERS: Final = 60
 """So many that one of them shares its lock with the one that is stopped, where operations share a few dozen locks."""
 _DEEP: Final = 20
@@ -299,7 +305,7 @@ def delays_for(description: Description, far_ns: int, purge_ns: int = 0) -> Dela
         min(max(turn_ns - late_for(description), description.least_delay_ns, tick_ns), far_ns)
         // unit_ns
         * unit_ns,
-        min(interval, _GARBAGE_MOST),
+        min(interval, _GARBAGE_MOST_AT_LINES),
         _LOOKS_MORE + interval if interval < _LOOKS_MOST else 0,
         max(soon_ns - soon_ns % -unit_ns, min(purge_ns, far_ns) // unit_ns * unit_ns),
     )
