@@ -16,6 +16,7 @@ from purgatorio_stress.protocol.driver import command_subjects
 from purgatorio_stress.protocol.free_play import free_programs
 from purgatorio_stress.protocol.gate_program import CLASSES, OTHER_WAYS, Delays, Inside, gate_programs
 from purgatorio_stress.protocol.played_order import BROKEN, Orders
+from purgatorio_stress.subject.plan import MS
 from purgatorio_stress.subjects import record_runs
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -105,3 +106,27 @@ def test_what_nothing_was_done_for_is_not_blamed_on_the_way_that_could_not() -> 
         gated.account.orders[:] = [Orders(program, skipped=why) for why in reasons]
         (line,) = [one for _, one in not_looked_for([*others, gated]) if program.looks_for in one]
         assert f"({said})" in line
+
+
+@pytest.mark.parametrize(
+    ("least_ns", "unit_ns", "why"),
+    [
+        (0, 1, "(least_delay_ns is 0)"),
+        (MS, MS, "(least_delay_ns is 1,000,000)"),
+        (1 - MS, MS, "(least_delay_ns is -999,999, and unit_ns 1,000,000)"),
+        (-1, 1, ""),
+        (-MS, MS, ""),
+    ],
+)
+def test_that_no_delay_below_zero_was_asked_for_is_told(least_ns: int, unit_ns: int, why: str) -> None:
+    """Of a subject whose least delay, in whole units, is not below zero; the plans of all others have some."""
+    subjects = [
+        replace(one, description=replace(one.description, least_delay_ns=least_ns, unit_ns=unit_ns))
+        for one in command_subjects(REFERENCE, time="virtual")
+        if one.mode == "virtual-steps"
+    ]
+    plans = [one.shape.make(seed, 200, 1, one.tick_ns) for one in subjects for seed in range(3)]
+    told = [line for _, line in not_looked_for(subjects) if "below zero" in line]
+    below = [any((step.delay_ns or 0) < 0 for step in plan.steps) for plan in plans]
+    assert below == [not why] * len(plans)
+    assert [why in line for line in told] == [True] * bool(why)

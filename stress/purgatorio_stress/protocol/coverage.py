@@ -48,10 +48,20 @@ def _unstopped(way: CommandSubject) -> Iterator[str]:
             yield f"not played at lines ({why}): {', '.join(names)}"
 
 
+def _not_asked(way: CommandSubject) -> str:
+    """What a delay below zero would have shown, and why none was asked for."""
+    least_ns, unit_ns = way.description.least_delay_ns, way.description.unit_ns
+    # Delays are rounded up to whole units.
+    if least_ns <= -unit_ns:
+        return ""
+    takes = f"least_delay_ns is {least_ns:,}" + (f", and unit_ns {unit_ns:,}" if least_ns < 0 else "")
+    return f"not looked for ({takes}): a delay below zero that is taken for none, or for a long one"
+
+
 def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
     """Of each program and part, by its name: the classes of bugs that nothing was done to find, or that only luck could
-    find on free lanes, by the reason; of each way what was left out, and which small programs were not played at lines.
-    """
+    find on free lanes, by the reason; whether no delay below zero was asked for; of each way what was left out, and
+    which small programs were not played at lines."""
     found: list[tuple[str, str]] = []
     for name, part, ways in _parts(subjects):
         looked = _looked(ways)
@@ -75,6 +85,8 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
             if orders.skipped.startswith(INTERVAL_ABOVE) and orders.program.looks_for in looked
         }  # fmt: skip
         found += [(name, f"not played ({next(iter(rare.values()))}): {', '.join(rare)}")] if rare else []
+        if never := _not_asked(ways[0]):
+            found.append((name, never))
         lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
         found += [(name, f"what lies between two lines was not looked for: {why}") for why in lost]
         found += [(way.name, f"left out: {way.account.left_out}") for way in ways if way.account.left_out]
