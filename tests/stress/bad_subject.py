@@ -177,13 +177,14 @@ def main() -> None:
     """Read calls until the input ends."""
     if HOW == "silent-start":
         time.sleep(FAR_AWAY_S)
-    timer, first = Timer(), ""
+    timer, first, added = Timer(), "", 0
     # Not by iteration, which reads ahead of whoever stands at a gate.
     while line := sys.stdin.readline():
         call = json.loads(line)
         if first and call["m"] == "advance" and (timer.refused or not HOW.startswith("refuse")):
-            # Its twin does so only in a crowd.
-            misbehave("spin" if HOW == "spin-crowd" and len(timer.pending) > 1 else HOW, call["n"], first)
+            # Its twins do so only in a crowd, or behind many tasks.
+            crowd = (HOW == "spin-crowd" and len(timer.pending) > 1) or (HOW == "spin-many" and added > 15)
+            misbehave("spin" if crowd else HOW, call["n"], first)
         last = HOW.startswith("real-") and len(timer.pending) == (0 if HOW.endswith("at-once") else 5)
         if last and call["m"] in ("add", "register"):
             time.sleep(FAR_AWAY_S)
@@ -192,6 +193,7 @@ def main() -> None:
         else:
             known = "" if call["m"] == "start" else first
             first = known or (call["id"] if call["m"] == "add" else "")
+            added = 0 if call["m"] == "start" else added + (call["m"] == "add")
             timer.answer(call)
         sys.stdout.flush()
     if HOW == "detach-after-stop":

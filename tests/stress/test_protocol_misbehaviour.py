@@ -137,6 +137,8 @@ def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, 
         ("spin", 0.1, -1, 1, "hang"),
         ("spin-crowd", 0.1, 1_000, 2, "endless"),
         ("spin-crowd", 0.1, 1_000, 1, "hang"),
+        ("spin-many", 0.1, 1_000, proof._FEW_MOST, "endless"),
+        pytest.param("spin-many", 0.1, 1_000, 8, "hang", marks=pytest.mark.slow),
     ],
 )
 def test_who_works_for_long_may_be_slow(
@@ -152,6 +154,7 @@ def test_who_works_for_long_may_be_slow(
     twins may still return: one has not worked for long there, one may look at each of too many ticks, one needs a
     crowd."""
     monkeypatch.setattr(proof, "_ENDLESS_S", works_s)
+    monkeypatch.setattr(proof, "_HASTY_S", 0.1)
     monkeypatch.setattr(proof, "_ENDLESS_STEPS", steps)
     monkeypatch.setattr(proof, "_FEW_MOST", few)
     failure, _ = record(how, tmp_path, QUICK)

@@ -28,7 +28,8 @@ from purgatorio_stress.trace_file import run_of_file
 
 _ALONE_MOST: Final = 20
 """So many of those that waited are tried, each alone."""
-_FEW_MOST: Final = 8
+_FEW_MOST: Final = 100
+"""More than a turn of a wheel: time may have to go through a whole level in short steps, a task for each."""
 _ENDLESS_S: Final = 10.0
 """Who worked so long in one call, where there is next to nothing to do, does not come to an end."""
 _HASTY_S: Final = 1.0
