@@ -52,6 +52,14 @@ ESTIMATES = {
     '"purge_interval": 0': PURGED_AT,
 }
 """A purge comes as Kafka's does, by what was registered and what is delayed."""
+HASHES = {
+    "def say(": "def java(key):\n"
+    "    made = 0\n"
+    "    for each in key:\n"
+    "        made = (31 * made + ord(each)) % 2**32\n"
+    "    return made ^ made >> 16\n\n\ndef say(",
+}
+"""As Java hashes strings, and spreads the hashes of a map."""
 CHANGES = [
     ("toy_wheel", "T3", {WHEEL_ADD: LOST.format("delay_ns >= 400 * TICK_NS * 8") + WHEEL_ADD}),
     ("toy_wheel", "T3", {WHEEL_ADD: LOST.format("delay_ns >= 86_400_000 * TICK_NS") + WHEEL_ADD}),
@@ -116,13 +124,20 @@ CHANGES = [
     ("toy_purgatory", "P1", SKIPS | {
         "not in self.completed] for key": "not in self.completed or key in left_out] for key",
     }),
+    ("toy_purgatory", "P1", ESTIMATES | {
+        "not in self.completed] for key": "not in self.completed or java(key) % 512 == 511] for key",
+    } | HASHES),
+    ("toy_purgatory", "P1", ESTIMATES | {
+        "not in self.completed] for key": "not in self.completed or java(key) % 64 == 0] for key",
+    } | HASHES),
 ]  # fmt: skip
 """A level that is lost, one of days, tasks after an idle gap, the first of a level that comes late, those that wait
 over a tick whose number ends with 31 zero bits; one that is counted twice when it is added again; a check that gives
 up, a last key that is forgotten; a key that gives back more than it disarms; a purge that comes too late, one whose
 estimate it lowers by entries, one that waits for something live, one whose estimate each key lowers by what it gives
 back, one that counts what was delayed a turn ago, one that takes a thousand entries at most, one that does not count
-operations of one key, and one that leaves out what was checked since the last."""
+operations of one key, one that leaves out what was checked since the last, and one that leaves out the last of its
+lists, or the first."""
 
 
 def driven(program: str, changes: dict[str, str], folder: Path, operations: int) -> RunResult:

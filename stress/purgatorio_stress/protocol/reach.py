@@ -15,12 +15,14 @@ only, none of which ends where a bucket of the second level does, so that nothin
 
 A purgatory is besides given more completed operations under keys that nobody checks than its purge interval allows,
 several times over, and read at rest in between: first while nothing else was ever there and nothing waits, and once in
-its midst the keys that it shares are checked. Then come as many that checks take along, of which no purge finds
-anything, and as many that all their keys give back; then garbage again, beside live operations.
+its midst the keys that it shares are checked. Some is under keys of one hash: in the first of many lists, or in the
+last. Then come as many that checks take along, of which no purge finds anything, and as many that all their keys give
+back; then garbage again, beside live operations.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -78,6 +80,11 @@ _PURGES: Final = 4
 _ALIKE: Final = ("key-Aa", "key-BB")
 _LEAST_HASH: Final = "polygenelubricants"
 """As Java hashes strings: two of one hash, and one of the least, which has no absolute value in 32 bits."""
+_OUTERMOST: Final = tuple(
+    tuple("".join(pairs) + end for pairs in itertools.product(("Aa", "BB"), repeat=6))
+    for end in ("vhszjwf", "qmshrec")
+)
+"""Keys of hash 0 and of hash 65,535: in the first and in the last of any power of two lists, up to so many."""
 _LIVE_ONE_IN: Final = 4
 REAPER_NS: Final = 250 * MS
 _SHARED: Final = (7, 11)
@@ -459,6 +466,14 @@ class Reach:
                 self._complete(name, f"{name}-0")
             if number % each == 0:
                 self._at_rest()
+        for alike in _OUTERMOST:
+            # Who begins to purge behind the first list, or ends before the last, keeps more than it may.
+            for number in range(2 * interval + 20):
+                name = f"{alike[0]}-{number}"
+                keys = (f"{name}-0", *(alike[(number + beside) % len(alike)] for beside in range(_KEYS - 1)))
+                self._run.call(Register(name, keys, far_ns))
+                self._complete(name, keys[0])
+            self._at_rest()
         for number in range(count):
             name = f"taken-{number}"
             for call in (Register(name, (name,), far_ns), Ready(name), Check(name)):
