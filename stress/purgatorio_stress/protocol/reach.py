@@ -9,7 +9,7 @@ several buckets of a level come due at once, beside tasks that are due a turn of
 `advance` goes through time tick by tick is slow over days: it is asked no further than it can.
 
 Before that comes a crowd: many tasks in one bucket, or many operations under one key, half of which, in stretches, one
-check completes while the others expire together; many that one key gives back; operations under keys of the same hash;
+check completes while the others expire together; many that one key gives back; operations under many keys of one hash;
 and one of as many keys as the protocol has, which a check of the last completes. Then steady traffic: short delays
 only, none of which ends where a bucket of the second level does, so that nothing but the clock moves that level on.
 
@@ -271,13 +271,14 @@ class Reach:
             self._run.call(CancelKey("back"))
 
     def _alike(self, delay_ns: int) -> None:
-        """Whoever keeps lists by the hashes of keys gives back, or forgets, what is under another."""
+        """Whoever keeps lists by the hashes of keys gives back, or forgets, what is under another, or has no room for
+        so many keys of one hash."""
         given_back, checked = _ALIKE
-        for key in (*_ALIKE, _LEAST_HASH):
+        for key in (*_ALIKE, _LEAST_HASH, *_OUTERMOST[-1]):
             self._run.call(Register(f"under-{key}", (key,), delay_ns))
         if "cancel-key" in self._description.capabilities:
             self._run.call(CancelKey(given_back))
-        for key in (checked, _LEAST_HASH):
+        for key in (checked, _LEAST_HASH, *_OUTERMOST[-1]):
             self._run.call(Ready(f"under-{key}"))
             self._run.call(Check(key))
 
