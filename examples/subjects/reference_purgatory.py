@@ -264,6 +264,7 @@ DESCRIPTION = {
     "wheel_size": 20,
     "early_ns": 0,
     "early_real_ns": MS - 1,  # its clock counts whole milliseconds
+    "late_real_ns": MS,
     "late_ns": 0,
     "unit_ns": MS,
     "purge_interval": PURGE_INTERVAL,

@@ -138,11 +138,11 @@ CHANGES = [
 ]  # fmt: skip
 """A level that is lost, one of days, tasks after an idle gap, the first of a level that comes late, those that wait
 over a tick whose number ends with 31 zero bits; one that is counted twice when it is added again; a check that gives
-up, a last key that is forgotten, a key for which there is no room beside those of its hash; a key that gives back more than it disarms; a purge that comes too late, one whose
-estimate it lowers by entries, one that waits for something live, one whose estimate each key lowers by what it gives
-back, one that counts what was delayed a turn ago, one that takes a thousand entries at most, one that does not count
-operations of one key, one that leaves out what was checked since the last, and one that leaves out the last of its
-lists, or the first."""
+up, a last key that is forgotten, a key for which there is no room beside those of its hash; a key that gives back
+more than it disarms; a purge that comes too late, one whose estimate it lowers by entries, one that waits for
+something live, one whose estimate each key lowers by what it gives back, one that counts what was delayed a turn ago,
+one that takes a thousand entries at most, one that does not count operations of one key, one that leaves out what was
+checked since the last, and one that leaves out the last of its lists, or the first."""
 
 
 def driven(program: str, changes: dict[str, str], folder: Path, operations: int) -> RunResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.driver import CommandSubject
@@ -48,6 +49,9 @@ def _unstopped(way: CommandSubject) -> Iterator[str]:
             yield f"not played at lines ({why}): {', '.join(names)}"
 
 
+_ASLEEP: Final = "not looked for (no late_real_ns): in real time, who sleeps past a deadline"
+
+
 def _not_asked(way: CommandSubject) -> str:
     """What a delay below zero would have shown, and why none was asked for."""
     least_ns, unit_ns = way.description.least_delay_ns, way.description.unit_ns
@@ -60,8 +64,8 @@ def _not_asked(way: CommandSubject) -> str:
 
 def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
     """Of each program and part, by its name: the classes of bugs that nothing was done to find, or that only luck could
-    find on free lanes, by the reason; whether no delay below zero was asked for; of each way what was left out, and
-    which small programs were not played at lines."""
+    find on free lanes, by the reason; whether no delay below zero was asked for, and none that may be slept past; of
+    each way what was left out, and which small programs were not played at lines."""
     found: list[tuple[str, str]] = []
     for name, part, ways in _parts(subjects):
         looked = _looked(ways)
@@ -87,6 +91,8 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         found += [(name, f"not played ({next(iter(rare.values()))}): {', '.join(rare)}")] if rare else []
         if never := _not_asked(ways[0]):
             found.append((name, never))
+        if any(way.mode == "real" and way.description.late_real_ns is None for way in ways):
+            found.append((name, _ASLEEP))
         lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
         found += [(name, f"what lies between two lines was not looked for: {why}") for why in lost]
         found += [(way.name, f"left out: {way.account.left_out}") for way in ways if way.account.left_out]

@@ -19,6 +19,7 @@ from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.account import Account
+from purgatorio_stress.protocol.asleep import past_deadlines
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profile_of, reported
 from purgatorio_stress.protocol.free_play import drive_free, free_programs
@@ -34,6 +35,7 @@ from purgatorio_stress.protocol.played_order import (
     unfinished,
 )
 from purgatorio_stress.protocol.proof import Proof
+from purgatorio_stress.protocol.reach import REACHES_FROM
 from purgatorio_stress.protocol.real_time import drive_real
 from purgatorio_stress.protocol.session import Listener, Session
 from purgatorio_stress.protocol.timeline import fitted, shape_of, timeline
@@ -363,7 +365,7 @@ class CommandSubject:
             )
         else:
             with child.on_one_processor() if self.virtual else nullcontext():
-                self._drive_plan(session, clock, plan, progress)
+                self._drive_plan(session, child, clock, plan, progress)
         session.finish()
 
     def _drive_gates(
@@ -403,7 +405,9 @@ class CommandSubject:
         alone = self.virtual or "virtual-time" not in self.description.capabilities
         return ("orders", "drawn") if alone else ("orders",)
 
-    def _drive_plan(self, session: Session, clock: VirtualClock, plan: Plan, progress: Progress) -> None:
+    def _drive_plan(
+        self, session: Session, child: LineChild, clock: VirtualClock, plan: Plan, progress: Progress
+    ) -> None:
         real = self.mode == "real"
         one_lane = self.description if real else replace(self.description, lanes=1)
         fit = fitted(plan, self.shape, self.part, one_lane)
@@ -425,6 +429,10 @@ class CommandSubject:
                 self._lost_ns,
                 report,
             )
+            if plan.timers >= REACHES_FROM:
+                self.account.left_out = past_deadlines(
+                    session, self.description, self.part, plan.seed, child.asleep()
+                )
         else:
             manner: Literal["steps", "jumps"] = "steps" if self.mode == "virtual-steps" else "jumps"
             self.account.left_out = drive_virtual(

@@ -245,6 +245,12 @@ class Description:
     late_ns: Annotated[int | None, _BOUND, "how much after its deadline, if `advance` came at every tick"] = (
         None
     )
+    late_real_ns: Annotated[
+        int | None,
+        _BOUND,
+        "1.1: how much after its deadline in real time, if no other program takes the processor: past that it may not"
+        " sleep",
+    ] = None
     purge_interval: Annotated[
         int | None,
         _TIME,

@@ -14,7 +14,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -369,12 +369,22 @@ class LineChild(AbstractContextManager["LineChild"]):
         """Whether all its threads, and those of what it started, wait: at nearly every look none runs or could run. A
         thread that works on a busy machine could; one that only looks now and then whether it is time is seldom met.
         False where the system does not tell."""
-        met, family = 0, list(_marked(self._mark))
+        met, asleep = 0, self.asleep()
         for _ in range(_LOOKS):
             time.sleep(_LOOK_S / 4)
-            stats = [_stat(thread) for process in family for thread in _threads(process)]
-            met += not stats or any(stat and stat[0] in "RD" for stat in stats)
+            met += not asleep()
         return met <= _LOOKS // 4
+
+    def asleep(self) -> Callable[[], bool]:
+        """What tells whether at this moment all its threads wait, and those of what it has started until now: none runs
+        or could run. It says no where the system does not tell."""
+        family = list(_marked(self._mark))
+
+        def look() -> bool:
+            stats = [_stat(thread) for process in family for thread in _threads(process)]
+            return bool(stats) and not any(stat and stat[0] in "RD" for stat in stats)
+
+        return look
 
     def _processor_s(self) -> float:
         """The processor time that it and what it started have used so far; 0 where the system does not tell."""

@@ -14,6 +14,7 @@ import java.util.Set;
  */
 public final class Promises {
     private static final String EARLY_REAL = "early_real_ns";
+    private static final String LATE_REAL = "late_real_ns";
 
     private final String name;
     private final String profile;
@@ -62,6 +63,11 @@ public final class Promises {
     /** How much after its deadline, if the clock were advanced at every tick. */
     public Promises lateNs(long value) {
         return constant("late_ns", value);
+    }
+
+    /** How much after its deadline in real time, if no other program takes the processor. */
+    public Promises lateRealNs(long value) {
+        return constant(LATE_REAL, value);
     }
 
     /** Completed operations that may stay watched. */
@@ -166,6 +172,7 @@ public final class Promises {
         Json.text(line, profile);
         Map<String, Long> timer = new LinkedHashMap<String, Long>(constants);
         Object purge = timer.remove("purge_interval");
+        timer.remove(LATE_REAL);
         Long early = (Long) timer.remove(EARLY_REAL);
         if (early != null && !"manual".equals(clock)) {
             timer.put("early_ns", early);
