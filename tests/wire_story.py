@@ -164,8 +164,9 @@ class Story:
         return self.ask(t, "heartbeat", body, t + 1 if answer is None else answer, {"error_code": error})
 
     def commit(
-        self, t: float, member: str, generation: int, error: int = 0, at: int = 0, instance: str = ""
-    ) -> int:
+        self, t: float, member: str, generation: int, error: int = 0, at: int = 0, instance: str = "",
+        api: str = "offset_commit",
+    ) -> int:  # fmt: skip
         """A commit, answered after a millisecond."""
         part = {"partition_index": 0, "committed_offset": at, "committed_metadata": ""}
         body = {
@@ -173,7 +174,7 @@ class Story:
             "group_instance_id": instance or None, "topics": [{"name": "t", "partitions": [part]}],
         }  # fmt: skip
         said = {"name": "t", "partitions": [{"partition_index": 0, "error_code": error}]}
-        return self.ask(t, "offset_commit", body, t + 1, {"topics": [said]})
+        return self.ask(t, api, body, t + 1, {"topics": [said]})
 
     def offset(self, t: float, at: int) -> int:
         """How far the group has read, as it is told."""

@@ -434,7 +434,7 @@ def g9_session(s: Story, bad: bool) -> None:
 
 
 def g9_not_there(s: Story, bad: bool) -> None:
-    s.commit(5, "a", 1, 25 if bad else 22)
+    s.commit(5, "a", 1, 0 if bad else 22)
     s.pair()
 
 

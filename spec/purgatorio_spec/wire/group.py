@@ -12,7 +12,17 @@ from itertools import pairwise
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
-from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items, text
+from purgatorio_spec.wire.history import (
+    COMMITS,
+    END_OF_TIME,
+    EXCUSED,
+    LOADING,
+    Exchange,
+    Scene,
+    integer,
+    items,
+    text,
+)
 from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, broken, in_time, named
 
@@ -319,12 +329,25 @@ class Group:
         return begun[-1]
 
 
-def refused(bounds: Bounds, one: Exchange, error: int) -> Row:
-    """G9: at once, with that error."""
-    row = in_time(bounds, "G9", "refusal-waits", one, one.t, JOIN_GAP_NS, f"{named(error)} at once:")
-    if row.held is Held.KEPT and one.error != error:
-        row = broken("G9", "not-refused", one, named(error), named(one.error))
+def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
+    """G9: at once, with that error, or one of these."""
+    wanted = " or ".join(named(error) for error in errors)
+    row = in_time(bounds, "G9", "refusal-waits", one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
+    if row.held is Held.KEPT and one.error not in errors:
+        row = broken("G9", "not-refused", one, wanted, named(one.error))
     return row
+
+
+def no_member(group: Group, one: Exchange) -> Row:
+    """G9, of who is none. A group that nobody is in may be forgotten (see G0), and a commit in a generation of it is
+    told so: as one in a wrong generation, or by Kafka 4 from version 9 on in plain words. For one with a transaction
+    Kafka up to 3.9 makes the group, and misses the member."""
+    current = group.current(one)
+    there = current is not None and group.staying(current, one.answer_t or one.watched_t)
+    if one.api not in COMMITS or there:
+        return refused(group.bounds, one, UNKNOWN_MEMBER)
+    plain = (NO_SUCH_GROUP,) if one.api == "offset_commit" and one.version >= 9 else ()
+    return refused(group.bounds, one, UNKNOWN_MEMBER, ILLEGAL_GENERATION, *plain)
 
 
 def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:

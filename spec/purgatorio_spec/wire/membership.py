@@ -22,6 +22,7 @@ from purgatorio_spec.wire.group import (
     leavers,
     member_id,
     names_no_protocol,
+    no_member,
     number_of,
     protocols,
     refused,
@@ -110,7 +111,7 @@ def _strangers(group: Group) -> Rows:
     loaded_t = min((join.answer_t or END_OF_TIME for join in group.joins), default=END_OF_TIME)
     for one in (*group.heartbeats, *group.syncs, *group.commits, *group.held, *group.leaves):
         if one.t >= loaded_t and not issued.keys() & {*(leavers(one) or [member_id(one)])}:
-            yield refused(group.bounds, one, UNKNOWN_MEMBER)
+            yield no_member(group, one)
     for one in group.nobodys:
         current, until = group.current(one), one.answer_t or one.watched_t
         if current is not None and group.staying(current, until):

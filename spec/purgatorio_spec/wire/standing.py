@@ -1,25 +1,23 @@
 """What each request of a group is answered with, by who asks and what the group does meanwhile: G3, G8 to G10, G12.
 
-    who                               | heartbeat    | sync | commit | join | leave
-    nobody knows, or was given an id  | 25           | 25   | 25     | -    | 0 (an id), 25
-    has left, or was told so          | 25           | 25   | 25     | 25   | 25
-    a member while a rebalance waits  | 27           | 27   | 0      |      | 0
-    a member that has its share       | 0 (or 27)    | G5   | 0      |      | 0
-    names another protocol            |              | 23   |        | 23   |
+    who                               | heartbeat    | sync | commit     | join | leave
+    nobody knows, or was given an id  | 25           | 25   | 25 (or 22) | -    | 0 (an id), 25
+    has left, or was told so          | 25           | 25   | 25 (or 22) | 25   | 25
+    a member while a rebalance waits  | 27           | 27   | 0          |      | 0
+    a member that has its share       | 0 (or 27)    | G5   | 0          |      | 0
+    names another protocol            |              | 23   |            | 23   |
 
 Of a commit with a transaction (KIP-447) who sends it is asked, and not what the group does: R7. Spoken of are only
 those who are so for certain: from before their request until its answer.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, Bounds, Held
 from purgatorio_spec.wire.group import (
     ILLEGAL_GENERATION,
     MEMBER_ID_REQUIRED,
-    NO_SUCH_GROUP,
     OTHER_PROTOCOL,
     REBALANCING,
     UNKNOWN_MEMBER,
@@ -30,11 +28,12 @@ from purgatorio_spec.wire.group import (
     left_with,
     member_id,
     names_no_protocol,
+    no_member,
     number_of,
     refused,
     session_asked,
 )
-from purgatorio_spec.wire.history import COMMITS, END_OF_TIME, LOADING, Exchange, Scene
+from purgatorio_spec.wire.history import END_OF_TIME, LOADING, Exchange, Scene
 from purgatorio_spec.wire.row import Rows, answered_with, broken, kept, named
 
 INVALID_GROUP, INVALID_SESSION = 24, 26
@@ -105,8 +104,7 @@ def standings(group: Group) -> Rows:
         if one.answer_t is None or not member_id(one):
             continue
         if one.t >= gone.get(member_id(one), END_OF_TIME):
-            row = refused(group.bounds, one, UNKNOWN_MEMBER)
-            yield replace(row, held=Held.LATE, late=(one.t, one.answer_t)) if _forgotten(group, one) else row
+            yield no_member(group, one)
         elif one.api != "join_group" and not group.static:
             yield from _of_who_is_there(group, one)
     for one in group.leaves:
@@ -114,14 +112,6 @@ def standings(group: Group) -> Rows:
     yield from _protocols(group)
     yield from _before_anybody(group)
     yield from _of_nobody(group)
-
-
-def _forgotten(group: Group, one: Exchange) -> bool:
-    """Whether a commit was told that there is no such group: one that nobody is in may be forgotten, and once is no
-    proof (see G0)."""
-    current = group.current(one)
-    empty = current is None or not group.staying(current, one.answer_t or one.watched_t)
-    return one.api in COMMITS and one.error in (ILLEGAL_GENERATION, NO_SUCH_GROUP) and empty
 
 
 def _gone(group: Group) -> Iterator[tuple[str, int]]:
@@ -149,7 +139,7 @@ def _of_who_is_there(group: Group, one: Exchange) -> Rows:
     asked = [x for x in group.joins if member_id(x) == member and x.t <= until]
     if issued is not None and issued.error == MEMBER_ID_REQUIRED and not asked:
         if (issued.answer_t or END_OF_TIME) <= one.t:
-            yield refused(group.bounds, one, UNKNOWN_MEMBER)
+            yield no_member(group, one)
         return
     current = group.current(one)
     if current is None or member not in current.members or number_of(one) != current.number:
@@ -213,15 +203,12 @@ def _protocols(group: Group) -> Rows:
 
 
 def _before_anybody(group: Group) -> Rows:
-    """G9, of a group that is not there yet: a commit in a generation (without one it makes the group) is told so, by
-    Kafka 4 from version 9 on in other words; so is all else. A group that is loading is told otherwise."""
+    """G9, of a group that is not there yet (a commit without a generation makes it). One that is loading is told
+    otherwise."""
     first_t = min((x.t for x in (*group.joins, *group.nobodys)), default=END_OF_TIME)
     for one in (*group.commits, *group.held, *group.heartbeats, *group.syncs, *group.leaves):
-        if one.answer_t is None or one.answer_t >= first_t or one.error == _LOADING.get(one.api):
-            continue
-        newer = one.api == "offset_commit" and one.version >= 9 and one.error == NO_SUCH_GROUP
-        wanted = ILLEGAL_GENERATION if one.api in COMMITS else UNKNOWN_MEMBER
-        yield kept("G9", "refusal-waits") if newer else refused(group.bounds, one, wanted)
+        if one.answer_t is not None and one.answer_t < first_t and one.error != _LOADING.get(one.api):
+            yield no_member(group, one)
 
 
 def _of_nobody(group: Group) -> Rows:

@@ -552,9 +552,9 @@ class Play:
         self.need("find_coordinator", "join_group", "sync_group", "heartbeat", "leave_group")
         conn = await self.admin()
         name = self.unique("g")
-        blind = 0
-        self.broker.groups.need()
-        for _ in range(int(COORDINATES_SECONDS / POLL_SECONDS)):
+        blind, groups = 0, self.broker.groups
+        groups.need()
+        for _ in range(int(groups.seconds / POLL_SECONDS)):
             keys = [name, f"{name}-nobody"]
             await self.ask(conn, "find_coordinator", {"key": name, "key_type": 0, "coordinator_keys": keys})
             beat = {"group_id": name, "generation_id": 1, "member_id": "nobody"}
@@ -573,7 +573,7 @@ class Play:
                 break
             await asyncio.sleep(POLL_SECONDS)
         else:
-            raise self.broker.groups.none(f"none within {COORDINATES_SECONDS:g} s")
+            raise groups.none(f"none within {groups.seconds:g} s")
         self.broker.made.groups[name] = set()
         return name
 
