@@ -62,6 +62,24 @@ def g5_leader_refused(s: Story, bad: bool) -> None:
     s.sync(1020, 1021, "a", 1, "" if bad else "sa", gives={"a": "sa"}, error=27 if bad else 0)
 
 
+def g5_leader_refused_late(s: Story, bad: bool) -> None:
+    """A rebalance has begun meanwhile: it is told so, and does not wait for that."""
+    for at in range(2):
+        s.scene = f"told#{at}"
+        s.gathered()
+        newcomer(s, 2030, 5040)
+        s.sync(2040, 4900 if bad else 2041, "a", 1, error=27, gives={"a": "sa", "b": "sb"})
+
+
+def g5_left_out(s: Story, bad: bool) -> None:
+    """The leader gives `b` nothing: that is what it gets."""
+    for at in range(2):
+        s.scene = f"told#{at}"
+        s.gathered()
+        s.sync(2020, 4900 if bad else 2506, "b", 1)
+        s.sync(2500, 2505, "a", 1, "sa", gives={"a": "sa"})
+
+
 def g5_refused(s: Story, bad: bool) -> None:
     s.gathered()
     s.sync(2020, 2021 if bad else 2050, "b", 1, "" if bad else "sb", error=27 if bad else 0)

@@ -370,6 +370,9 @@ def _syncs(group: Group, one: Generation) -> Rows:
             yield broken("G5", "before-the-leader", sync, "not before the leader's sync", seen)
             continue
         if lead is None or (lead.answer is not None and lead.error):
+            if sync is lead:
+                promise = "an answer at once, whatever it is,"
+                yield in_time(group.bounds, "G5", "leader-waits", sync, sync.t, longest * MS, promise)
             if sync.answer_t is not None and sync.error and not group.disturbed(one, sync.answer_t):
                 allowed = "no refusal, as no rebalance has begun"
                 yield broken("G5", "refused", sync, allowed, named(sync.error))

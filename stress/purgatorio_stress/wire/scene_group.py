@@ -309,7 +309,7 @@ async def sync_waits(play: Play) -> None:
 
 async def rebalance(play: Play) -> None:
     """A third member comes: its join waits for the others, heartbeats say so, and the last answers all. Most prefer
-    another protocol than the leader does."""
+    another protocol than the leader does. Of four and of five one is given no share, and is answered all the same."""
     group = await play.group()
     pair = await members(play, group, 2)
     pair[1].common = pair[0].common[::-1]
@@ -328,7 +328,7 @@ async def rebalance(play: Play) -> None:
         await answered([new, *pair], [joining, *again])
         pair = [*pair, new]
         for one in pair:
-            one.omits = pair[0].id if len(pair) > 3 else ""
+            one.omits = {4: pair[0].id, 5: new.id}.get(len(pair), "")
         await synced(pair)
         await asyncio.gather(*(one.beat() for one in pair))
         if len(pair) >= 4:
