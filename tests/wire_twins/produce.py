@@ -146,6 +146,19 @@ def p2_refused(s: Story, bad: bool) -> None:
     s.close(30, "c", "peer")
 
 
+def p2_untold(s: Story, bad: bool) -> None:
+    s.topic()
+    for at in (10, 2000):
+        conn = f"c{at}"
+        s.produce(at, None, 0, number=99, acks=0, conn=conn)
+        s.close(at + (1900 if bad else 5), conn, "us" if bad else "peer")
+
+
+def p1_corrupt_times_out(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(10, 1511, -1, error=7 if bad else 2, corrupt=True, acks=-1, timeout=1500)
+
+
 def p2_lost(s: Story, bad: bool) -> None:
     s.topic()
     s.produce(5, 6, 0, conn="c")

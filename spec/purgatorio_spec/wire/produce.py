@@ -1,6 +1,7 @@
 """P1 to P7: what is said of an append, and when."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
@@ -32,6 +33,9 @@ from purgatorio_spec.wire.transaction import CONCURRENT, INIT
 
 CORRUPT, TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 2, 7, 19, 21
 OUT_OF_ORDER: Final = 45
+LOOKED_NS: Final = 1000 * MS
+"""Who looks for the end of a connection looks so long at least."""
+ENDS_GAP_NS: Final = 4000 * MS
 BACK_NS: Final = 40_000 * MS
 """A replica that goes on has caught up by then with the little that a scene writes; its node may have to be let in
 again first."""
@@ -47,6 +51,7 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         acks = integer(one.body, "acks")
         if acks == 0:
             yield from _unanswered(scene, one, topics)
+            yield from _told_by_the_end(bounds, one, topics)
             continue
         if one.unread:
             continue
@@ -65,7 +70,8 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             elif corrupt(batches):
                 if answer is not None:
                     error = integer(answer, "error_code")
-                    yield answered_with("P1", "corrupt-taken", one, error, CORRUPT, " for what is corrupt")
+                    about = " for what is corrupt"
+                    yield answered_with("P1", "corrupt-taken", one, error, CORRUPT, about, excused=EXCUSED)
             elif transactional(batches):
                 if answer is not None and topic.replicas == 1:
                     written = written_by(batches)
@@ -85,7 +91,7 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 def _unanswered(scene: Scene, one: Exchange, topics: Topics) -> Rows:
     """P2. An occasion is an acks 0 produce behind which the connection was asked for something, or which names what is
-    not there: its error is told by the end of the connection, if at all."""
+    not there."""
     if one.answer is not None or one.again:
         extra = [*one.again, *([one.answer] if one.answer is not None else [])]
         seen = f"answered after {after(extra[0].t, one.t)}"
@@ -99,6 +105,32 @@ def _unanswered(scene: Scene, one: Exchange, topics: Topics) -> Rows:
         seen = f"the broker closed the connection after {after(one.closed.t, one.t)}"
         yield broken(
             "P2", "closed-after-acks-0", one, "the connection goes on", seen, behind[0].i, one.closed.i
+        )
+
+
+def _told_by_the_end(bounds: Bounds, one: Exchange, topics: Topics) -> Rows:
+    """P2, of an acks 0 produce that names a partition which its topic has not: the end of its connection is the one way
+    in which its producer learns that it has to ask who leads what. Where nobody looked for it there is no row."""
+    named_parts = [part for part, *_ in produced(one) if part.topic in topics.topics]
+    absent = [
+        part for part in named_parts
+        if topics.topics[part.topic].delete_t is None
+        and part.number >= (topics.topics[part.topic].partitions_at(one.t) or part.number + 1)
+    ]  # fmt: skip
+    ended_t = one.closed.t if one.closed is not None and one.closed.by == "peer" else None
+    if not absent or (ended_t is None and one.watched_t < one.t + LOOKED_NS):
+        return
+    by = bounds.by(one.t, one.t, ended_t, gap_ns=ENDS_GAP_NS, watched_t=one.watched_t)
+    if by.held is Held.KEPT:
+        yield kept("P2", "error-untold")
+    elif by.held is Held.UNDECIDED:
+        yield undecided("P2", f"the connection was not closed by {after(by.limit_t, one.t)}", "error-untold")
+    else:
+        allowed = f"its connection is closed by {after(by.limit_t, one.t)} ({by.made_of}), as it is refused"
+        seen = "not closed" if ended_t is None else f"closed after {after(ended_t, one.t)}"
+        late = one.t, ended_t or by.limit_t
+        yield replace(
+            broken("P2", "error-untold", one, allowed, seen, held=Held.LATE, late=late), gaps=by.gaps
         )
 
 

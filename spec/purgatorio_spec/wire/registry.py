@@ -29,7 +29,7 @@ F7 | min_bytes and max_bytes count over all partitions; what has no room comes i
 F8 | a deleted topic answers the fetches and appends that wait for it, with an error | as Kafka
 F9 | a consumer's fetch waits for the high watermark
 P1 | acks 1 and -1 are answered, offsets grow, and what is taken can be fetched at once; a corrupt batch is refused (2)
-P2 | acks 0 is answered by nothing and appended, and the connection goes on
+P2 | acks 0 is answered by nothing and appended, and the connection goes on, or is closed if it is refused
 P3 | acks other than -1, 0, 1 are refused: INVALID_REQUIRED_ACKS (21)
 P4 | acks -1 below min.insync.replicas is refused at once, acks 1 is not; who is back is in sync again
 P5 | with a replica stopped, acks -1 is answered REQUEST_TIMED_OUT (7) at its time-out, not before

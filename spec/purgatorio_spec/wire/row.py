@@ -1,6 +1,6 @@
 """A row: one occasion that a clause had, and what came of it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
@@ -107,9 +107,13 @@ def in_time(
     return timed(clause, cause, one, by, promise, one.t, *witnesses)
 
 
-def answered_with(clause: str, cause: str, one: Exchange, error: int, wanted: int, about: str = "") -> Row:
-    """Whether what a controller is asked for was told this error; it may be busy. `about`: of what, in words."""
-    if error in BUSY:
+def answered_with(
+    clause: str, cause: str, one: Exchange, error: int, wanted: int, about: str = "",
+    excused: Collection[int] = BUSY,
+) -> Row:  # fmt: skip
+    """Whether a request was told this error. `about`: of what, in words. `excused`: the errors that say nothing of it;
+    where a controller is asked it may be busy."""
+    if error in excused:
         why = EXCUSED.get(error, "the controller was not asked, or not in time")
         return undecided(clause, f"{named(error)}: {why}", cause)
     if error == wanted:

@@ -188,6 +188,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("idle-fetch", "fetch", ("F1", "F2 late"), _FETCH.idle_fetch),
         SceneSpec("woken-fetch", "fetch", ("F3 not-woken",), _FETCH.woken_fetch),
         SceneSpec("several-partitions", "fetch", ("F3 not-woken",), _FETCH.several_partitions),
+        SceneSpec("purged", "fetch", ("F3 not-woken",), _FETCH.purged),
         SceneSpec("rolled", "fetch", ("F3 not-woken",), _FETCH.rolled),
         SceneSpec("woken-many", "fetch", ("F3 not-woken",), _FETCH.woken_many, alone=True),
         SceneSpec("accumulating", "fetch", ("F1", "F3 not-woken"), _FETCH.accumulating),
@@ -207,7 +208,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         ),
         SceneSpec("sum-fetch", "fetch", ("F7 not-woken", "F1"), _FETCH.sum_fetch),
         SceneSpec("deleted-topic", "fetch", ("F8 waits-for-deleted",), _FETCH.deleted_topic),
-        SceneSpec("acks", "produce", ("P1 offsets-do-not-grow", "P2", "P3", "X4 not-there"), _FETCH.acks),
+        SceneSpec("acks", "produce", ("P1 offsets-do-not-grow", "P2 error-untold", "P3", "X4 not-there"), _FETCH.acks),
         SceneSpec("idempotent", "produce", ("P7 sent-again", "P7 out-of-order"), _FETCH.idempotent),
         SceneSpec("corrupt-batch", "produce", ("P1 corrupt-taken", "F3 not-woken"), _FETCH.corrupt_batch),
         SceneSpec(
@@ -230,6 +231,9 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             "deleted-within", "transactions",
             ("R1 undecided-shown", "R2 not-woken", "R3 listed", "R4 last-stable-offset"),
             _TRANSACTIONS.deleted_within, 60,
+        ),
+        SceneSpec(
+            "deleted-under", "transactions", ("R2 never-ended", "R2 not-woken"), _TRANSACTIONS.deleted_under, 60,
         ),
         SceneSpec(
             "fenced-producer", "transactions",

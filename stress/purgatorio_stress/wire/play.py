@@ -539,6 +539,17 @@ class Play:
             await self.metadata(name)  # another broker may lead it, where there are several
         raise SceneLost(f"a new topic did not lead within {LEADS_SECONDS:g} s: fetch says {last}")
 
+    async def until_told(self, name: str, error: int, partitions: int = 0) -> None:
+        """Ask metadata of a topic until it says so, for longer than the clause waits. SceneLost where it does not."""
+        since_t = self.recorder.now()
+        while self.recorder.now() - since_t < 1e6 * self.broker.declared.late_topics_ms * TOPIC_TIMES:
+            told = first_of((await self.metadata(name)).body, "topics")
+            enough = sum(1 for _ in items(told, "partitions")) >= partitions
+            if told is not None and codes(told) == error and enough:
+                return
+            await self.pause(100)
+        raise SceneLost(f"metadata did not say in time that a topic is {'gone' if error else 'there'}")
+
     async def delete(self, *names: str) -> None:
         """Ask for topics to be deleted."""
         self.need("delete_topics")

@@ -31,6 +31,12 @@ LONG_MS: Final = 8500
 RACES: Final = 60
 RACERS: Final = 6
 WAITERS: Final = 20
+PURGED_MS: Final = 8000
+PASSED: Final = 1200
+"""Above 1000, the interval of purges that Kafka has unless another is set (fetch.purgatory.purge.interval.requests)."""
+PASSING: Final = 40
+REAPED_MS: Final = 300
+"""Kafka's reaper looks every 200 ms."""
 DELETED_MS: Final = 20_000
 """Long beside what a deletion may take: a fetch that was forgotten then is late for certain, on a busy machine too."""
 PATIENT_MS: Final = (3000, 4600, 6200, 7800)
@@ -38,6 +44,7 @@ WOKEN_BEFORE_MS: Final = 1500
 WARM_ROUNDS: Final = 30
 FIRST_SESSIONS: Final = 7
 """The first version of fetches that knows sessions."""
+CLOSED_LOOKS: Final = 24
 ROLLS: Final = 5
 SEGMENT_BYTES: Final = 1 << 20
 """The smallest segment that Kafka 4 allows (KIP-1030): two appends of three fifths do not fit into one."""
@@ -162,6 +169,25 @@ async def woken_many(play: Play) -> None:
         append = play.produce(writer, *((topic, one) for one in appended), acks=acks)
         told = append if acks else play.question(writer)
         must(await settle(told, *sent, seconds=wait / 1000 + 6), UNANSWERED)
+
+
+async def purged(play: Play) -> None:
+    """More fetches come to their max_wait than a purgatory keeps of what is over before it clears it out, while others
+    wait, behind them and before them: these are woken all the same."""
+    topic = await play.topic(partitions=2)
+    writer, late = await play.open("writer"), await play.open("late")
+    passing, waiting = await play.open_many(PASSING, "passing"), await play.open_many(4, "waiting")
+    wait, both = play.wait_ms(PURGED_MS), [(topic, 0, 0), (topic, 1, 0)]
+    sent = [play.fetch(conn, both[at % 2 :], max_wait_ms=wait) for at, conn in enumerate(waiting)]
+
+    async def pass_by(conn: Connection) -> None:
+        for at in range(PASSED // PASSING):
+            await play.fetch(conn, both, max_wait_ms=1 + at % 3).within(ANSWER_SECONDS)
+
+    await asyncio.gather(*map(pass_by, passing))
+    sent.append(play.fetch(late, both[1:], max_wait_ms=wait))
+    await play.pause(REAPED_MS)
+    await settle(play.produce(writer, (topic, 1)), *sent, seconds=wait / 1000 + 6)
 
 
 async def several_partitions(play: Play) -> None:
@@ -479,8 +505,15 @@ async def acks(play: Play) -> None:
     for _ in range(3):
         play.produce(alone, topic, acks=0)
     await settle(play.question(alone), seconds=10)
-    # Nothing is behind it on its connection, which may be closed: so a broker tells the error.
-    play.produce(await play.open("refused"), (topic, UNMADE), acks=0)
+    # Nothing is behind it on its connection, which is closed: so a broker tells the error. One after the other, as what
+    # is late at one time counts as one.
+    for _ in range(2):
+        refused = await play.open("refused")
+        play.produce(refused, (topic, UNMADE), acks=0)
+        for _ in range(CLOSED_LOOKS):
+            await play.pause(50)
+            if refused.closed:
+                break
     for offset in range(1, 6):  # the second batch has two records, the third has three
         await play.ask_all(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=500))
     got = await play.fetch(reader, [(topic, 0, 0)], max_wait_ms=500).within(10)

@@ -88,7 +88,7 @@ async def topics(play: Play) -> None:
         names = [play.unique("t") for _ in range(count)]
         await play.create(*names)
         for name in names:
-            await _until_told(play, name, 0)
+            await play.until_told(name, 0)
         beside = [play.unique("t") for _ in range(count - 1)]
         play.broker.made.topics.update(beside)
         again = [
@@ -96,12 +96,12 @@ async def topics(play: Play) -> None:
         ]
         await play.ask(await play.controller(), "create_topics", {"topics": again, "timeout_ms": 5000})
         for name in beside:
-            await _until_told(play, name, 0)
+            await play.until_told(name, 0)
         await play.delete(*names)
         if beside:
             await play.delete(play.unique("unmade"), *beside)
         for name in (*names, *beside):
-            await _until_told(play, name, 3)
+            await play.until_told(name, 3)
         play.broker.made.topics.add(names[0])
         await play.ask(await play.controller(), "create_topics", {"topics": again[:1], "timeout_ms": 5000})
         await _until_gone_by_id(play, names[0])
@@ -120,7 +120,7 @@ async def recreated(play: Play) -> None:
             writes = [Written(*await new_producer(before, writer), at) for at in range(2)]
         await before.ask_all(before.produce(writer, name, (name, 1), acks=-1, written=writes[0]))
         await before.delete(name)
-        await _until_told(before, name, 3)
+        await before.until_told(name, 3)
         await _until_free(before, name)
     finally:
         before.close_all()
@@ -218,7 +218,7 @@ async def partitions(play: Play) -> None:
         wanted = {"topics": grows[: 1 if count == 3 else 2], "timeout_ms": 5000}
         await play.ask(controller, "create_partitions", {**wanted, "validate_only": dry})
         if count == 3 and not dry:
-            await _until_told(play, topic, 0, partitions=3)
+            await play.until_told(topic, 0, partitions=3)
     await play.until_leads(topic, 3)
     new = [
         play.fetch(await play.open("waiter"), [(topic, number, 0)], max_wait_ms=play.wait_ms(3000))
@@ -232,23 +232,11 @@ async def partitions(play: Play) -> None:
     more = {"name": topic, "count": 4, "assignments": placed and placed[:1]}
     wanted = {"topics": [more], "timeout_ms": 5000, "validate_only": False}
     await play.ask(controller, "create_partitions", wanted)
-    await _until_told(play, topic, 0, partitions=4)
+    await play.until_told(topic, 0, partitions=4)
     await play.until_leads(topic, 4)
     await play.ask_all(
         play.produce(writer, (topic, 3)), play.fetch(await play.open(), [(topic, 3, 0)], max_wait_ms=0)
     )
-
-
-async def _until_told(play: Play, name: str, error: int, partitions: int = 0) -> None:
-    """Ask metadata of a topic until it says so, for longer than the clause waits. SceneLost where it does not."""
-    since_t = play.recorder.now()
-    while play.recorder.now() - since_t < 1e6 * play.broker.declared.late_topics_ms * TOPIC_TIMES:
-        told = first_of((await play.metadata(name)).body, "topics")
-        enough = sum(1 for _ in items(told, "partitions")) >= partitions
-        if told is not None and codes(told) == error and enough:
-            return
-        await play.pause(100)
-    raise SceneLost(f"metadata did not say in time that a topic is {'gone' if error else 'there'}")
 
 
 async def delete_records(play: Play) -> None:
@@ -287,11 +275,11 @@ async def delete_records(play: Play) -> None:
     await settle(play.fetch(reader, [(topic, 0, 6)], max_wait_ms=play.wait_ms(3000)), seconds=10)
 
 
-async def _delete_at(play: Play, topic: str, offset: int, timeout_ms: int, beside: str = "") -> Sent:
-    """A deletion of partition 0's records below this offset, on a connection of its own. `beside`: of another topic
-    all records too."""
-    parts = [*([(beside, 0, -1)] if beside else []), (topic, 0, offset)]
-    return play.delete_records(await play.open("deleter"), parts, timeout_ms)
+async def _delete_at(
+    play: Play, topic: str, offset: int, timeout_ms: int, *beside: tuple[str, int, int]
+) -> Sent:
+    """A deletion of partition 0's records below this offset, on a connection of its own, and of others `beside`."""
+    return play.delete_records(await play.open("deleter"), [*beside, (topic, 0, offset)], timeout_ms)
 
 
 async def order(play: Play) -> None:
@@ -409,7 +397,7 @@ async def replica_stopped(play: Play) -> None:
         raise SceneSkipped("the two brokers were not told apart: metadata names neither by its address")
     nodes = (play.broker.node, play.broker.second_node)
     topic = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
-    alone = await play.topic()
+    alone = await play.topic(partitions=2)
     writer, reader = await play.open("writer"), await play.open("reader")
     by = await new_producer(play, writer) if play.offers("init_producer_id") else None
     for at in range(2):
@@ -417,7 +405,7 @@ async def replica_stopped(play: Play) -> None:
         await until_in_sync(play, gone, 2)
         await until_in_sync(play, topic, 2)
         # Every replica deletes them by itself, and nothing else happens meanwhile.
-        low = await _acknowledged_end(play, writer, topic)
+        low, done = [await _acknowledged_end(play, writer, one) for one in (topic, alone)]
         await settle(await _delete_at(play, topic, low, timeout_ms=8000), seconds=12)
         base = await _read_at_follower(play, second, writer, topic)
         await stop_second(play, second)
@@ -428,12 +416,16 @@ async def replica_stopped(play: Play) -> None:
             other = await play.open("writer")
             await play.ask_all(play.produce(other, topic, acks=1))
             fetch = play.fetch(reader, [(topic, 0, base)], max_wait_ms=700)
-            cuts = await _delete_at(play, topic, base, timeout_ms=1500, beside=alone)
+            cuts = await _delete_at(play, topic, base, 1500, (alone, 0, done))
+            # What was refused at once is told so, whatever is waited for beside it.
+            harmed, beside = await play.open("writer"), (alone, 1)
             hasty = [
+                play.produce(harmed, beside, topic, acks=-1, timeout_ms=1500, corrupt=1),
                 play.produce(await play.open("writer"), topic, acks=-1, timeout_ms=0),
                 await _delete_at(play, topic, base, timeout_ms=0),
             ]
-            await settle(due, fetch, cuts, *hasty, seconds=8)
+            # No longer: who is not answered must not keep the replica away until it is given up.
+            await settle(due, fetch, cuts, *hasty, seconds=4)
             # The replica stays away until the time-out is over, also where the answer came before.
             await play.pause(max(1700 - (play.recorder.now() - due.t) / 1e6, 0))
             await play.metadata(topic)

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final
 
 from purgatorio_spec.wire.history import LOADING, integer
+from purgatorio_spec.wire.log import UNKNOWN_TOPIC
 from purgatorio_spec.wire.produce import TIMED_OUT, UNHEARD
 from purgatorio_spec.wire.record import Body, Written
 from purgatorio_spec.wire.transaction import ABORTED_NS, CONCURRENT, added
@@ -390,6 +391,25 @@ async def deleted_within(play: Play) -> None:
         await writer.begin_again()
         await settle(waits, seconds=wait / 1000 + 6)
         await _ask_all(play, asker, [low])
+
+
+async def deleted_under(play: Play) -> None:
+    """A topic is deleted while a transaction is open in it and in another one: that ends all the same, which wakes who
+    waits in the other, and its producer begins the next."""
+    play.need(*ALL_NEEDED, "delete_topics", "metadata")
+    wait = play.wait_ms(WAIT_MS)
+    for commits in (True, False):
+        stays, gone = await play.topic(), await play.topic()
+        writer, reader = await writer_of(play, stays), await play.open("reader")
+        await writer.begin(0, (gone, 0))
+        await writer.write(0, (gone, 0))
+        waits = play.fetch(reader, [(stays, 0, 0)], max_wait_ms=wait, committed=True)
+        await play.delete(gone)
+        await play.until_told(gone, UNKNOWN_TOPIC)
+        await writer.end(commits=commits)
+        await writer.begin(0)
+        await writer.end(commits=commits)
+        await settle(waits, seconds=wait / 1000 + 6)
 
 
 async def fenced_producer(play: Play) -> None:

@@ -1,10 +1,12 @@
 """Bugs of where a log begins and ends: what is deleted of it, and what ListOffsets says (D1, L1)."""
 
+from dataclasses import replace
 from typing import Final
 
 from purgatorio_broker import delayed_delete_records
 from purgatorio_broker.delayed_delete_records import DelayedDeleteRecords
 from purgatorio_broker.delayed_parts import DelayedParts
+from purgatorio_broker.error import Error
 from purgatorio_broker.log import Log
 from purgatorio_broker.partition import Partition
 from purgatorio_broker.replica_manager import ReplicaManager
@@ -15,6 +17,13 @@ from purgatorio_stress.socket_broker.mutants.felt_mutant import felt, nothing
 
 def _one_is_all(self: DelayedDeleteRecords) -> bool:
     return DelayedParts.decide(self) or len(self.undecided()) < len(self.results())
+
+
+def _all_time_out(self: DelayedDeleteRecords) -> None:
+    results = self.results()
+    if self.undecided():
+        results = {p: replace(r, error=Error.REQUEST_TIMED_OUT) for p, r in results.items()}
+    self._callback(results)
 
 
 MUTANTS: Final = (
@@ -43,6 +52,9 @@ MUTANTS: Final = (
          edited(data_requests, "_look_up", "return -1, replica.log_start()", "return -1, 0")),
     felt("one-deletion-is-all", "a deletion in several partitions is answered when it is done in one", "D1",
          Patch(DelayedDeleteRecords, "decide", _one_is_all), brokers=2),
+    felt("deleted-parts-time-out-together",
+         "at the time-out of a deletion of records the partitions that are done time out too", "D1",
+         Patch(DelayedDeleteRecords, "on_complete", _all_time_out), brokers=2),
     felt("no-time-to-delete-is-30-s", "a deletion of records with a time-out of 0 waits for 30 s", "D1",
          edited(ReplicaManager, "delete_records", "timeout_ms, results, self._low_watermark",
                 "timeout_ms or 30_000, results, self._low_watermark"), brokers=2),

@@ -26,6 +26,8 @@ MUTANTS: Final = (
                 "register(operation, keys[:1],")),
     felt("first-waiter-only", "an event completes one operation of a key, and leaves the others", "F3 F7 F8",
          edited(Watchers, "try_complete_watched", "completed += 1", "completed += 1; break")),
+    felt("purge-forgets", "what clears a key's list of what is over clears it of who waits", "F3",
+         edited(Watchers, "purge_completed", "node.item.is_completed() and ", "")),
     felt("one-check-a-request", "an append to two partitions checks one of them", "F3 F7",
          edited(ReplicaManager, "_check_later", "self.actions.add", "self.actions.size() or self.actions.add")),
 )  # fmt: skip
