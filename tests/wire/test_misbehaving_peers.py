@@ -16,7 +16,7 @@ from purgatorio_spec.wire.judge import judge_file
 from purgatorio_spec.wire.record import Declared
 from purgatorio_stress.socket_broker.running import Running
 from purgatorio_stress.socket_broker.settings import Settings
-from purgatorio_stress.wire import plan
+from purgatorio_stress.wire import first_look, plan
 from purgatorio_stress.wire.connection import Address
 from purgatorio_stress.wire.control import Control
 from purgatorio_stress.wire.first_look import NoBroker
@@ -86,7 +86,7 @@ async def floods(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 def test_what_is_no_broker_is_said_to_be_none(
     serve: Serve, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "LOOK_SECONDS", 0.4)
+    monkeypatch.setattr(first_look, "LOOK_SECONDS", 0.4)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with Served(serve) as server, pytest.raises(NoBroker, match=said):
         drive(server.port, tmp_path / "wire.jsonl", "acks")
@@ -209,7 +209,7 @@ def test_a_scene_is_judged_when_all_is_measured_that_it_met(honest: Running) -> 
 def test_slow_and_silent_peers_cost_the_run_its_bound_and_no_more(
     honest: Running, spoil: Callable[[], Spoil], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "LOOK_SECONDS", 0.4)
+    monkeypatch.setattr(first_look, "LOOK_SECONDS", 0.4)
     monkeypatch.setattr(plan, "CLEAN_UP_SECONDS", 0.4)
     with Served(proxy(honest.port, spoil)) as server:
         result = drive(server.port, tmp_path / "wire.jsonl", "acks", "order")
