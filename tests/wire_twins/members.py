@@ -423,6 +423,18 @@ def g9_no_protocol(s: Story, bad: bool) -> None:
     s.ask(10, "join_group", body, 11, {"error_code": 79 if bad else 23, "member_id": "n" if bad else ""})
 
 
+def g7_told_in_its_sync(s: Story, bad: bool) -> None:
+    """`b` has waited in its sync for longer than a session, is told of a rebalance there, and falls silent."""
+    s.gathered(rebalance=20_000)
+    s.sync(2020, 11_002, "b", 1, error=27)
+    for at in range(2100, 11_000, 1000):
+        s.beat(at, "a", 1)
+    s.join(10_990, 10_991, "", error=79, given="c")
+    answer = 31_005 if bad else 17_010
+    s.join(11_000, answer, "c", 2, leader="a", rebalance=20_000)
+    s.join(11_010, answer, "a", 2, leader="a", told="ac", rebalance=20_000)
+
+
 def g9_no_name(s: Story, bad: bool) -> None:
     s.ask(10, "heartbeat", {"group_id": "", "member_id": "a"}, 11, {"error_code": 25 if bad else 24})
 

@@ -275,7 +275,8 @@ def _silence(group: Group, last: Exchange, earliest: int, others: list[Exchange]
         return
     promise = f"a rebalance at its session time-out, {session_ms} ms,"
     begins_t = last.answer_t + session_ms * MS
-    yield _told(group, "G7", "not-put-out", last, begins_t, others, session_ms, promise)
+    if first is not None or others[-1].t >= begins_t:  # else nobody asked when it was over
+        yield _told(group, "G7", "not-put-out", last, begins_t, others, session_ms, promise)
 
 
 def _told(

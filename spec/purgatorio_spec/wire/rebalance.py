@@ -220,7 +220,11 @@ def _surely_empty(group: Group, before: Generation, one: Generation) -> bool:
 
 def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
     """G4 and G6: who was there is waited for, until the rebalance time-out and no longer."""
-    if group.out_unsynced(before, one.first_t):
+    told = [
+        x.answer_t for x in (*before.syncs, *group.beats(before, before.members, before.first_t))
+        if x.error == REBALANCING and x.answer_t is not None
+    ]  # fmt: skip
+    if group.out_unsynced(before, min([*told, one.first_t])):
         return  # who does not sync in time is out too, and begins a rebalance by it
     start = min((x.t for x in group.triggers(before, one.first_t)), default=before.last_t)
     longest = max(rebalance_ms(join) for join in (*before.joins, *one.joins))

@@ -542,23 +542,47 @@ async def silent_leader(play: Play) -> None:
 
 
 async def long_sync(play: Play) -> None:
-    """A sync waits for the leader's for longer than a session: who waits so is a member."""
-    group = await play.group()
-    session_ms = play.session_ms
-    pair = await members(play, group, 2, rebalance_ms=session_ms * 5 // 2)
-    await gathered(pair)
-    leader, follower = sorted(pair, key=lambda one: not one.leads)
-    await _synced_late(leader, follower)
-    await asyncio.gather(*(one.beat() for one in pair))
+    """A sync waits for the leader's for longer than a session: who waits so is a member. Elsewhere a rebalance ends the
+    wait, and who is told so falls silent: that waits for it until its session is over, which begins then."""
+    rebalance_ms = play.session_ms * 5 // 2
+
+    async def pair() -> tuple[Member, Member]:
+        two = await members(play, await play.group(), 2, rebalance_ms=rebalance_ms)
+        await gathered(two)
+        leader, follower = sorted(two, key=lambda one: not one.leads)
+        return leader, follower
+
+    async def synced_at_last() -> None:
+        both = await pair()
+        await _synced_late(*both)
+        await asyncio.gather(*(one.beat() for one in both))
+
+    async def silent_then() -> None:
+        leader, follower = await pair()
+        waits = await _waiting_long(leader, follower)
+        (new,) = await members(play, leader.group, 1, rebalance_ms=rebalance_ms)
+        sent = [new.ask_join()]
+        await waits.within(JOIN_SECONDS)
+        sent.append(leader.ask_join())
+        await answered((new, leader), sent)
+        await synced((new, leader))
+
+    await asyncio.gather(synced_at_last(), silent_then())
 
 
 async def _synced_late(leader: Member, follower: Member) -> None:
     """A sync waits for the leader's for longer than a session."""
-    waits, session_ms = follower.sync(), leader.play.session_ms
+    waits = await _waiting_long(leader, follower)
+    await settle(leader.sync(), waits, seconds=leader.play.session_ms / 1000 + 4)
+
+
+async def _waiting_long(leader: Member, follower: Member) -> Sent:
+    """A sync that has waited for longer than a session, and does so still."""
+    waits = follower.sync()
     for _ in range(6):
-        await leader.play.pause(session_ms * 0.22)
+        await leader.play.pause(leader.play.session_ms * 0.22)
         await leader.beat()
-    await settle(leader.sync(), waits, seconds=session_ms / 1000 + 4)
+    return waits
 
 
 async def never_synced(play: Play) -> None:

@@ -86,6 +86,10 @@ MUTANTS: Final = (
          _unheard("heartbeat", "COMPLETING")),
     felt("waiting-join-unheard", "who waits in its join is out when its session is over", "G10",
          edited(Member, "has_satisfied_heartbeat", " or self.awaiting_join is not None", "")),
+    felt("no-session-after-a-told-sync",
+         "the session of who waited in its sync does not begin as it is told of a rebalance", "G7",
+         edited(GroupCoordinator, "_answer_sync_with",
+                "self._heard_of(group, member, member.session_timeout_ms)", "pass")),
     felt("any-generation-in-a-rebalance", "while a group rebalances a heartbeat of any generation is told so", "G9",
          edited(GroupCoordinator, "heartbeat", "if refusal is not Error.NONE or member is None:",
                 "if refusal is Error.ILLEGAL_GENERATION and group.state() is GroupState.PREPARING:\n"
