@@ -33,7 +33,7 @@ from purgatorio_spec.wire.record import Declared
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_stress.wire.connection import Address
 from purgatorio_stress.wire.first_look import NoBroker
-from purgatorio_stress.wire.plan import chosen
+from purgatorio_stress.wire.scenes import chosen
 from purgatorio_stress.wire.session import Asked, record
 
 START_SECONDS: Final = 20.0

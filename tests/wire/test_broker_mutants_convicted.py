@@ -19,7 +19,7 @@ import pytest
 from purgatorio_stress.socket_broker.follower import Follower
 from purgatorio_stress.socket_broker.mutants import FELT
 from purgatorio_stress.socket_broker.mutants.felt_mutant import FeltMutant
-from purgatorio_stress.wire.plan import UNTRIED, UNTRIED_CLAUSES
+from purgatorio_stress.wire.scenes import UNTRIED, UNTRIED_CLAUSES
 
 INITIAL_DELAY_MS = 1000
 LAG_MS = 8000

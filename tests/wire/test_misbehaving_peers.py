@@ -20,8 +20,8 @@ from purgatorio_stress.wire import first_look, plan
 from purgatorio_stress.wire.connection import Address
 from purgatorio_stress.wire.control import Control
 from purgatorio_stress.wire.first_look import NoBroker
-from purgatorio_stress.wire.plan import chosen
 from purgatorio_stress.wire.recorder import Recorder
+from purgatorio_stress.wire.scenes import chosen
 from purgatorio_stress.wire.session import Asked, record
 from wire_peers import Serve, Served, Spoil, frame, proxy
 

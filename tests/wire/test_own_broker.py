@@ -37,9 +37,10 @@ from purgatorio_stress.socket_broker.transactions import Transactions
 from purgatorio_stress.wire import play, session
 from purgatorio_stress.wire.connection import API_KEYS, Address, connect
 from purgatorio_stress.wire.first_look import look_at
-from purgatorio_stress.wire.plan import PATIENT, SCENES, Run, SceneSpec, chosen, clean_up
+from purgatorio_stress.wire.plan import Run, clean_up
 from purgatorio_stress.wire.play import Broker, Play, must
 from purgatorio_stress.wire.recorder import Recorder
+from purgatorio_stress.wire.scenes import PATIENT, SCENES, SceneSpec, chosen
 from purgatorio_stress.wire.session import Asked, record
 
 DELAY_MS = 300

@@ -27,8 +27,8 @@ from purgatorio_spec.wire.record import DRAWN
 from purgatorio_stress.wire.connection import Address
 from purgatorio_stress.wire.drawn import parsed
 from purgatorio_stress.wire.first_look import NoBroker
-from purgatorio_stress.wire.plan import SCENES, SceneSpec, chosen
 from purgatorio_stress.wire.play import Second
+from purgatorio_stress.wire.scenes import SCENES, SceneSpec, chosen
 from purgatorio_stress.wire.session import Asked, declared_of, record
 
 EPILOG = """

@@ -15,9 +15,10 @@ from purgatorio_spec.wire.record import Declared, WireEvent, WireHeader
 from purgatorio_stress.wire.connection import Address
 from purgatorio_stress.wire.drawn import Program
 from purgatorio_stress.wire.first_look import look_at
-from purgatorio_stress.wire.plan import Run, SceneSpec
+from purgatorio_stress.wire.plan import Run
 from purgatorio_stress.wire.play import Second
 from purgatorio_stress.wire.recorder import Recorder
+from purgatorio_stress.wire.scenes import SceneSpec
 
 
 @dataclass(frozen=True, slots=True)
