@@ -35,9 +35,9 @@ from typing import Final
 from purgatorio_spec.wire.history import integer
 from purgatorio_spec.wire.log import OTHERS, PRODUCED, parts
 from purgatorio_stress.wire.connection import Connection, NoAnswer
+from purgatorio_stress.wire.member import Member
 from purgatorio_stress.wire.play import Play, codes
 from purgatorio_stress.wire.records import batch_bytes
-from purgatorio_stress.wire.scene_group import Member
 from purgatorio_stress.wire.scene_transactions import NOBODY, Place, Writer, writer_of
 
 LEAST_SCENE: Final = "drawn-least"

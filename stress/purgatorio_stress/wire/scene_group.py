@@ -3,207 +3,53 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
 from typing import Final
 
-from purgatorio_spec.wire.history import LOADING, integer, items, text
-from purgatorio_stress.wire.connection import Connection, NoAnswer, Sent
+from purgatorio_spec.wire.history import integer, text
+from purgatorio_stress.wire.connection import Connection, Sent
+from purgatorio_stress.wire.member import (
+    BEAT_MS,
+    JOIN_SECONDS,
+    LONGER,
+    NO_STATIC,
+    NOT_TOLD,
+    OTHER_PROTOCOL,
+    REBALANCE_MS,
+    REBALANCING,
+    Member,
+    answered,
+    beating,
+    gathered,
+    is_told,
+    knows_static,
+    members,
+    rejoined,
+    stable,
+    synced,
+    takes_other_times,
+    to_commit,
+    without,
+)
 from purgatorio_stress.wire.play import (
     CONSUMER,
     PROTOCOL,
     TOPIC_TIMES,
     UNMADE,
     Play,
-    SceneSkipped,
-    codes,
-    first_of,
     must,
     settle,
 )
 
-JOIN_SECONDS: Final = 40.0
 _NOTE_MOST_BYTES: Final = 1 << 16
-LOADS_SECONDS: Final = 15.0
-REBALANCE_MS: Final = 6000
 WARM_REBALANCE_MS: Final = 1000
 LONGEST_MS: Final = (1 << 31) - 1
-LONGER: Final = 3
-"""Sessions that are not what a scene is about: they may run from where a first join waits, and outlast the delay."""
-BEAT_MS: Final = 25
 MOST_BEATS: Final = 8
 """What is forgotten every so many times is seen of who is heard of so often and never again."""
-REBALANCING: Final = 27
 SILENT_TIMES: Final = 1.7
 """Of a session: then it is over, whatever the machine did."""
-TAKES_OTHER_TIMES: Final = 14
-"""The first version of fetches that is newer than that."""
-OTHER_PROTOCOL: Final = "roundrobin"
-NO_STATIC: Final = "static members: JoinGroup v5 and Heartbeat v3 are not offered"
-NOT_TOLD: Final = "no heartbeat told of a rebalance"
-
-
-@dataclass(slots=True)
-class Member:
-    """A member: its connection, the id that it was given, its generation, and who leads."""
-
-    play: Play
-    conn: Connection
-    group: str
-    rebalance_ms: int = REBALANCE_MS
-    session_ms: int | None = None
-    instance: str | None = None
-    """Of a static member."""
-    id: str = ""
-    generation: int = -1
-    leads: bool = False
-    told: Sequence[str] = ()
-    protocol: str = PROTOCOL
-    """What the generation has chosen, of one that only this member has and one that all have."""
-    omits: str = ""
-    """Who gets no share from it."""
-    left: tuple[str, int] | None = None
-    """The id and the generation with which it left."""
-    says: str = ""
-    """What its subscription has of its own, the same whenever it joins."""
-    own: str = ""
-    """A protocol that nobody else has."""
-    kind: str = CONSUMER
-    common: tuple[str, ...] = (PROTOCOL, OTHER_PROTOCOL)
-    """What all members have, in the order that it prefers. One that comes back as another would move the group."""
-
-    def __post_init__(self) -> None:
-        self.says = self.instance or self.conn.name
-        self.own = f"of {self.says}"
-        if self.instance is None:
-            self.common = self.common[:: self.play.rng.choice((1, -1))]
-
-    async def enter(self) -> None:
-        """Get a member id, where the protocol gives one without a join."""
-        if self.play.offers("join_group", "G0", least=4) and not self.id:
-            # A broker that does not give one out at once is not waited for: its join is the first one.
-            for _ in range(int(LOADS_SECONDS * 10)):
-                try:
-                    got = await self.ask_join().within(8)
-                except NoAnswer:
-                    return
-                self.took(got.body)
-                if codes(got.body) not in LOADING:
-                    return
-                await self.play.pause(100)
-
-    def ask_join(self) -> Sent:
-        """A join, on its way. SceneSkipped where the broker takes no session as long as this."""
-        most_ms = self.play.broker.declared.session_most_ms
-        if self.session_ms is not None and most_ms is not None and self.session_ms > most_ms:
-            raise SceneSkipped(f"a session of {self.session_ms} ms: the broker takes {most_ms} ms at most")
-        return self.play.join(
-            self.conn, self.group, self.id, session_ms=self.session_ms, rebalance_ms=self.rebalance_ms,
-            instance=self.instance, protocols=(self.own, *self.common), says=self.says, kind=self.kind,
-        )  # fmt: skip
-
-    def took(self, body: Mapping[str, object] | None) -> bool:
-        """What a join's answer says; whether it is a generation."""
-        if member := text(body, "member_id"):
-            self.id = member
-            self.play.broker.made.groups[self.group].add(member)
-        if body is None or codes(body):
-            return False
-        self.generation = integer(body, "generation_id", -1)
-        self.leads = text(body, "leader") == self.id
-        self.protocol = text(body, "protocol_name") or PROTOCOL
-        self.told = [text(one, "member_id") for one in items(body, "members")]
-        return True
-
-    async def join(self) -> None:
-        """Join until it is answered."""
-        self.took((await self.ask_join().within(JOIN_SECONDS)).body)
-
-    def sync(self) -> Sent:
-        """The sync; of the leader with a share for each."""
-        given = (name for name in self.told if name != self.omits) if self.leads else ()
-        shares = {name: f"{name}:{self.generation}" for name in given}
-        return self.play.sync(
-            self.conn, self.group, self.id, self.generation, shares, self.instance, self.protocol, self.kind
-        )
-
-    async def reconnect(self) -> None:
-        """Its connection is cut, whatever it has asked for; it goes on over another one."""
-        self.conn.close()
-        self.conn = await self.play.open("again")
-
-    async def beat(self) -> int:
-        """A heartbeat; the error that it is answered with."""
-        beat = self.play.heartbeat(self.conn, self.group, self.id, self.generation, self.instance)
-        got = await beat.within(8)
-        return codes(got.body)
-
-    async def commit(self, *topics: str) -> int:
-        """A commit; the error that it is answered with."""
-        sent = self.play.commit(self.conn, self.group, self.id, self.generation, topics, self.instance)
-        said = await sent.within(8)
-        await self.play.ask_offsets(self.conn, self.group, topics)
-        return codes(first_of(first_of(said.body, "topics"), "partitions"))
-
-
-async def members(
-    play: Play, group: str, count: int, rebalance_ms: int = REBALANCE_MS, sessions: int = 1
-) -> list[Member]:
-    """Members with their connections and ids, not joined yet. `sessions`: their session time-outs, in the shortest."""
-    session_ms = sessions * play.session_ms
-    made = [Member(play, await play.open(f"m{at}-"), group, rebalance_ms, session_ms) for at in range(count)]
-    await asyncio.gather(*(one.enter() for one in made))
-    return made
-
-
-async def gathered(joined: Sequence[Member]) -> None:
-    """All join, until one generation has them all: without an initial delay, the first is told of a rebalance."""
-    missing = len(joined)
-
-    async def join(one: Member) -> None:
-        nonlocal missing
-        await one.join()
-        missing -= 1
-        await one.play.pause(BEAT_MS)  # who is answered together with the others is not heard of again
-        while missing:
-            if await one.beat() == REBALANCING:
-                await one.join()
-            await one.play.pause(BEAT_MS)
-
-    await asyncio.gather(*map(join, joined))
-
-
-async def stable(joined: Sequence[Member]) -> None:
-    """All join, and all sync: a stable generation."""
-    await gathered(joined)
-    await synced(joined)
-
-
-async def answered(joined: Sequence[Member], sent: Sequence[Sent]) -> None:
-    """Each learns what its join came to."""
-    for one, asked in zip(joined, sent, strict=True):
-        one.took((await asked.within(JOIN_SECONDS)).body)
-
-
-async def _rejoined(settled: Sequence[Member]) -> None:
-    """The leader of a stable group joins again, and then all others do."""
-    order = sorted(settled, key=lambda one: not one.leads)
-    sent = [order[0].ask_join()]
-    must(await is_told(order[1]), NOT_TOLD)
-    sent += [one.ask_join() for one in order[1:]]
-    await answered(order, sent)
-
-
-async def synced(joined: Sequence[Member]) -> None:
-    """All sync, the leader last."""
-    order = sorted(joined, key=lambda one: one.leads)
-    sent = []
-    for one in order:
-        sent.append(one.sync())
-        await one.play.pause(40)
-    await asyncio.gather(*(one.within(JOIN_SECONDS) for one in sent))
 
 
 async def warm_up(play: Play) -> None:
@@ -219,7 +65,7 @@ async def warm_up(play: Play) -> None:
         await one.beat()
         await one.join()
         new.took((await joining.within(JOIN_SECONDS)).body)
-        topics = await _to_commit(play)
+        topics = await to_commit(play)
         if topics:
             await one.commit(*topics)
         await synced([one, new])
@@ -228,7 +74,7 @@ async def warm_up(play: Play) -> None:
             await play.leave(member.conn, group, member.id).within(8)
 
     async def came_back() -> None:
-        if not _knows_static(play):
+        if not knows_static(play):
             return
         group = await play.group()
         for _ in range(2):
@@ -294,7 +140,7 @@ async def sync_waits(play: Play) -> None:
         await one.join()  # as it was: the same generation
     early = [one.sync() for one in order[:1]]
     await order[1].beat()
-    for topic in await _to_commit(play, "G9"):
+    for topic in await to_commit(play, "G9"):
         await order[1].commit(topic)
     await play.pause(400)
     early += [order[2].sync()] if order[2].leads else []
@@ -370,7 +216,7 @@ async def _patient_newcomer(play: Play) -> None:
     sent = [new.ask_join()]
     await play.pause(300 * play.pace)
     sent.append(quick.ask_join())
-    await _beating([slow], play.pause(rebalance_ms * 8 / 5))
+    await beating([slow], play.pause(rebalance_ms * 8 / 5))
     sent.append(slow.ask_join())
     await answered((new, quick, slow), sent)
     await synced((new, quick, slow))
@@ -383,11 +229,11 @@ async def _rebalance_timeout(play: Play) -> None:
     stays.rebalance_ms = rebalance_ms // 2
     await stable(three)
     # The time-out of one that all have rejoined is over before that of the next.
-    await _rejoined(three)
+    await rejoined(three)
     await synced(three)
     (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms // 2)
     # Who joins while it goes on does not put its end off.
-    await _without(lag, [new, stays], rebalance_ms * 2 // 5)
+    await without(lag, [new, stays], rebalance_ms * 2 // 5)
     await play.pause(250)
     for one in (*lag, *lag):
         await one.beat()
@@ -406,10 +252,10 @@ async def nobody_rejoins(play: Play) -> None:
         must(await is_told(pair[0]), NOT_TOLD)
         await play.leave(pair[0].conn, new.group, new.id).within(8)
         await settle(waits, seconds=8)
-        await _beating(pair, play.pause(rebalance_ms * 8 / 5))
+        await beating(pair, play.pause(rebalance_ms * 8 / 5))
 
     async def static() -> None:
-        if not _knows_static(play):
+        if not knows_static(play):
             play.cannot(NO_STATIC, "G11", "G4")
             return
         group = await play.group()
@@ -430,28 +276,10 @@ async def old_members(play: Play) -> None:
     await asyncio.gather(_rebalance_timeout(play), leave(play))
 
 
-async def _without(lag: Sequence[Member], joined: Sequence[Member], pause_ms: int = 200) -> None:
-    """These join, one after the other; those that lag go on with heartbeats until they are answered."""
-    sent = []
-    for at, one in enumerate(joined, 1):
-        sent.append(one.ask_join())
-        await _beating((*lag, *joined[at:]), one.play.pause(pause_ms))
-    await _beating(lag, answered(joined, sent))
-
-
-async def _beating(those: Sequence[Member], wait: Awaitable[object]) -> None:
-    """Members go on with heartbeats for as long as this takes."""
-    over = asyncio.ensure_future(wait)
-    while not over.done():
-        await asyncio.gather(*(one.beat() for one in those))
-        await asyncio.wait((over,), timeout=0.3)
-    await over
-
-
 async def slow_rejoin(play: Play) -> None:
     """In a rebalance a member goes on with heartbeats for longer than its session, another with commits; they rejoin in
     time."""
-    group, topics = await play.group(), await _to_commit(play)
+    group, topics = await play.group(), await to_commit(play)
     session_ms = play.session_ms
     quick, slow, commits = three = await members(play, group, 3, rebalance_ms=session_ms * 5 // 2)
     await stable(three)
@@ -525,7 +353,7 @@ async def leaderless_sync(play: Play) -> None:
     await answered(joined, sent)
     leader = max(joined, key=lambda one: one.leads)
     waits = settle(*(one.sync() for one in joined if one is not leader), seconds=rebalance_ms / 1000 + 4)
-    await _beating([leader], waits)
+    await beating([leader], waits)
     await leader.beat()
 
 
@@ -599,7 +427,7 @@ async def never_synced_again(play: Play) -> None:
 async def _never_synced(play: Play, again: bool) -> None:
     group = await play.group()
     rebalance_ms = play.wait_ms(2500)
-    before = LONGER if again and _takes_other_times(play) else 1
+    before = LONGER if again and takes_other_times(play) else 1
     four = await members(play, group, 4, rebalance_ms=before * rebalance_ms, sessions=LONGER)
     four[0].rebalance_ms //= 2  # who comes first leads in Kafka, and the longest time-out is the group's
     await gathered(four)
@@ -607,7 +435,7 @@ async def _never_synced(play: Play, again: bool) -> None:
         await synced(four)
         for one in four:
             one.rebalance_ms //= before
-        await _rejoined(four)
+        await rejoined(four)
     leader, behind, *absent = sorted(four, key=lambda one: not one.leads)
     for one in (leader, behind):
         await one.sync().within(JOIN_SECONDS)
@@ -626,7 +454,7 @@ async def left_waiting(play: Play) -> None:
     """A member leaves while its own join waits; those of whom the rebalance has not heard commit, and sync; a wrong
     generation is refused them as at other times."""
     group = await play.group()
-    topics = await _to_commit(play, "G12")
+    topics = await to_commit(play, "G12")
     pair = await members(play, group, 2)
     await stable(pair)
     (new,) = await members(play, group, 1)
@@ -717,7 +545,7 @@ async def described(play: Play) -> None:
     joined = await members(play, group, 2, sessions=LONGER)
     await stable(joined)
     await ask()
-    if _knows_static(play):
+    if knows_static(play):
         named = Member(play, await play.open("s"), group, session_ms=LONGER * play.session_ms, instance="i0")
         joined.append(named)
     else:
@@ -758,7 +586,7 @@ async def _resubscribed(play: Play) -> None:
         await answered((follower, leader), sent)
         if at != 1:
             await synced(pair)
-    await _beating(pair, play.pause(rebalance_ms * 6 / 5))
+    await beating(pair, play.pause(rebalance_ms * 6 / 5))
 
 
 async def _few_protocols(play: Play) -> None:
@@ -798,7 +626,7 @@ async def session(play: Play) -> None:
     shorter session, and is out after its session; who goes on with heartbeats stays. So is who was the only one, and
     the next one finds an empty group."""
     kinds = [_Silent.JOIN, _Silent.JOIN, _Silent.JOIN, _Silent.SYNC, _Silent.HEARTBEAT]
-    kinds += [_Silent.SHORTER] * _takes_other_times(play)
+    kinds += [_Silent.SHORTER] * takes_other_times(play)
     await asyncio.gather(_silent_alone(play), _silent_alone(play), *(_silent(play, since) for since in kinds))
 
 
@@ -806,7 +634,7 @@ async def _silent_alone(play: Play) -> None:
     group = await play.group()
     (one,) = await members(play, group, 1)
     await stable([one])
-    for topic in await _to_commit(play):  # a group without offsets may be forgotten while nobody is in it
+    for topic in await to_commit(play):  # a group without offsets may be forgotten while nobody is in it
         await one.commit(topic)
     await one.beat()
     await play.pause(play.session_ms * SILENT_TIMES)
@@ -854,7 +682,7 @@ async def _silent(play: Play, since: _Silent) -> None:
     told = is_told(stays, silent)
     if since is _Silent.REFUSED:
         silent.generation += 100
-        await _beating([silent], told)
+        await beating([silent], told)
     elif await told:
         await stays.join()
         await stays.sync().within(JOIN_SECONDS)
@@ -874,7 +702,7 @@ async def long_heartbeats(play: Play) -> None:
                 break
         await one.beat()
 
-    topics = await _to_commit(play)
+    topics = await to_commit(play)
     await asyncio.gather(heard(), *(heard(topic) for topic in topics))
 
 
@@ -926,211 +754,11 @@ async def _leave_unsynced(play: Play, leader: bool) -> None:
     await stable([waits, stays])
 
 
-async def is_told(one: Member, silent: Member | None = None) -> bool:
-    """Whether a heartbeat says soon that a rebalance has begun, or when the session of who is silent must be over."""
-    within_ms = 1500 * one.play.pace
-    if silent is not None:
-        within_ms = (silent.session_ms or one.play.session_ms) * 1.4 + 3000 * one.play.pace
-    ends_t = one.play.recorder.now() + within_ms * 1e6
-    while one.play.recorder.now() < ends_t:
-        if await one.beat() == REBALANCING:
-            return True
-        await one.play.pause(BEAT_MS)
-    return False
-
-
-def _takes_other_times(play: Play) -> bool:
-    """Whether a member that joins again may ask for other time-outs, of its session and of rebalances: Kafka up to 3.3
-    keeps the first ones (KAFKA-14009), and offers no such fetches."""
-    return play.broker.offered.get("fetch", (0, 0))[1] >= TAKES_OTHER_TIMES
-
-
-def _knows_static(play: Play) -> bool:
-    return play.offers("join_group", least=5) and play.offers("heartbeat", least=3)
-
-
-async def static_members(play: Play) -> None:
-    """Two members with instance ids; each comes back on a new connection, as a client that was started again. Then the
-    leader does not rejoin. Elsewhere one leaves by its id, and another, for which the rebalance waits, by its name
-    alone."""
-    if not _knows_static(play):
-        raise SceneSkipped(NO_STATIC)
-    group = await play.group()
-    rebalance_ms = play.wait_ms(2500)
-    pair = [Member(play, await play.open("s"), group, rebalance_ms, instance=f"i{at}") for at in range(2)]
-    # The same names in another group are others.
-    elsewhere = await play.group()
-    others = [Member(play, await play.open("s"), elsewhere, instance=f"i{at}") for at in range(3)]
-    await asyncio.gather(stable(pair), stable(others))
-    await asyncio.gather(*(one.beat() for one in (*pair, *others)))
-    await play.leave(others[0].conn, elsewhere, others[0].id).within(8)
-    if await is_told(others[1]) and play.offers("leave_group", "G8", least=3):
-        sent = others[2].ask_join()
-        await play.pause(300)
-        await _leave_by_name(others[1], "", others[1].instance)
-        await answered(others[2:], [sent])
-        back = await _come_back(others[0])
-        sent = back.ask_join()
-        await play.pause(300)
-        await answered([back, others[2]], [sent, others[2].ask_join()])
-    led = max(range(2), key=lambda at: pair[at].leads)
-    for at, former in enumerate(pair):
-        other = pair[1 - at]
-        await asyncio.gather(former.beat(), other.beat())
-        back = Member(play, await play.open("back"), group, rebalance_ms, instance=former.instance)
-        await back.join()
-        await other.beat()
-        await former.beat()
-        await former.sync().within(JOIN_SECONDS)
-        must(back.generation == other.generation, "a static member that was back began a rebalance")
-        pair[at] = back
-        await back.sync().within(JOIN_SECONDS)
-        await other.beat()
-    third = Member(play, await play.open("s"), group, rebalance_ms, instance="i2")
-    await _without([pair[led]], [third, pair[1 - led]])
-    await pair[led].beat()
-
-
-async def static_silent(play: Play) -> None:
-    """A static member comes back and falls silent: it is out after its session, as others are, and its name is free for
-    who comes back later. Another comes back with a shorter session, and falls silent after a heartbeat."""
-    if not _knows_static(play):
-        raise SceneSkipped(NO_STATIC)
-    former_sessions = (1, LONGER) if _takes_other_times(play) else (1,)
-    await asyncio.gather(*(_static_silent(play, former) for former in former_sessions))
-
-
-async def _static_silent(play: Play, former_sessions: int) -> None:
-    group = await play.group()
-    rebalance_ms = int(play.session_ms * 3 + 4500 * play.pace)
-    pair = [Member(play, await play.open("s"), group, rebalance_ms, instance=f"i{at}") for at in range(2)]
-    for one in pair:
-        one.session_ms = former_sessions * play.session_ms
-    await stable(pair)
-    stays, former = sorted(pair, key=lambda one: not one.leads)
-    back = await _come_back(former)
-    back.session_ms = play.session_ms
-    await back.join()
-    if former_sessions > 1:
-        await back.beat()
-    if await is_told(stays, back):
-        later = await _come_back(back)
-        await _without((), (later, stays))
-        await back.beat()
-        await synced((later, stays))
-
-
-async def static_protocols(play: Play) -> None:
-    """A static member comes back without the protocol that the group has chosen: a rebalance chooses another."""
-    if not _knows_static(play):
-        raise SceneSkipped(NO_STATIC)
-    group = await play.group()
-    pair = [Member(play, await play.open("s"), group, instance=f"i{at}", session_ms=LONGER * play.session_ms)
-            for at in range(2)]  # fmt: skip
-    await stable(pair)
-    leader, follower = sorted(pair, key=lambda one: not one.leads)
-    back = await _come_back(follower)
-    back.common = tuple(name for name in back.common if name != leader.protocol)
-    sent = back.ask_join()
-    if await is_told(leader):
-        await answered([back, leader], [sent, leader.ask_join()])
-        await synced([back, leader])
-    else:
-        await settle(sent, seconds=REBALANCE_MS / 1000 + 2)
-
-
-async def static_waits(play: Play) -> None:
-    """Static members come back while their former ids wait, in a join and then in a sync; the former ids are fenced
-    whatever they ask. Elsewhere one joins again by its id, and another comes back. In the end one leaves by its name
-    alone."""
-    if not _knows_static(play):
-        raise SceneSkipped(NO_STATIC)
-    await asyncio.gather(_static_waits(play), _static_rejoins(play))
-
-
-async def _static_rejoins(play: Play) -> None:
-    """By its own id the follower is told the same again, before the sync and behind it, and the leader begins a
-    rebalance, which waits for the follower: that has been started again, and is the last."""
-    group = await play.group()
-    pair = [Member(play, await play.open("s"), group, instance=f"i{at}", session_ms=LONGER * play.session_ms)
-            for at in range(2)]  # fmt: skip
-    await gathered(pair)
-    leader, follower = sorted(pair, key=lambda one: not one.leads)
-    await follower.join()
-    await synced(pair)
-    await follower.join()
-    await asyncio.gather(leader.beat(), follower.beat())
-    sent = leader.ask_join()
-    if await is_told(follower):
-        back = await _come_back(follower)
-        joined = [leader, back]
-        await answered(joined, [sent, back.ask_join()])
-        await synced(joined)
-    else:
-        await settle(sent, seconds=REBALANCE_MS / 1000 + 2)
-
-
-async def _static_waits(play: Play) -> None:
-    group = await play.group()
-    topics = await _to_commit(play)
-    pair = [Member(play, await play.open("s"), group, instance=f"i{at}", session_ms=LONGER * play.session_ms)
-            for at in range(2)]  # fmt: skip
-    await stable(pair)
-    leader, follower = sorted(pair, key=lambda one: not one.leads)
-    follower.says += "+"
-    waits = follower.ask_join()
-    must(await is_told(leader), NOT_TOLD)
-    back = await _come_back(follower)
-    sent = back.ask_join()
-    await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
-    asks = [leader.ask_join()]
-    await answered([back, leader], [sent, *asks])
-    leader, follower = sorted((back, leader), key=lambda one: not one.leads)
-    waits = follower.sync()
-    await play.pause(100)
-    back = await _come_back(follower)
-    sent = back.ask_join()
-    await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
-    if await is_told(leader):
-        await answered([back, leader], [sent, leader.ask_join()])
-        await synced([back, leader])
-    await follower.beat()
-    if topics:
-        await follower.commit(*topics)
-    await follower.ask_join().within(JOIN_SECONDS)
-    if not play.offers("leave_group", "G8", least=3):
-        return
-    for member, instance in ((follower.id, follower.instance), ("", "nobody"), ("", back.instance)):
-        await _leave_by_name(back, member, instance)
-    await is_told(leader)
-    await back.beat()
-
-
-async def _leave_by_name(asker: Member, member: str, instance: str | None) -> None:
-    """It is asked for the leaving of a static member, by its instance id."""
-    named = [{"member_id": member, "group_instance_id": instance}]
-    await asker.play.ask(asker.conn, "leave_group", {"group_id": asker.group, "members": named})
-
-
-async def _come_back(one: Member) -> Member:
-    """A static member that was started again."""
-    back = Member(
-        one.play,
-        await one.play.open("back"),
-        one.group,
-        one.rebalance_ms,
-        one.session_ms,
-        instance=one.instance,
-    )
-    back.says = one.says
-    return back
-
-
 async def refusals(play: Play) -> None:
     """What is asked of a group that is not there; then generations that are over or never were, members that are none,
     protocols that are not theirs; in the end who has left, beside a rebalance, and a group that is empty."""
     group, stranger = await play.group(), await play.open("stranger")
-    topics = await _to_commit(play, "G12")
+    topics = await to_commit(play, "G12")
     await _ask_anything(play, stranger, group, "nobody", 1, topics)
     if topics:
         await play.commit(stranger, group, "", -1, topics).within(8)
@@ -1200,11 +828,6 @@ async def _refused_at_sight(play: Play, conn: Connection, group: str) -> None:
             await play.leave(conn, group, text(longest.body, "member_id")).within(8)
     await play.join(conn, group, "", protocols=()).within(JOIN_SECONDS)
     await play.join(conn, group, "", kind="").within(JOIN_SECONDS)
-
-
-async def _to_commit(play: Play, *clauses: str) -> list[str]:
-    """A topic whose offsets are committed; nothing where the broker takes none: it cannot be asked of these clauses."""
-    return [await play.topic(partitions=2)] if play.offers("offset_commit", *clauses) else []
 
 
 async def _refused(one: Member, stranger: Connection, topics: Sequence[str]) -> None:

@@ -19,6 +19,7 @@ from purgatorio_spec.wire.produce import TIMED_OUT, UNHEARD
 from purgatorio_spec.wire.record import Body, Written
 from purgatorio_spec.wire.transaction import ABORTED_NS, CONCURRENT, added
 from purgatorio_stress.wire.connection import Connection, Got, Sent
+from purgatorio_stress.wire.member import LONGER, NOT_TOLD, answered, is_told, members, stable, synced
 from purgatorio_stress.wire.play import (
     POLL_SECONDS,
     FetchSession,
@@ -32,7 +33,6 @@ from purgatorio_stress.wire.play import (
 )
 from purgatorio_stress.wire.records import batch_bytes
 from purgatorio_stress.wire.scene_fetch import FIRST_SESSIONS
-from purgatorio_stress.wire.scene_group import LONGER, NOT_TOLD, answered, is_told, members, stable, synced
 
 WAIT_MS: Final = 3000
 OPEN_MS: Final = 80
