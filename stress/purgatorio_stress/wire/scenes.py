@@ -88,7 +88,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec(
             "sync-waits", "groups", ("G5 waits-though-synced", "G3 joins-again-unsynced", "G9"), _GROUP.sync_waits,
         ),
-        SceneSpec("long-sync", "groups", ("G5 waits-though-synced",), _GROUP.long_sync, 60),
+        SceneSpec("long-sync", "groups", ("G5 waits-though-synced", "G7 waits-for-the-silent"), _GROUP.long_sync, 60),
         SceneSpec("never-synced", "groups", ("G5 waits-for-a-sync", "G5 unsynced-stays", "G10"), _GROUP.never_synced),
         SceneSpec(
             "never-synced-again", "groups", ("G5 waits-for-a-sync", "G5 unsynced-stays"), _GROUP.never_synced_again,
