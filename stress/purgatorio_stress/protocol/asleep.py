@@ -42,10 +42,10 @@ class _Naps:
     """Threads of our own that sleep, one on each processor."""
 
     def __init__(self) -> None:
-        self._woke_s: dict[int, float] = {}
-        self._slept_in_s: dict[int, float] = {}
+        self._woke_s = dict.fromkeys(_processors(), 0.0)
+        self._slept_in_s = dict.fromkeys(self._woke_s, 0.0)
         self._ends = False
-        self._threads = [Thread(target=self._nap, args=(one,), daemon=True) for one in _processors()]
+        self._threads = [Thread(target=self._nap, args=(one,), daemon=True) for one in self._woke_s]
 
     def __enter__(self) -> _Naps:
         for thread in self._threads:
@@ -72,8 +72,8 @@ class _Naps:
         """Whether each of them woke on time from then on."""
         now_s = time.monotonic()
         return all(
-            now_s - self._woke_s.get(one, 0.0) <= _NAPS_MOST_S and self._slept_in_s.get(one, 0.0) < since_s
-            for one in _processors()
+            now_s - woke_s <= _NAPS_MOST_S and self._slept_in_s[one] < since_s
+            for one, woke_s in self._woke_s.items()
         )
 
 
