@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 from purgatorio_pipeline.report.markdown_text import table
 from purgatorio_spec.clause.declaration import Clause
-from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES, broker_clauses
+from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES
 from purgatorio_spec.profile import PROFILES
-from purgatorio_wire.table.catalogue import OTHER_CLAUSES, TABLES, Table
+from purgatorio_wire.table.catalogue import OTHER_CLAUSES, TABLES, Table, broker_clauses
 
 _HEAD = """# Clauses
 

@@ -1,4 +1,4 @@
-"""The project's own code for the executors of a cluster: one zip of the four packages, and what spark-submit starts.
+"""The project's own code for the executors of a cluster: one zip of the packages, and what spark-submit starts.
 
     python -m purgatorio_pipeline.shipping FOLDER
 
@@ -18,9 +18,11 @@ from typing import Final
 
 PACKAGES: Final = (
     "purgatorio",
-    "purgatorio_broker",
     "purgatorio_spec",
+    "purgatorio_wire",
+    "purgatorio_broker",
     "purgatorio_stress",
+    "purgatorio_conformance",
     "purgatorio_pipeline",
 )
 ARCHIVE: Final = "purgatorio.zip"

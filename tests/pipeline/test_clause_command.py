@@ -6,7 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from purgatorio_pipeline.command.clause import BROKER_IDS, ROOT, command
-from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES, broker_clauses
+from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES
+from purgatorio_wire.table.catalogue import broker_clauses
 
 WITHOUT_MUTANT: Final = {"O2", "O7"}
 """No known bug of the reference breaks them; drawn faults do (`tests/spec/drawn_history.py`)."""

@@ -1,15 +1,12 @@
-"""Seeds for tests that race threads: each xdist worker has its own. And the kit for the JVM, compiled once."""
+"""Seeds for tests that race threads: each xdist worker has its own."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 
 import pytest
-
-from conformance.kit_classes import kit_classes
 
 
 @pytest.fixture(scope="session")
@@ -18,9 +15,3 @@ def stress_seeds() -> Iterator[int]:
     first = int(os.environ.get("PURGATORIO_STRESS_SEED", "1"))
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     return count(first + worker, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
-
-
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """`java`, and the classes of the kit, the example and the cases. Who asks for it is in the group `jvm-kit`."""
-    return kit_classes(tmp_path_factory)

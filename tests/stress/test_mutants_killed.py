@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from docs.makers.kill_matrix import cells, comparable, page
-from purgatorio_spec.clause.registry import public_clauses
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
@@ -18,6 +17,7 @@ from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
 from purgatorio_stress.mutant.patch import Mutant, Patch
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
+from purgatorio_wire.clause.registry import public_clauses
 
 PAGE = Path(__file__).parents[2] / "docs" / "kill-matrix.md"
 FAST = (1, 11, 19, 24, 40, 53, 83)

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "free-threading.md").read_text()
-ROOTS = {"purgatorio": "reference", "purgatorio_broker": "reference", "purgatorio_stress": "stress"}
+ROOTS = {"purgatorio": "reference", "purgatorio_broker": "wire", "purgatorio_stress": "stress"}
 PLACE = re.compile(r"`(purgatorio(?:_stress|_broker)?/[a-z_/]+\.py)`(?: `([A-Za-z_.]+)`)?")
 FACTORIES = {"atomic_flag", "atomic_int", "atomic_ref", "queue"}
 

@@ -10,9 +10,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {
     "purgatorio": "reference",
-    "purgatorio_broker": "reference",
     "purgatorio_spec": "spec",
+    "purgatorio_wire": "wire",
+    "purgatorio_broker": "wire",
     "purgatorio_stress": "stress",
+    "purgatorio_conformance": "conformance",
     "purgatorio_pipeline": "pipeline",
 }
 
@@ -41,6 +43,12 @@ FORBIDDEN = (
     ("reference/purgatorio/__init__.py", "purgatorio_broker", "- purgatorio -> purgatorio_broker (l."),
     ("wire/purgatorio_broker/__init__.py", "rich", "- purgatorio_broker -> rich (l."),
     ("reference/purgatorio/delayed/dialect.py", "purgatorio.delayed.operation", "- .dialect -> .operation ("),
+    ("wire/purgatorio_wire/judge.py", "purgatorio_broker", "- purgatorio_wire.judge -> purgatorio_broker (l."),
+    ("conformance/purgatorio_conformance/cache_dir.py", "purgatorio_stress",
+     "- purgatorio_conformance.cache_dir -> purgatorio_stress ("),
+    ("stress/purgatorio_stress/exploring.py", "purgatorio_conformance",
+     "- purgatorio_stress.exploring -> purgatorio_conformance ("),
+    ("spec/purgatorio_spec/profile.py", "purgatorio_wire", "- purgatorio_spec.profile -> purgatorio_wire ("),
     ("reference/purgatorio/clock.py", "purgatorio.reaper", "- .clock -> .reaper ("),
     ("stress/purgatorio_stress/__init__.py", "purgatorio_pipeline", "- purgatorio_stress -> purgatorio_pipeline ("),
     ("stress/purgatorio_stress/scenario/world.py", "purgatorio_stress.harness.round", "- .scenario -> .harness ("),

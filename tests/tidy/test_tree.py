@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("reference", "spec", "stress", "pipeline")
+SOURCES = ("reference", "spec", "stress", "conformance", "wire", "pipeline")
 ROLES = re.compile(r"(^|/)(utils?|helpers?|common|base|manager|misc)\.py$")
 MACHINE_PATH = re.compile(r"/(work|farm|root)/[a-z.]|\.\./shared")
 SILENCED = re.compile(r"#\s*(type:\s*ignore|noqa)(\[[^]]*\]|:\s*[A-Z0-9, ]+)?(?P<rest>.*)$")
@@ -27,7 +27,7 @@ def tracked(*suffixes: str) -> list[Path]:
 
 
 def modules() -> list[Path]:
-    """The modules of the four packages."""
+    """The modules of the packages."""
     found = [path for path in tracked(".py") if path.relative_to(ROOT).parts[0] in SOURCES]
     assert len(found) > 30, "the tree was not found"
     return found

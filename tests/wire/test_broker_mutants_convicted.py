@@ -16,11 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from mutants.broker import FELT
+from mutants.broker import MUTANTS
 from mutants.broker.client_visible_mutant import FeltMutant
 from purgatorio_broker.network.follower import Follower
 from purgatorio_wire.scene.catalogue import UNTRIED, UNTRIED_CLAUSES
 
+BROKER_MUTANTS = Path(__file__).parents[1] / "mutants" / "broker"
 INITIAL_DELAY_MS = 1000
 LAG_MS = 8000
 LOCK_MS = 6000
@@ -61,7 +62,7 @@ def judged(brokers: int, mutant: FeltMutant | None, folder: Path, only: str = ""
         "--initial-delay-ms", str(INITIAL_DELAY_MS), "--session-bounds-ms", "100", "1800000",
         "--replica-lag-ms", str(LAG_MS), "--share-lock-ms", str(LOCK_MS),
     ]  # fmt: skip
-    bug = ["--mutant", mutant.name] if mutant is not None else []
+    bug = ["--mutant", f"{BROKER_MUTANTS}:{mutant.name}"] if mutant is not None else []
     with contextlib.ExitStack() as stack:
         first = stack.enter_context(broker(*options, *bug))
         wire = [
@@ -105,9 +106,9 @@ def test_nothing_is_wrong_with_our_own_broker(brokers: int, only: str, tmp_path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(FELT))
+@pytest.mark.parametrize("name", list(MUTANTS))
 def test_a_mutant_is_convicted_by_its_clause(name: str, tmp_path: Path) -> None:
-    mutant = FELT[name]
+    mutant = MUTANTS[name]
     found = judged(mutant.brokers, mutant, tmp_path, ",".join(mutant.clauses))
     guilty = {clause for clause, verdict in found.items() if verdict == "VIOLATED"}
     assert guilty & set(mutant.clauses), (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docs.makers.clauses import tables
-from purgatorio_spec.clause.registry import broker_clauses
+from purgatorio_wire.table.catalogue import broker_clauses
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "broker.md"

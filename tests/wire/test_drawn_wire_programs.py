@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mutants.broker import FELT
+from mutants.broker import MUTANTS
 from purgatorio_broker.network.running import Running
 from purgatorio_broker.network.settings import Settings
 from purgatorio_spec.judge.result import RunResult
@@ -117,7 +117,7 @@ def test_a_program_finds_a_broken_broker_and_is_its_counterexample(
         program = "j y w1500 m v+ j y q; w4000 j y q"
     if clause == "G3":
         program = "j y j y w300 q; w5 j y h j y w300 q"
-    with patched(FELT[name].patches):
+    with patched(MUTANTS[name].patches):
         trace, result = driven(tmp_path / "wire.jsonl", program=program)
     assert result.clauses[clause].verdict is Verdict.VIOLATED, result.clauses[clause]
     (shown, *_) = [one for key, one in counterexamples(trace, result).items() if key.clause == clause]

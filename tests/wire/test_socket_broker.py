@@ -16,7 +16,7 @@ from kio.schema.errors import ErrorCode
 from kio.static.constants import EntityType
 from kio.static.protocol import RequestPayload
 
-from mutants.broker import FELT
+from mutants.broker import MUTANTS
 from purgatorio_broker.network.api import API_VERSIONS, APIS
 from purgatorio_broker.network.fields import Fields
 from purgatorio_broker.network.record_batch import MAX_RECORDS, Corrupt, Invalid, read_header
@@ -523,7 +523,7 @@ def test_two_brokers_replicate() -> None:
 
 def test_every_mutant_changes_something_that_is_there() -> None:
     """A patch of a name that is gone would be a broker without a bug."""
-    for mutant in FELT.values():
+    for mutant in MUTANTS.values():
         assert mutant.clauses
         before = [getattr(patch.owner, patch.attribute) for patch in mutant.patches]
         with patched(mutant.patches):

@@ -8,8 +8,9 @@ from itertools import chain
 import pytest
 
 from docs.makers.clauses import tables, whose
-from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES, broker_clauses, public_clauses
-from purgatorio_wire.table.catalogue import OTHER_CLAUSES, TABLES
+from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES
+from purgatorio_wire.clause.registry import public_clauses
+from purgatorio_wire.table.catalogue import OTHER_CLAUSES, TABLES, broker_clauses
 from purgatorio_wire.table.decision import Case, DecisionTable, TableUnsound
 from purgatorio_wire.table.fetch import FETCH
 

@@ -103,7 +103,7 @@ def java_sources() -> list[Path]:
 
 def kit_folder() -> Path:
     """The kit for the JVM (`docs/jvm-kit.md`): a folder of sources that need nothing but Java 11."""
-    return Path(__file__).parent.parent / "jvm"
+    return Path(__file__).parent.parent / "kits" / "jvm"
 
 
 def compiled_classes(

@@ -37,6 +37,7 @@ from purgatorio_conformance.suite.contract import (
 from purgatorio_conformance.suite.probe import Probe
 from purgatorio_conformance.suite.stage import MEANT, Call, Fields, Over, Stage
 from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.trace import recorder
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
@@ -219,8 +220,8 @@ _INSTALLED: Final = tuple({sysconfig.get_path(name) for name in ("purelib", "pla
 def _is_subjects(file: str) -> bool:
     """Whether the lines of this file are the subject's."""
     pythons = file.startswith(_PYTHONS) and not file.startswith(_INSTALLED)
-    ours = any(file.startswith(f"{_OURS}/{part}/") for part in ("conformance", "protocol"))
-    return not (pythons or ours or file.startswith("<") or file == f"{_OURS}/recorder.py")
+    ours = any(file.startswith(f"{_OURS}/{part}/") for part in ("suite", "protocol"))
+    return not (pythons or ours or file.startswith("<") or file == recorder.__file__)
 
 
 class Steps:

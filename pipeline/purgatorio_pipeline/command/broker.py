@@ -9,11 +9,9 @@ from types import FrameType
 
 import click
 
-from mutants.broker import FELT
 from purgatorio_broker.network.running import Running
 from purgatorio_broker.network.settings import Settings
-from purgatorio_pipeline.command.line import echo_line
-from purgatorio_stress.mutant.patch import patched
+from purgatorio_stress.mutant.own_patches import BadPatches, bug_of
 
 _DEFAULT = Settings()
 
@@ -65,9 +63,10 @@ _DEFAULT = Settings()
     show_default=True,
     help="Make a topic that a client asks about.",
 )
-@click.option("--mutant", metavar="NAME", help="Put this known bug into the broker first.")
 @click.option(
-    "--list-mutants", is_flag=True, help="List the bugs, and the clause of the wire that each breaks."
+    "--mutant",
+    metavar="FILE[:NAME]",
+    help="Put the patches of this file, or of one entry of it, into the broker.",
 )
 def command(
     port: int,
@@ -82,7 +81,6 @@ def command(
     partitions: int,
     auto_create: bool,
     mutant: str | None,
-    list_mutants: bool,
 ) -> None:
     """Serve clients of Kafka's protocol from the reference's broker and group coordinator.
 
@@ -93,13 +91,12 @@ def command(
       purgatorio broker                                      # 127.0.0.1:9092
       purgatorio broker --port 0 --initial-delay-ms 0        # any port, no delay
       purgatorio broker --port 9093 --follow 127.0.0.1:9092  # a second one
+      purgatorio broker --mutant my_bug.py                   # with a bug of yours
     """
-    if list_mutants:
-        for felt in FELT.values():
-            echo_line(f"{felt.name:23} {' '.join(felt.clauses):14} {felt.what}", 39)
-        return
-    if mutant is not None and mutant not in FELT:
-        raise click.UsageError(f"no mutant {mutant}; see --list-mutants")
+    try:
+        bug = bug_of(mutant)
+    except BadPatches as error:
+        raise click.UsageError(str(error)) from None
     if not allow_remote and host not in ("127.0.0.1", "::1", "localhost"):
         raise click.UsageError(
             f"{host} may be reached from other machines; --allow-remote where that is meant"
@@ -109,7 +106,7 @@ def command(
         min_in_sync=min_in_sync, default_partitions=partitions, auto_create=auto_create, replica_lag_ms=replica_lag_ms,
         share_lock_ms=share_lock_ms, node_id=int(follow is not None),
     )  # fmt: skip
-    with patched(FELT[mutant].patches if mutant is not None else ()):
+    with bug.applied():
         _serve(settings, None if follow is None else _address(follow), mutant)
 
 
@@ -135,10 +132,10 @@ def _serve(settings: Settings, follow: tuple[str, int] | None, mutant: str | Non
             f", following {follow[0]}:{follow[1]}" if follow else ""
         )
         raise click.UsageError(f"{about}: {error.strerror or error}") from error
-    bug = f"; it has the bug {mutant}" if mutant is not None else ""
+    has = f"; it has the bug {mutant}" if mutant is not None else ""
     with running:
         click.echo(
-            f"broker {settings.node_id} listens on {settings.host}:{running.port}; nothing is kept on disk{bug}"
+            f"broker {settings.node_id} listens on {settings.host}:{running.port}; nothing is kept on disk{has}"
         )
         sys.stdout.flush()
         stop.wait()

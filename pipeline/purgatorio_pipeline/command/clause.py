@@ -11,9 +11,10 @@ from typing import Final
 
 import click
 
-from purgatorio_spec.clause.registry import CLAUSES, public_clauses
+from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.profile import PROFILES
 from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_wire.clause.registry import public_clauses
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 """The checkout, where there is one: the lines of the reference and the tests are looked up in it."""
@@ -52,7 +53,11 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
         yield "what counts as an occasion", [inspect.getdoc(judge) or "" for judge in clause.judges.values()]
         places = (f"{judge.__name__}, by {what}: {_place(judge)}" for what, judge in clause.judges.items())
         yield "judged by", list(places)
-    kept = _lines(ROOT / "reference", lambda line: f"[{name}]" in line)
+    kept = [
+        line
+        for folder in ("reference", "wire/purgatorio_broker")
+        for line in _lines(ROOT / folder, lambda line: f"[{name}]" in line)
+    ]
     nothing = ["none" if (ROOT / "tests").is_dir() else "no checkout here, where they would be looked up"]
     yield "kept in the reference", kept or nothing
     broken = [f"{m.number} {m.name}: {m.what}" for m in MUTANTS.values() if name in m.clauses]

@@ -19,7 +19,7 @@ from typing import Final
 
 from purgatorio_pipeline.hadoop import HadoopPath, Place
 
-CODE: Final = ("purgatorio_spec", "purgatorio_pipeline")
+CODE: Final = ("purgatorio_spec", "purgatorio_wire", "purgatorio_pipeline")
 _MS_NS: Final = 1_000_000
 
 

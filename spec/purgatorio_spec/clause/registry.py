@@ -5,7 +5,6 @@ judged where it is run or modelled: what they say cannot be seen in a trace. Cla
 of the decision tables and what stands beside them. The ids are public interface.
 """
 
-from functools import cache
 from typing import Final
 
 from purgatorio_spec.clause.answer import O7
@@ -32,18 +31,6 @@ CODE_CLAUSES: Final[dict[str, str]] = {
 """Judged by the explorer, by the models, and by tests of the structures."""
 
 
-@cache
-def broker_clauses() -> dict[str, str]:
-    """The clauses B..., in the order of their ids."""
-    # Making the tables takes a while, and who judges a trace needs none.
-    from purgatorio_wire.table.catalogue import OTHER_CLAUSES, TABLES
-
-    cases = {clause: sentence for table in TABLES for clause, sentence in table.sentences().items()}
-    return dict(sorted({**cases, **OTHER_CLAUSES}.items()))
-
-
-@cache
-def public_clauses() -> dict[str, str]:
-    """All of them."""
-    traces = {clause.id: clause.promise for clause in CLAUSES.values()}
-    return {**traces, **CODE_CLAUSES, **broker_clauses()}
+PROMISES_BY_PROFILE: Final[dict[str, dict[str, str]]] = {}
+"""The clauses of traces in other formats: profile, then id, then sentence. The package that judges such a format adds
+its own when it is imported (`purgatorio_wire.clause.registry`), since the spec imports nothing of ours."""

@@ -17,12 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from purgatorio_spec.clause.declaration import READING
-from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.clause.registry import CLAUSES, PROMISES_BY_PROFILE
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.visible import counted
 from purgatorio_spec.verdict import Violation
-from purgatorio_wire.clause.registry import WIRE_CLAUSES
-from purgatorio_wire.trace.record import PROFILE
 
 Kind = Literal["operation", "check", "reading"]
 
@@ -111,9 +109,10 @@ def kind_of(violation: Violation) -> Kind:
 
 def noun(clause: str, cause: str, count: int, profile: str = "") -> str:
     """What a violation of this cause counts, in words: `1 task`, `1,278 operations`, on the wire `2 requests`."""
-    of_reading = profile != PROFILE and READING in CLAUSES[clause].judges
+    of_wire = profile in PROMISES_BY_PROFILE
+    of_reading = not of_wire and READING in CLAUSES[clause].judges
     one = (
-        "request" if profile == PROFILE else
+        "request" if of_wire else
         "reading" if of_reading else "check" if cause == "check-miscounted"
         else "task" if clause.startswith("T") else "operation"
     )  # fmt: skip
@@ -173,13 +172,14 @@ def causes(result: CheckResult) -> Iterator[tuple[CauseKey, RunResult, int, Viol
 
 
 def promises(profiles: Iterable[str]) -> dict[str, str]:
-    """Every clause that runs of these profiles can be judged by, with its sentence; of an id that both kinds have, and
-    both are there, both sentences."""
+    """Every clause that runs of these profiles can be judged by, with its sentence; of an id that two formats have,
+    both sentences."""
     named = set(profiles)
-    found = {} if named == {PROFILE} else {name: clause.promise for name, clause in CLAUSES.items()}
-    if PROFILE in named:
-        for name, clause in WIRE_CLAUSES.items():
-            found[name] = f"{found[name]}; on the wire: {clause.promise}" if name in found else clause.promise
+    others = named & PROMISES_BY_PROFILE.keys()
+    found = {} if named and named == others else {name: clause.promise for name, clause in CLAUSES.items()}
+    for profile in sorted(others):
+        for name, promise in PROMISES_BY_PROFILE[profile].items():
+            found[name] = f"{found[name]}; on the wire: {promise}" if name in found else promise
     return found
 
 

@@ -7,15 +7,21 @@ patches, and may bind `MEMORY` to containers in which patched functions remember
     from purgatorio_stress.mutant.patch import Patch
 
     PATCHES = [Patch(TimerTaskList, "set_expiration", lambda self, expiration_ms: True)]
+
+A file or package with several binds `MUTANTS`, a table of mutants with `name` and `patches`: FILE:NAME chooses one.
 """
 
 from __future__ import annotations
 
+import difflib
+import importlib
 import runpy
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Patch, patched
@@ -41,7 +47,7 @@ class Bug:
 
 
 def bug_of(text: str | None) -> Bug:
-    """The bug of a number or of a file; none for None. BadPatches says what is wrong with it."""
+    """The bug of a number, of a FILE, or of one entry of a table, FILE:NAME; none for None. Raises BadPatches."""
     if not text or text == "0":
         return Bug()
     if text.isdigit():
@@ -49,14 +55,9 @@ def bug_of(text: str | None) -> Bug:
         if number not in MUTANTS:
             raise BadPatches(f"no mutant {number}; see `purgatorio mutants --list`")
         return Bug(number, (), MUTANTS[number].memory)
-    path = Path(text)
-    if not path.is_file():
-        raise BadPatches(f"--mutant takes a number or a file, and there is no file {text!r}")
-    try:
-        bound = runpy.run_path(str(path))
-    except Exception as error:
-        raise BadPatches(f"{path} fails: {type(error).__name__}: {error}") from None
-    patches = bound.get("PATCHES")
+    path, name = _split(text)
+    bound = _bound(path)
+    patches = _entry(path, name, bound.get("MUTANTS")) if name else bound.get("PATCHES")
     if (
         not isinstance(patches, list | tuple)
         or not patches
@@ -67,3 +68,47 @@ def bug_of(text: str | None) -> Bug:
     if missing:
         raise BadPatches(f"{path} patches {missing[0]}, which is not there")
     return Bug(0, tuple(patches), tuple(bound.get("MEMORY", ())))
+
+
+def _split(text: str) -> tuple[Path, str]:
+    """A file or the folder of a package, and the name behind it."""
+    if Path(text).exists():
+        return Path(text), ""
+    path, _, name = text.rpartition(":")
+    if not path or not Path(path).exists():
+        raise BadPatches(f"--mutant takes a number or a file, and there is no file {text!r}")
+    return Path(path), name
+
+
+def _bound(path: Path) -> dict[str, Any]:
+    """What the file, or the package of this folder, binds. A file of a package is imported as its module, as by pytest:
+    the folder above the package is put on the import path."""
+    path = path.resolve()
+    home = path if path.is_dir() else path.parent
+    root = home
+    while (root / "__init__.py").is_file():
+        root = root.parent
+    try:
+        if root == home:
+            return runpy.run_path(str(path))
+        if str(root) not in sys.path:
+            sys.path.insert(0, str(root))
+        names = path.relative_to(root).with_suffix("").parts
+        return vars(importlib.import_module(".".join(names)))
+    except Exception as error:
+        raise BadPatches(f"{path} fails: {type(error).__name__}: {error}") from None
+
+
+def _entry(path: Path, name: str, table: object) -> object:
+    """The patches of one entry of `MUTANTS`: a sequence of mutants, or a mapping from their names."""
+    mutants = list(table.values()) if isinstance(table, Mapping) else table
+    if not isinstance(mutants, list | tuple):
+        raise BadPatches(f"{path} does not bind MUTANTS to a table of mutants")
+    by_name = {getattr(one, "name", ""): one for one in mutants}
+    if name not in by_name:
+        near = difflib.get_close_matches(name, by_name, n=3, cutoff=0.3) or sorted(by_name)[:3]
+        raise BadPatches(
+            f"{path} has {len(by_name)} mutants, none called {name!r}; the nearest: {', '.join(near)}"
+        )
+    patches: object = getattr(by_name[name], "patches", None)
+    return patches

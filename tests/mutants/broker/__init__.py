@@ -32,5 +32,5 @@ _ALL: Final = (
     *share_groups.MUTANTS,
 )  # fmt: skip
 
-FELT: Final[Mapping[str, FeltMutant]] = {mutant.name: mutant for mutant in _ALL}
+MUTANTS: Final[Mapping[str, FeltMutant]] = {mutant.name: mutant for mutant in _ALL}
 """By name, subject by subject."""

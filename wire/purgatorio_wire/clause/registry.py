@@ -1,7 +1,12 @@
 """The clauses of the wire under their ids: sentence, and on what ground it is asked."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
+
+from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES, PROMISES_BY_PROFILE
+from purgatorio_wire.table.catalogue import broker_clauses
+from purgatorio_wire.trace.record import PROFILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +88,12 @@ WIRE_CLAUSES: Final = {
     for one in (WireClause(*(cell.strip() for cell in line.split("|"))) for line in _TABLE.splitlines())
 }
 """Every clause that is judged from a wire trace, by id."""
+
+PROMISES_BY_PROFILE[PROFILE] = {one.id: one.promise for one in WIRE_CLAUSES.values()}
+
+
+@cache
+def public_clauses() -> dict[str, str]:
+    """The clauses of traces, of the code and of the broker, by id; those of the wire are `WIRE_CLAUSES`."""
+    traces = {clause.id: clause.promise for clause in CLAUSES.values()}
+    return {**traces, **CODE_CLAUSES, **broker_clauses()}

@@ -1,5 +1,6 @@
 """Every decision table, and the clauses that no table has: what a request as a whole, or a future, promises."""
 
+from functools import cache
 from typing import Final, Protocol
 
 from purgatorio_wire.table import fetch, produce
@@ -64,3 +65,10 @@ OTHER_CLAUSES: Final[dict[str, str]] = {
     "B805": "what a request made ready has been completed when its handling returns",
     "B806": "a fetch merges refused partitions as a produce does",
 }
+
+
+@cache
+def broker_clauses() -> dict[str, str]:
+    """The clauses B..., in the order of their ids."""
+    cases = {clause: sentence for table in TABLES for clause, sentence in table.sentences().items()}
+    return dict(sorted({**cases, **OTHER_CLAUSES}.items()))

@@ -1,0 +1,15 @@
+"""The kit for the JVM, compiled once for all tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.kit_classes import kit_classes
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """`java`, and the classes of the kit, the example and the cases. Who asks for it is in the group `jvm-kit`."""
+    return kit_classes(tmp_path_factory)

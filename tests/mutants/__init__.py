@@ -1,0 +1,1 @@
+"""Bugs that are put in on purpose, and who finds them."""
