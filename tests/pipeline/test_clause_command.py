@@ -28,7 +28,8 @@ def test_each_clause_has_every_leg(clause: str) -> None:
 
 def test_each_clause_of_the_broker_and_of_the_code_is_tagged_where_it_is_kept_and_named_in_a_test() -> None:
     """In tests those of the broker by number or in a range of numbers, those of the code in quotes."""
-    kept = "\n".join(path.read_text() for path in sorted((ROOT / "reference").rglob("*.py")))
+    rooms = (ROOT / "reference", ROOT / "wire" / "purgatorio_broker")
+    kept = "\n".join(path.read_text() for room in rooms for path in sorted(room.rglob("*.py")))
     assert [name for name in (*broker_clauses(), *CODE_CLAUSES) if f"[{name}]" not in kept] == []
     tested = "\n".join(path.read_text() for path in sorted((ROOT / "tests").rglob("test_*.py")))
     ranges = ((int(first), int(last or first)) for first, last in BROKER_IDS.findall(tested))

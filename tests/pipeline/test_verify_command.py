@@ -22,7 +22,7 @@ from purgatorio_spec.verdict import Verdict
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = shlex.join([sys.executable, "-I", "-S"])
 WHEEL = f"{PYTHON} {shlex.quote(str(ROOT / 'examples' / 'subjects' / 'toy_wheel.py'))}"
-BAD = f"{PYTHON} {shlex.quote(str(ROOT / 'tests' / 'stress' / 'bad_subject.py'))}"
+BAD = f"{PYTHON} {shlex.quote(str(ROOT / 'tests' / 'conformance' / 'bad_subject.py'))}"
 
 
 def verify(folder: Path, *commands: str, options: tuple[str, ...] = ("--json",)) -> Result:

@@ -37,7 +37,7 @@ def test_the_tests_on_the_page_exist() -> None:
     missing = [
         f"{file}::{test}"
         for file, test in named
-        if f"def {test}(" not in (ROOT / "tests" / "reference" / file).read_text()
+        if f"def {test}(" not in (ROOT / "tests" / "wire" / file).read_text()
     ]
     assert not missing
 
@@ -52,7 +52,7 @@ def named_clauses(text: str) -> set[str]:
 
 def test_every_clause_is_named_by_a_test() -> None:
     """A promise that no test speaks of is held by nobody."""
-    text = "\n".join(path.read_text() for path in (ROOT / "tests" / "reference").glob("test_*.py"))
+    text = "\n".join(path.read_text() for path in (ROOT / "tests" / "wire").glob("test_*.py"))
     assert sorted(broker_clauses().keys() - named_clauses(text)) == []
 
 
