@@ -3,7 +3,10 @@
 import os
 from typing import Final, NoReturn
 
+from purgatorio.compiling import mypyc_attr
 
+
+@mypyc_attr(native_class=False)
 class MadeBeforeFork(RuntimeError):
     """The object belongs to the parent of this process: make a new one after the fork."""
 

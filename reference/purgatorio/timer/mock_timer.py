@@ -64,6 +64,7 @@ class MockTimer(Calls):
 
     def advance_clock(self, timeout_ms: int) -> bool:
         """Move the clock by `timeout_ms` and run what lies before the new time; True iff something ran."""
+        self._require_made_here()
         now_ms = self.clock.advance(timeout_ms)
         ran = False
         while (entry := self._take_before(now_ms)) is not None:
