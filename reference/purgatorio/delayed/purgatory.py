@@ -3,7 +3,7 @@
 Promises (clause ids in brackets; what differs by dialect stands in the dialects).
 * [O4] No completion is lost between registering and an event.
 * [O5] Every operation with a time-out is completed in the end, unless it was cancelled by key. With
-  `complete_at_shutdown`, the default, `shutdown` completes what is left.
+  `complete_at_shutdown`, the default, `close` completes what is left.
 * [O7] `try_complete_else_watch` is True iff this very call completed the operation; `check_and_complete` returns
   the number of operations that this very call completed.
 * [O8] An exception in one operation's callback loses no other operation and stops no thread.
@@ -33,7 +33,7 @@ from purgatorio.owned import Owned
 from purgatorio.process import PROCESS, made_before_fork
 from purgatorio.reaper import POLL_MS, Reaper, wake
 from purgatorio.sync import ExecutorClosed, Sync
-from purgatorio.threads import THREADS
+from purgatorio.threads import THREADS, off_the_loop
 from purgatorio.timer.interface import Timer, TimerClosed, require_timer
 from purgatorio.timer.intrusive.timer import IntrusiveTimer
 from purgatorio.timer.undriven import expect_a_driver
@@ -51,7 +51,7 @@ Op = TypeVar("Op", bound=DelayedOperation)
 class Purgatory(Owned, Generic[Op]):
     """Operations wait here under keys until an event, their time-out or a shutdown completes them, each once.
 
-    `timer`: shared with nobody, for `shutdown` closes it; an `IntrusiveTimer` of 1 ms by default. `reaper`: drive it by
+    `timer`: shared with nobody, for `close` closes it; an `IntrusiveTimer` of 1 ms by default. `reaper`: drive it by
     a thread of its own, called `ExpirationReaper-<name>`. `timer_enabled=False`: operations never expire.
     `registry`: where the gauges are exported. ValueError for fewer than 1 shard or a negative purge interval.
     """
@@ -195,20 +195,21 @@ class Purgatory(Owned, Generic[Op]):
         """
         if not self._made_here() or self._closed.get_and_set(True):
             return 0
-        if self._reaper is not None:
-            self._reaper.initiate_shutdown()
-            wake(self._timer, self._sync)
-            self._reaper.await_shutdown()
+        self._stop_reaper()
         try:
-            return self._complete_waiting() if self._complete_at_shutdown else 0
+            return self._complete_waiting()
         finally:
-            try:
-                self._timer.close()
-            finally:
-                if self._registry is not None:
-                    self._registry.remove(self)
-                if self._reaper is not None:
-                    self._reaper.raise_exit()
+            self._end_timer()
+
+    async def __aexit__(self, *_: object) -> None:
+        """As `close`, without holding up the loop; what waits is completed on the loop's own thread."""
+        if not self._made_here() or self._closed.get_and_set(True):
+            return
+        await off_the_loop(self._stop_reaper)
+        try:
+            self._complete_waiting()
+        finally:
+            await off_the_loop(self._end_timer)
 
     def check(self) -> None:
         """Invariants of every list of keys; each key is in its own; the estimate is not below what waits."""
@@ -251,8 +252,26 @@ class Purgatory(Owned, Generic[Op]):
         if operation.is_completed():
             operation.cancel()
 
+    def _stop_reaper(self) -> None:
+        if self._reaper is not None:
+            self._reaper.initiate_shutdown()
+            wake(self._timer, self._sync)
+            self._reaper.await_shutdown()
+
+    def _end_timer(self) -> None:
+        try:
+            self._timer.close()
+        finally:
+            if self._registry is not None:
+                self._registry.remove(self)
+            if self._reaper is not None:
+                self._reaper.raise_exit()
+
     def _complete_waiting(self) -> int:
-        """All of them, whatever a callback raises; of several exceptions the first is raised at the end."""
+        """All of them, if this is wished, whatever a callback raises; of several exceptions the first is raised at the
+        end."""
+        if not self._complete_at_shutdown:
+            return 0
         completed = 0
         first: BaseException | None = None
         for watchers in self._all_watchers():
