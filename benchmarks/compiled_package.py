@@ -38,7 +38,6 @@ COMPILED_MODULES: Final = (
     "reaper.py",
     "threads.py",
     "threads_queue.py",
-    "timer/calls.py",
     "timer/intrusive/node.py",
     "timer/intrusive/timer.py",
     "timer/intrusive/wheel.py",

@@ -108,8 +108,10 @@ class Purgatory(Owned, Generic[Op]):
         """
         if self._forks != PROCESS.forks:
             made_before_fork(self)
-        if not isinstance(operation, DelayedOperation):
-            raise TypeError(f"what waits in a purgatory is a DelayedOperation, not {operation!r}")
+        try:
+            dialect = operation.dialect
+        except AttributeError:
+            raise TypeError(f"what waits in a purgatory is a DelayedOperation, not {operation!r}") from None
         if type(keys) is not list and type(keys) is not tuple:
             _require_keys(keys)
         if not keys:
@@ -117,7 +119,7 @@ class Purgatory(Owned, Generic[Op]):
         for key in keys:
             hash(key)
         try:
-            if operation.dialect.register(operation, keys, self._watch, self._count_one):
+            if dialect.register(operation, keys, self._watch, self._count_one):
                 return True
         except Exception:
             raise

@@ -13,7 +13,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol, TypeVarTuple
 
-from purgatorio.compiling import mypyc_attr
 from purgatorio.owned import Owned
 from purgatorio.sync import ExecutorClosed, Sync
 from purgatorio.timer.interface import TimerClosed
@@ -67,7 +66,6 @@ class Repeated(TimerTask):
         super().cancel()
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Calls(Owned):
     """For timers that take tasks: functions without a task of one's own. A base class; `add`, `close` and `_sync` are
     the timer's."""

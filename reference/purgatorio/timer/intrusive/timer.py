@@ -187,8 +187,11 @@ class IntrusiveTimer(Owned):
         """See `Timer.add`. TimerClosed after `close`."""
         if self._forks != PROCESS.forks:
             made_before_fork(self)
-        if not isinstance(task, TimerTask):
-            raise no_task(task)
+        try:
+            # (`isinstance` of an abstract class costs a fifth of the whole call.)
+            entry = task._entry
+        except AttributeError:
+            raise no_task(task) from None
         tick = (self._now_ms() + task.delay_ms) // self.tick_ms
         node = TaskNode(tick, task, self)
         lock = self._lock
@@ -197,7 +200,7 @@ class IntrusiveTimer(Owned):
             self._wheel.link(node)
             # [T4] Under the lock: (1) A points the task at `node`; (2) B cancels: takes it off the task, finds it
             # in no ring; (3) A links it: it stays. B takes this lock after its first step, so the node is linked.
-            before = task._entry.get_and_set(node)
+            before = entry.get_and_set(node)
             if before is not None and isinstance(before, TaskNode) and before._timer is self:
                 self._wheel.unlink(before)
                 before = None
