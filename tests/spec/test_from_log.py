@@ -185,6 +185,14 @@ def test_the_end_of_a_log_accuses_nobody(tmp_path: Path) -> None:
     assert run.clauses["O5"].occasions == 1
 
 
+def test_ids_of_two_columns_are_never_mixed_up(tmp_path: Path) -> None:
+    """`a/b` of host `c` is not `a` of host `b/c`: each was answered once."""
+    rows = [{**wide("a/b", 0, out=10), "host": "c"}, {**wide("a", 0, out=10), "host": "b/c"}, *(
+        {**row, "host": "x"} for row in GOOD
+    )]  # fmt: skip
+    assert broken(judged(tmp_path, rows, ["id=r,host", *WIDE[1:]])) == {}
+
+
 def test_requests_of_two_columns_and_two_keys(tmp_path: Path) -> None:
     """An id of several columns; an event of either key."""
     rows = [

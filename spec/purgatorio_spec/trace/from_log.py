@@ -11,7 +11,6 @@ Memory: DuckDB reads the file in batches, sorts the points by time (on disk wher
 not sound; beside that, only the requests that wait at one moment are held.
 """
 
-import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,6 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+import orjson
 import pyarrow as pa
 
 from purgatorio_spec.trace.convert import CannotConvert, partial_of
@@ -252,7 +252,7 @@ def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) 
         moments: list[tuple[What, str | None]] = [(what, mapping.time)]
     else:
         moments = [(what, getattr(mapping, what)) for what in WHATS if what != "event"]
-    keys = _joined(fields, mapping.key) if mapping.key else None
+    keys = _keys(fields, mapping.key) if mapping.key else None
     for what, column in moments:
         text = fields[column] if column is not None else None
         if text is None or not text.strip():
@@ -270,23 +270,27 @@ def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) 
                 raise CannotConvert(f"row {read.rows:,}: an event without its key, {mapping.key[0]!r}")
             yield t, _RANK[what], read.rows, what, None, keys, None
             continue
-        of = _joined(fields, mapping.id)
-        if of is None:
+        request = _id(fields, mapping.id)
+        if request is None:
             raise CannotConvert(
                 f"row {read.rows:,}: {mapping.id[0]!r} is empty: it says which request this is"
             )
         delay_ns = _delay(fields, mapping, read.rows) if what == "enqueued" else None
-        yield t, _RANK[what], read.rows, what, _plain(of), keys if what == "enqueued" else None, delay_ns
+        yield t, _RANK[what], read.rows, what, request, keys if what == "enqueued" else None, delay_ns
 
 
-def _joined(fields: Mapping[str, str | None], names: tuple[str, ...]) -> str | None:
+def _id(fields: Mapping[str, str | None], names: tuple[str, ...]) -> str | None:
+    """The texts of these columns as one; None if one is empty. Of several columns no two lists give the same."""
+    if len(names) == 1:
+        return fields[names[0]] or None
+    texts = [fields[name] or "" for name in names]
+    return "/".join(text.replace("%", "%25").replace("/", "%2F") for text in texts) if all(texts) else None
+
+
+def _keys(fields: Mapping[str, str | None], names: tuple[str, ...]) -> str | None:
     """The texts of these columns as a JSON list; None if one is empty."""
     texts = [fields[name] for name in names]
-    return json.dumps(texts, ensure_ascii=False) if all(texts) else None
-
-
-def _plain(joined: str) -> str:
-    return "/".join(json.loads(joined))
+    return orjson.dumps(texts).decode() if all(texts) else None
 
 
 def _delay(fields: Mapping[str, str | None], mapping: LogMapping, row: int) -> int | None:
@@ -460,9 +464,9 @@ class _Maker:
         t, _, _, what, request, keys, delay_ns = point
         yield from self._answered(t)
         if what == "event":
-            yield from self._event(t, json.loads(keys or "[]"))
+            yield from self._event(t, orjson.loads(keys or "[]"))
         elif request is not None:
-            named = tuple(json.loads(keys)) if keys else (f"of {request}",)
+            named = tuple(orjson.loads(keys)) if keys else (f"of {request}",)
             if what == "enqueued":
                 yield from self._enqueued(t, request, named, delay_ns)
             else:
