@@ -267,3 +267,22 @@ def test_leaving_an_async_block_does_not_hold_up_the_loop() -> None:
         return answered.is_set()
 
     assert asyncio.run(main())
+
+
+def test_an_async_block_completes_what_waits_on_the_loop_s_thread() -> None:
+    """So `on_complete` may touch futures; with `with`, on the thread of the block as well."""
+    seen: list[int] = []
+
+    class Waits(Never):
+        def on_complete(self) -> None:
+            seen.append(threading.get_ident())
+
+    async def main() -> None:
+        async with Purgatory[Waits]("p") as purgatory:
+            purgatory.try_complete_else_watch(Waits(60_000), ["k"])
+        assert purgatory.close() == 0
+
+    asyncio.run(main())
+    with Purgatory[Waits]("p") as purgatory:
+        purgatory.try_complete_else_watch(Waits(60_000), ["k"])
+    assert seen == [threading.get_ident()] * 2
