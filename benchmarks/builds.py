@@ -15,7 +15,7 @@ from typing import Final
 
 import purgatorio
 from benchmarks.compiled_package import NoCompiler, compiled_package, compiled_place, imported_from
-from purgatorio import ActionTask, DelayedOperation, Purgatory, SystemTimer, VirtualTime
+from purgatorio import ActionTask, DelayedOperation, Purgatory, ReaperTimer, SystemTimer, VirtualTime
 from purgatorio.timer import IntrusiveTimer, compiled
 
 _INSTALLED_IS_COMPILED: Final = compiled
@@ -27,6 +27,7 @@ class Build:
 
     name: str
     timer: type[IntrusiveTimer]
+    reaper_timer: type[ReaperTimer]
     faithful: type[SystemTimer]
     action_task: type[ActionTask]
     virtual_time: type[VirtualTime]
@@ -86,6 +87,7 @@ def _imported(name: str) -> Build:
     return Build(
         name,
         IntrusiveTimer,
+        ReaperTimer,
         SystemTimer,
         ActionTask,
         VirtualTime,
@@ -104,6 +106,7 @@ def _loaded(name: str, folder: Path) -> Build:
     return Build(
         name,
         timer.IntrusiveTimer,
+        package.ReaperTimer,
         package.SystemTimer,
         package.ActionTask,
         package.VirtualTime,

@@ -8,7 +8,9 @@ from typing import cast
 
 from benchmarks.builds import Build
 from benchmarks.candidate import Action
-from purgatorio import DirectExecutor, TimerTask
+from purgatorio import DirectExecutor, Handle, TimerTask
+from purgatorio.sync import Worker
+from purgatorio.threads import ThreadingSync
 from purgatorio.timer.intrusive.timer import DEFAULT_WHEEL_SIZE
 
 
@@ -40,9 +42,10 @@ class WheelForUse:
             clock=self._clock,
             executor=DirectExecutor(),
         )
+        self.timer = timer
         self._drain = timer.advance_clock
-        self.add = timer.call_later
-        self.cancel = timer.cancel
+        self.add: Callable[[int, Action], Handle] = timer.call_later
+        self.cancel: Callable[[Handle], None] = timer.cancel
         self.next_ms = timer.next_due_ms
         self.held = timer.size
         self.close = timer.close
@@ -50,6 +53,33 @@ class WheelForUse:
     def advance(self, now_ms: int) -> None:
         self._clock.set(now_ms)
         self._drain(0)
+
+
+class _NoThread(ThreadingSync):
+    """Starts none: here it is the workload that drains."""
+
+    __slots__ = ()
+
+    def spawn(self, name: str, body: Callable[[], None]) -> Worker:
+        return _Ended()
+
+
+class _Ended:
+    def join(self, timeout_ms: int | None = None) -> bool:
+        return True
+
+    def is_current(self) -> bool:
+        return False
+
+
+class ReapedWheel(WheelForUse):
+    """The same through a `ReaperTimer`, the form for programs: its `call_later` and `cancel`, without its thread."""
+
+    def __init__(self, build: Build) -> None:
+        super().__init__(build)
+        reaper = build.reaper_timer("bench-reaper", self.timer, sync=_NoThread())
+        self.add = cast("Callable[[int, Action], Handle]", reaper.call_later)
+        self.cancel = reaper.cancel
 
 
 class TasksOnWheel:

@@ -99,7 +99,7 @@ class _Run:
         while self._purgatory.num_delayed() and time.monotonic() < end_s:
             time.sleep(_NAP_S)
         cpu_ns = time.process_time_ns() - cpu_ns
-        self._purgatory.shutdown()
+        self._purgatory.close()
         count = len(self._operations)
         done = sum(operation is not None and operation.is_completed() for operation in self._operations)
         if done != count:

@@ -9,7 +9,7 @@ from benchmarks.candidate import Candidate, Entry
 from benchmarks.heap_peers import IntHeap, LazyHeap, ListHeap, TupleHeap
 from benchmarks.jvm_peers import jvm_entries
 from benchmarks.loop_peers import AsyncioLoop, SchedScheduler, UvLoop
-from benchmarks.own_timers import FaithfulTimer, LockOnly, NoTimer, TasksOnWheel, WheelForUse
+from benchmarks.own_timers import FaithfulTimer, LockOnly, NoTimer, ReapedWheel, TasksOnWheel, WheelForUse
 from benchmarks.package_peers import IndexedHeapTimer, SortedDictTimer
 
 HONEST_BASELINE: Final = "heapq-int"
@@ -66,8 +66,9 @@ def wheel_sizes() -> list[Entry]:
 
 def steps_of_cost() -> list[Entry]:
     """The bare loop, the loop with a lock, and the whole wheel: in both builds, with both ways for functions to wait,
-    and with tasks. The first two are no timers, and nothing of theirs is compared. (Parts of the compiled wheel cannot
-    be called one by one from here: the calls would cost more than the parts.)"""
+    with tasks, and through a `ReaperTimer`. Heaps and the event loop stand beside it. The first two are no timers, and
+    nothing of theirs is compared. (Parts of the compiled wheel cannot be called one by one from here: the calls would
+    cost more than the parts.)"""
     found = [
         Entry("loop", NoTimer, "interpreted", fires=False),
         Entry("loop and lock", LockOnly, "interpreted", fires=False),
@@ -79,11 +80,15 @@ def steps_of_cost() -> list[Entry]:
             found.append(
                 replace(entry, name="interpreted, tasks", make=lambda: TasksOnWheel(interpreted_build()))
             )
+            found.append(
+                replace(entry, name="interpreted, reaper", make=lambda: ReapedWheel(interpreted_build()))
+            )
         if entry.name == "compiled":
             numbered = _other_way(_compiled, integer_handles=True)
             found += [entry, replace(entry, name="compiled, numbers", make=numbered)]
             found.append(replace(entry, name="compiled, tasks", make=lambda: TasksOnWheel(_compiled())))
-    return found
+            found.append(replace(entry, name="compiled, reaper", make=lambda: ReapedWheel(_compiled())))
+    return found + [entry for entry in ENTRIES if entry.name in ("heapq", "heapq-int", "asyncio")]
 
 
 def _other_way(build: Callable[[], Build], *, integer_handles: bool) -> Callable[[], Candidate]:

@@ -318,6 +318,13 @@ def late(made: Trace, broken: bool) -> None:
     made.fire("a")
 
 
+@twin("T2", "answered-late", "request-log")
+def answered_late(made: Trace, broken: bool) -> None:
+    made.add("a", delay_ns=10 * MS)
+    made.wait(61 * MS if broken else 59 * MS)
+    made.complete("a", cancel=False)
+
+
 @twin("T3", "fired-twice")
 def fired_twice(made: Trace, broken: bool) -> None:
     made.add("a", delay_ns=MS)

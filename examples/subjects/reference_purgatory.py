@@ -241,7 +241,7 @@ class Subject:
                 time.sleep(0.5)  # two turns of the reaper: it purges
             return self.sizes()
         elif name == "stop":
-            self.purgatory.shutdown()
+            self.purgatory.close()
         return {}
 
 
@@ -311,7 +311,7 @@ def main():
             say(m="description", n=call["n"], **DESCRIPTION)
         elif call["m"] == "start":
             if runs:
-                runs[-1].purgatory.shutdown()
+                runs[-1].purgatory.close()
             gates.places, gates.dwells = call.get("gates", ()), call["time"] == "real"
             runs[:] = [Subject(call)]
             say(m="answer", n=call["n"])

@@ -16,6 +16,7 @@ from purgatorio.delayed.purgatory import Purgatory
 from purgatorio.executors import DirectExecutor, LoopExecutor, QueuedExecutor
 from purgatorio.faults import CONTAIN, PROPAGATE, ContainFaults, FaultPolicy
 from purgatorio.invariant import InvariantBroken
+from purgatorio.process import MadeBeforeFork
 from purgatorio.reaper import ReaperTimer
 from purgatorio.sync import Executor, ExecutorClosed, Sync
 from purgatorio.threads import THREADS
@@ -51,6 +52,7 @@ __all__ = [
     "IntrusiveTimer",
     "InvariantBroken",
     "LoopExecutor",
+    "MadeBeforeFork",
     "ManualClock",
     "MockTimer",
     "MonotonicClock",

@@ -8,12 +8,13 @@ once, on the thread that drains the timer.
 from collections.abc import Callable
 from typing import Protocol
 
-from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.faults import CONTAIN, FaultPolicy, first_exit
+from purgatorio.owned import Uncopied
 from purgatorio.sync import ExecutorClosed, SharedQueue, Sync
 from purgatorio.threads import THREADS
 
 
-class DirectExecutor:
+class DirectExecutor(Uncopied):
     """`purgatorio.sync.Executor` that runs an action inside `submit`: no hand-over, and no thread beside the one that
     drains the timer, which a slow action holds up.
 
@@ -38,7 +39,7 @@ class DirectExecutor:
         return False
 
 
-class QueuedExecutor:
+class QueuedExecutor(Uncopied):
     """`purgatorio.sync.Executor` whose worker is whoever calls `run_all`."""
 
     __slots__ = ("_actions", "_closed", "_faults", "_sync")
@@ -77,8 +78,15 @@ class QueuedExecutor:
         return dropped
 
     def await_termination(self, timeout_ms: int) -> bool:
-        """Run what is left, on the caller; always True."""
-        self.run_all()
+        """Run what is left, on the caller; always True, but for an action that raises: then after the last one."""
+        first: BaseException | None = None
+        while not self._actions.is_empty():
+            try:
+                self.run_all()
+            except BaseException as error:
+                first = first_exit(first, error, self)
+        if first is not None:
+            raise first
         return True
 
     def is_current(self) -> bool:
@@ -92,11 +100,12 @@ class Loop(Protocol):
         """Let the loop run `callback` in one of its next turns. RuntimeError where the loop is closed."""
 
 
-class LoopExecutor:
+class LoopExecutor(Uncopied):
     """`purgatorio.sync.Executor` that runs its actions on an event loop, so they may touch what belongs to the loop.
 
-    What an action raises goes to the fault policy. Closing a timer does not wait for what was handed over and has not
-    run: the loop runs it later.
+    What an action raises goes to the fault policy, and an exit to the loop: SystemExit and KeyboardInterrupt end
+    `run_forever`, any other goes to its exception handler. Closing a timer does not wait for what was handed over and
+    has not run: the loop runs it later.
     """
 
     __slots__ = ("_closed", "_faults", "_loop", "_pending")

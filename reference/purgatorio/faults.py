@@ -9,11 +9,16 @@ raises has still completed its operation, and `force_complete` still answers Tru
 `on_complete` that raised at expiry, and ends the reaper's thread, after which nothing expires. Choose it to
 study or reproduce that, or to compare with a system that does the same.
 
-Only `Exception` is caught: KeyboardInterrupt, SystemExit and the like always pass.
+No policy gets an *exit*: what is no `Exception`, as SystemExit, KeyboardInterrupt, CancelledError and GeneratorExit. An
+exit ends the callback that raised it, and nothing else: what is due with it runs, and no thread ends. Then it is raised
+where the owner is. If the callback ran inside a call of the owner's, that is the call. If it ran on a thread of this
+package, it is logged at once, and `close` raises the first one. `LoopExecutor` leaves it to the event loop.
 """
 
 import logging
 from typing import Final, Protocol
+
+from purgatorio.sync import Cell, Sync
 
 _log = logging.getLogger("purgatorio")
 
@@ -45,6 +50,41 @@ class PropagateFaults:
 
     def caught(self, error: Exception, where: str, subject: object) -> None:
         raise error
+
+
+def first_exit(first: BaseException | None, error: BaseException, subject: object) -> BaseException:
+    """For loops over callbacks that go on after an exit, and raise the first one at the end: later ones are logged."""
+    if first is None:
+        return error
+    _log.error("%r ended with %r, after another callback had", subject, error, exc_info=error)
+    return first
+
+
+class Exits:
+    """The exits that reached the top of one thread of this package, kept for its owner: see the module."""
+
+    __slots__ = ("_first", "_sync")
+
+    def __init__(self, sync: Sync) -> None:
+        self._sync = sync
+        self._first: Cell[BaseException | None] = sync.cell(None, "exits.first")
+
+    def caught(self, error: BaseException, thread: str) -> None:
+        """On the thread, in an `except` block: log it and go on. What ends a run of a scheduler is raised again."""
+        if not self._sync.outlives(error):
+            raise error
+        _log.error(
+            "%s goes on after %r in a callback: `close` raises it again", thread, error, exc_info=error
+        )
+        if self._first.get() is None:
+            self._first.set(error)
+
+    def raise_first(self) -> None:
+        """On the owner's thread, after the other has ended."""
+        first = self._first.get()
+        self._first.set(None)
+        if first is not None:
+            raise first
 
 
 CONTAIN: Final = ContainFaults()

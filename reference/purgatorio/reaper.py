@@ -2,22 +2,29 @@
 
 Promises. One turn of work at a time, again and again until it is told to stop. An exception in a turn goes to the
 fault policy: contained, the thread goes on (after a pause, so that work that always fails is no busy loop);
-propagated, the thread ends, as Kafka's does, and nothing expires any more.
+propagated, the thread ends, as Kafka's does, and nothing expires any more. The thread goes on after an exit, too (see
+`purgatorio.faults`), and whoever stops it gets that.
 
 `await_shutdown` from the reaper itself returns at once: a thread cannot wait for its own end.
 """
 
 import logging
 from collections.abc import Callable
-from typing import Self
+from contextlib import suppress
+from functools import partial
+from typing import TypeVarTuple
 
-from purgatorio.faults import CONTAIN, FaultPolicy
-from purgatorio.sync import Sync
+from purgatorio.faults import CONTAIN, Exits, FaultPolicy
+from purgatorio.owned import Owned
+from purgatorio.sync import ExecutorClosed, Sync
 from purgatorio.threads import THREADS
-from purgatorio.timer.calls import Calls
-from purgatorio.timer.interface import Timer
-from purgatorio.timer.task import ActionTask, TimerTask
+from purgatorio.timer.calls import Repeated, bound
+from purgatorio.timer.interface import Timer, TimerClosed, require_timer
+from purgatorio.timer.intrusive.timer import Handle, IntrusiveTimer
+from purgatorio.timer.task import ActionTask, TimerTask, no_task
 from purgatorio.timer.undriven import expect_a_driver
+
+Args = TypeVarTuple("Args")
 
 POLL_MS = 200
 """How long one turn of a reaper waits for something to be due (Kafka's 200 ms)."""
@@ -28,7 +35,7 @@ _log = logging.getLogger("purgatorio")
 class Reaper:
     """Calls `work` until stopped, on a thread called `name`. It starts at once."""
 
-    __slots__ = ("_faults", "_lock", "_name", "_running", "_stopped", "_sync", "_work", "_worker")
+    __slots__ = ("_exits", "_faults", "_lock", "_name", "_running", "_stopped", "_sync", "_work", "_worker")
 
     def __init__(
         self, name: str, work: Callable[[], object], *, faults: FaultPolicy = CONTAIN, sync: Sync = THREADS
@@ -37,6 +44,7 @@ class Reaper:
         self._work = work
         self._faults = faults
         self._sync = sync
+        self._exits = Exits(sync)
         self._running = sync.atomic_flag(True, "reaper.running")
         self._lock = sync.lock("reaper")
         self._stopped = sync.condition(self._lock, "reaper.stopped")
@@ -53,6 +61,11 @@ class Reaper:
         if not self._worker.is_current():
             self._worker.join()
 
+    def raise_exit(self) -> None:
+        """After `await_shutdown`: raise the first exit that a turn ended with; nothing on the thread itself."""
+        if not self._worker.is_current():
+            self._exits.raise_first()
+
     def _run(self) -> None:
         try:
             while self._running.get():
@@ -67,6 +80,8 @@ class Reaper:
         except Exception as error:
             self._faults.caught(error, "turn", self._name)
             self._pause()
+        except BaseException as error:
+            self._exits.caught(error, self._name)
 
     def _pause(self) -> None:
         with self._lock:
@@ -75,27 +90,33 @@ class Reaper:
 
 
 def wake(timer: Timer, sync: Sync) -> None:
-    """End the wait of whoever drains `timer`, by a task that is due now and does nothing."""
-    timer.add(ActionTask(0, _nothing, sync=sync))
+    """End the wait of whoever drains `timer`, by a task that is due now and does nothing. Nobody waits in one that has
+    been closed."""
+    with suppress(TimerClosed, ExecutorClosed):
+        timer.add(ActionTask(0, _nothing, sync=sync))
 
 
 def _nothing() -> None:
     return None
 
 
-class ReaperTimer(Calls):
+class ReaperTimer(Owned):
     """A timer that drives itself: wraps another and owns its reaper (Kafka's SystemTimerReaper).
 
-    Several users may share it; whoever made it closes it. ValueError for an empty name, TypeError for None.
+    Several users may share it; whoever made it closes it. ValueError for an empty name, TypeError for what is no timer.
+
+    Around an `IntrusiveTimer`, `call_later` and `cancel` are that timer's, and cost as much.
     """
 
-    __slots__ = ("_closed", "_reaper", "_sync", "_timer")
+    __slots__ = ("_closed", "_reaper", "_sync", "_timer", "_wheel")
 
     def __init__(
         self, reaper_name: str, timer: Timer, *, faults: FaultPolicy = CONTAIN, sync: Sync = THREADS
     ) -> None:
         _require_given(reaper_name, timer)
+        super().__init__()
         self._timer = timer
+        self._wheel = timer if isinstance(timer, IntrusiveTimer) else None
         self._sync = sync
         self._closed = sync.atomic_flag(False, "reaper-timer.closed")
         expect_a_driver(timer)
@@ -105,6 +126,34 @@ class ReaperTimer(Calls):
         """See `Timer.add`."""
         self._timer.add(task)
 
+    def call_later(
+        self, delay_ms: int, function: Callable[[*Args], object], *args: *Args
+    ) -> Handle | TimerTask:
+        """Let `function(*args)` run once, `delay_ms` from now; returns what `cancel` takes."""
+        wheel = self._wheel
+        if wheel is not None:
+            return wheel.call_later(delay_ms, partial(function, *args) if args else function)
+        task = ActionTask(delay_ms, bound(function, args), sync=self._sync)
+        self._timer.add(task)
+        return task
+
+    def call_every(self, period_ms: int, function: Callable[..., object], *args: object) -> Repeated:
+        """Let `function(*args)` run again and again, see `Repeated`; returns it, for `cancel`."""
+        task = Repeated(self._timer, period_ms, bound(function, args), sync=self._sync)
+        self._timer.add(task)
+        return task
+
+    def cancel(self, waiting: Handle | TimerTask) -> None:
+        """Of a task the same as `task.cancel()`; of what `call_later` returned: it does not run, unless it is
+        under way. TypeError for anything else."""
+        wheel = self._wheel
+        if wheel is not None:
+            wheel.cancel(waiting)
+        elif isinstance(waiting, TimerTask):
+            waiting.cancel()
+        else:
+            raise no_task(waiting)
+
     def advance_clock(self, timeout_ms: int) -> bool:
         """Nobody else drains this timer: RuntimeError."""
         raise RuntimeError("this timer has a reaper that drains it")
@@ -113,20 +162,18 @@ class ReaperTimer(Calls):
         """See `Timer.size`."""
         return self._timer.size()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
-        """Stop the reaper, wait for it, and close the inner timer, once."""
-        if self._closed.get_and_set(True):
+        """Stop the reaper, wait for it, and close the inner timer, once. Raises the first exit of a callback, if any,
+        when all has ended (see `purgatorio.faults`)."""
+        if not self._made_here() or self._closed.get_and_set(True):
             return
         self._reaper.initiate_shutdown()
         wake(self._timer, self._sync)
         self._reaper.await_shutdown()
-        self._timer.close()
+        try:
+            self._timer.close()
+        finally:
+            self._reaper.raise_exit()
 
     def _turn(self) -> None:
         self._timer.advance_clock(POLL_MS)
@@ -134,7 +181,8 @@ class ReaperTimer(Calls):
 
 def _require_given(reaper_name: object, timer: object) -> None:
     """Java's null checks, for callers without a type checker."""
-    if not isinstance(reaper_name, str) or timer is None:
-        raise TypeError(f"a reaper needs a name and a timer, not {reaper_name!r} and {timer!r}")
+    if not isinstance(reaper_name, str):
+        raise TypeError(f"the name of a reaper is a text, not {reaper_name!r}")
+    require_timer(timer)
     if not reaper_name:
         raise ValueError("a reaper needs a name")

@@ -142,7 +142,7 @@ class Executor(Protocol):
     """One worker that runs submitted actions in the order of submission."""
 
     def submit(self, action: Callable[[], None], /) -> None:
-        """Queue `action`. An exception in it is logged and stops nothing. ExecutorClosed after `shutdown`."""
+        """Queue `action`. What it raises is logged and stops nothing. ExecutorClosed after `shutdown`."""
 
     def shutdown(self) -> None:
         """Take nothing more; what was submitted still runs."""
@@ -151,7 +151,10 @@ class Executor(Protocol):
         """As `shutdown`, and drop what has not started; returns how many were dropped."""
 
     def await_termination(self, timeout_ms: int) -> bool:
-        """Wait until a shut-down executor has run all it took; False where the time ended first."""
+        """Wait until a shut-down executor has run all it took; False where the time ended first.
+
+        Raises, once, the first exit of an action: what is no `Exception` (see `purgatorio.faults`).
+        """
 
     def is_current(self) -> bool:
         """Whether the caller itself runs on this executor (then waiting for it would never end)."""
@@ -206,3 +209,7 @@ class Sync(Protocol):
 
         Does nothing here; a scheduler uses it to be fair to the others, or to bound the turns.
         """
+
+    def outlives(self, error: BaseException) -> bool:
+        """Whether a thread goes on after `error`, which is no `Exception`. True, but for what a scheduler raises to
+        end a run."""

@@ -13,15 +13,17 @@ Threads are daemons: a purgatory that nobody shut down does not keep the interpr
 """
 
 import logging
+import os
 import sysconfig
 import threading
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from heapq import heapreplace
 from typing import Final, Generic, TypeVar, cast
 
 from purgatorio.compiling import mypyc_attr
 from purgatorio.lock import COMPILED, Mutex, mutex_over
+from purgatorio.process import PROCESS, made_before_fork
 from purgatorio.sync import (
     AtomicFlag,
     AtomicInt,
@@ -68,7 +70,16 @@ def _thread_mutex() -> Mutex:
     return mutex_over(threading.Lock()) if _NATIVE_LOCK is None else _NATIVE_LOCK()
 
 
-_STRIPES: Final = tuple(_thread_mutex() for _ in range(64))
+_STRIPES: Final = [_thread_mutex() for _ in range(64)]
+
+
+def _new_stripes() -> None:
+    """In a child: a thread of the parent may have held one when the process was forked."""
+    _STRIPES[:] = [_thread_mutex() for _ in _STRIPES]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_stripes)
 
 
 def _stripe(holder: object) -> Mutex:
@@ -256,14 +267,19 @@ class _Worker:
 class _Executor:
     """A deque of actions under one condition, and a thread that is started by the first action."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, outlives: Callable[[BaseException], bool]) -> None:
         self._name = name
+        self._forks = PROCESS.forks
+        self._outlives = outlives
+        self._exit: BaseException | None = None
         self._actions: deque[Callable[[], None]] = deque()
         self._changed = threading.Condition()
         self._closed = False
         self._runner: threading.Thread | None = None
 
     def submit(self, action: Callable[[], None], /) -> None:
+        if self._forks != PROCESS.forks:
+            made_before_fork(self)
         with self._changed:
             if self._closed:
                 raise ExecutorClosed(f"executor {self._name!r} has been shut down")
@@ -294,7 +310,12 @@ class _Executor:
         if thread is threading.current_thread():
             return False
         thread.join(_seconds(timeout_ms))
-        return not thread.is_alive()
+        if thread.is_alive():
+            return False
+        exited, self._exit = self._exit, None
+        if exited is not None:
+            raise exited
+        return True
 
     def is_current(self) -> bool:
         return threading.current_thread() is self._runner
@@ -305,12 +326,27 @@ class _Executor:
                 action()
             except Exception:
                 _log.exception("an action on executor %s failed", self._name)
+            except BaseException as error:
+                if not self._outlives(error):
+                    raise
+                _log.exception(
+                    "executor %s goes on after %r in an action: closing it raises it again", self._name, error
+                )
+                if self._exit is None:
+                    self._exit = error
 
     def _next(self) -> Callable[[], None] | None:
         with self._changed:
             while not self._actions and not self._closed:
                 self._changed.wait()
             return self._actions.popleft() if self._actions else None
+
+
+def off_the_loop(act: Callable[[], object]) -> Awaitable[object]:
+    """`act` on a thread of asyncio's running loop, to be awaited."""
+    import asyncio
+
+    return asyncio.to_thread(act)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -355,7 +391,7 @@ class ThreadingSync:
         return made
 
     def executor(self, name: str) -> Executor:
-        return _Executor(name)
+        return _Executor(name, self.outlives)
 
     def spawn(self, name: str, body: Callable[[], None]) -> Worker:
         thread = threading.Thread(target=body, name=name, daemon=True)
@@ -364,6 +400,9 @@ class ThreadingSync:
 
     def loop_head(self, loop: Hashable = None) -> None:
         return None
+
+    def outlives(self, error: BaseException) -> bool:
+        return True
 
 
 THREADS: Final = ThreadingSync()

@@ -34,6 +34,8 @@ class Profile:
     cancel_is_barrier: bool = False
     counts_cancelled: bool = False
     """Its size counts cancelled tasks until the next tick, so it is exact only when it has come to rest (T5)."""
+    answered_in_time: bool = False
+    """Its time-out binds every answer: one that comes later than the late bound allows breaks T2, too."""
     counts_raced: bool = False
     """Its size counts a task that was cancelled while it was moved until its bucket is flushed (T5)."""
 
@@ -49,6 +51,9 @@ _PROFILES: Final = (
             "expiry runs on_complete without the lock", completes_beside=True, counts_raced=True),
     Profile("wire-waits", frozenset({"O1", "O4", "O5", "T1", "T2"}),
             "requests that wait in a Kafka-compatible broker, as a client sees them (`purgatorio wire`)"),
+    Profile("request-log", frozenset({"O1", "O4", "O5", "T1", "T2"}),
+            "requests that wait in some server, as its own log tells of them (`purgatorio convert --from-log`)",
+            answered_in_time=True),
     Profile("netty-hashed-wheel", _TIMER,
             "io.netty.util.HashedWheelTimer: never early; a cancel() that returned true is a barrier",
             cancel_is_barrier=True, counts_cancelled=True),

@@ -26,11 +26,12 @@ SHAPES: Final = tuple(
     {
         (one.clauses, one.claimed_on_return, one.cancel_is_barrier, one.counts_cancelled): name
         for name, one in sorted(PROFILES.items(), reverse=True)
-        if name != "wire-waits"
+        if name not in ("wire-waits", "request-log")
     }.values()
 )
-"""One profile of each kind: what is judged and how depends on nothing else of it. A projection of the wire has clauses
-that others have too, and is left out: the seeds that are known to show rare things were drawn without it."""
+"""One profile of each kind: what is judged and how depends on nothing else of it. Projections of the wire and of logs
+have clauses that others have too, and are left out: the seeds that are known to show rare things were drawn without
+them."""
 
 
 FEW: Final = tuple(fault for fault in FAULTS if fault not in MANY)

@@ -298,4 +298,4 @@ def test_a_purgatory_that_nobody_drives_warns() -> None:
     purgatory = Purgatory[Waits]("p", reaper=False, complete_at_shutdown=False)
     purgatory.try_complete_else_watch(Waits(10_000), ["k"])
     with pytest.warns(RuntimeWarning, match="'p' ends with 1 waiting .* pass_time"):
-        purgatory.shutdown()
+        purgatory.close()

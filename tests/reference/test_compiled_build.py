@@ -44,7 +44,9 @@ pytestmark = [
 
 SAME_TESTS = (
     "tests/reference/test_delayed_operation.py",
+    "tests/reference/test_exits.py",
     "tests/reference/test_intrusive_handle.py",
+    "tests/reference/test_owned.py",
     "tests/reference/test_purgatory_upkeep.py",
     "tests/reference/test_stateful_timers.py",
     "tests/reference/test_threads.py",

@@ -367,6 +367,6 @@ def test_real_threads_expire_and_complete() -> None:
     short = Request(1, during_complete=expired.set)
     assert not purgatory.try_complete_else_watch(short, ["key"])
     assert expired.wait(30)
-    purgatory.shutdown()
+    purgatory.close()
     assert short.log[-2:] == ["complete", "expire"]
     assert not [thread for thread in threading.enumerate() if thread.name.endswith("-real")]

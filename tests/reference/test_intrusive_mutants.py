@@ -106,8 +106,8 @@ CALLS: Final = (
 
 INTERLEAVED: Final = (
     _one(0, "pointed-at-before-the-lock", "intrusive-cancel-against-add", "T5",
-         edited(IntrusiveTimer, "add", "        before = task._entry.get_and_set(node)\n", "",
-                "    lock = self._lock\n", "    lock = self._lock\n    before = task._entry.get_and_set(node)\n"),
+         edited(IntrusiveTimer, "add", "        before = entry.get_and_set(node)\n", "",
+                "    lock = self._lock\n", "    lock = self._lock\n    before = entry.get_and_set(node)\n"),
          threads=True),
     _one(0, "entry-set-in-two-steps", "intrusive-moved-twice", "T3 T5",
          Patch(IntrusiveTimer, "add", _add_exchanging_in_two_steps), threads=True),

@@ -170,7 +170,7 @@ def test_the_gauges_as_openmetrics() -> None:
     assert 'purgatory_size{delayed_operation="Pro\\"duce"} 2\n' in text
     assert 'num_delayed_operations{delayed_operation="Pro\\"duce"} 1\n' in text
     assert text.endswith("# EOF\n")
-    purgatory.shutdown()
+    purgatory.close()
     assert registry.openmetrics() == openmetrics([])
 
 
@@ -181,16 +181,16 @@ def test_shutdown_completes_what_waits(dialect: Dialect) -> None:
     requests = [Request(dialect=dialect) for _ in range(3)]
     for request in requests:
         purgatory.try_complete_else_watch(request, ["a", "b"])
-    assert purgatory.shutdown() == 3
+    assert purgatory.close() == 3
     assert [request.log[-1] for request in requests] == ["complete"] * 3
-    assert purgatory.shutdown() == 0
+    assert purgatory.close() == 0
 
 
 @both
 def test_a_late_comer_is_completed_by_its_own_registration(dialect: Dialect) -> None:
     """O5: registered after shutdown, it would never be looked at again. The answer says that this call completed it."""
     _, purgatory = quiet_world()
-    purgatory.shutdown()
+    purgatory.close()
     for delay_ms in (-10, 10):
         request = Request(delay_ms, dialect)
         assert purgatory.try_complete_else_watch(request, ["key"])
@@ -203,7 +203,7 @@ def test_the_faithful_shutdown_leaves_requests_pending() -> None:
     purgatory: Purgatory[Request] = Purgatory("t", world.timer, reaper=False, complete_at_shutdown=False)
     request = Request()
     purgatory.try_complete_else_watch(request, ["key"])
-    assert purgatory.shutdown() == 0
+    assert purgatory.close() == 0
     assert not request.is_completed()
     assert not purgatory.try_complete_else_watch(Request(), ["key"])
     with pytest.raises(ExecutorClosed):
@@ -216,7 +216,7 @@ def test_shutdown_from_a_callback_returns() -> None:
     done = threading.Event()
 
     def stop() -> None:
-        purgatory.shutdown()
+        purgatory.close()
         done.set()
 
     purgatory.try_complete_else_watch(Request(1, during_complete=stop), ["key"])

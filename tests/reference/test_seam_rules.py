@@ -14,8 +14,8 @@ import purgatorio_broker
 
 PACKAGE = Path(purgatorio.__file__).parent
 PACKAGES = (PACKAGE, Path(purgatorio_broker.__file__).parent)
-BINDINGS = {"lock.py", "threads.py", "threads_queue.py", "threads_rwlock.py", "clock.py"}
-"""The seam's binding to threads, and the clock: the only modules that may touch the real thing."""
+BINDINGS = {"lock.py", "threads.py", "threads_queue.py", "threads_rwlock.py", "clock.py", "process.py"}
+"""The seam's binding to threads and to the process, and the clock: the only modules that may touch the real thing."""
 
 INTRUSIVE = PACKAGE / "timer" / "intrusive"
 """The wheel for use, which has a rule of its own: see `test_intrusive_rules`."""

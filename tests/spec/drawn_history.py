@@ -535,7 +535,8 @@ class Player:
 def draw(seed: int, fault: str = "", profile: str | None = None) -> Drawn:
     """The history of a seed; with a fault, one that may show it."""
     random = Random(f"{seed}/{fault}/{profile}")
-    name = profile or random.choice((*PURGATORIES * 4, *PROFILES))
+    # Logs are a projection, drawn where they are asked for: the seeds that show rare things were drawn without them.
+    name = profile or random.choice((*PURGATORIES * 4, *(one for one in PROFILES if one != "request-log")))
     player = Player(random, name, fault)
     player.early_ns = random.choice((0, 0, 99 * US)) if fault not in ("early",) else 0
     player.late_ns = random.choice((None, LATE_NS)) if not fault else LATE_NS

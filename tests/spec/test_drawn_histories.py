@@ -45,7 +45,7 @@ def test_legal_histories_break_nothing() -> None:
     drawn = [draw(seed) for seed in range(200)]
     tallies = [judged(one) for one in drawn]
     assert [broken(tally) for tally in tallies if broken(tally)] == []
-    assert {one.header.profile for one in drawn} == set(PROFILES)
+    assert {one.header.profile for one in drawn} == set(PROFILES) - {"request-log"}
     for clause in ("O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2", "T1", "T2", "T3", "T4", "T5"):
         assert sum(tally.clauses[clause].occasions for tally in tallies if clause in tally.clauses) > 20, (
             clause

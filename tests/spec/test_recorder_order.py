@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,19 @@ def test_fields_reach_the_event() -> None:
     ]  # fmt: skip
     assert type(recorder) is Recorder
     assert recorder.drain() == []
+
+
+@pytest.mark.parametrize(
+    ("id", "keys"),
+    [(7, None), (None, (7,)), ("a", "key"), ("a", (("t", 0),)), ("a", (None,)), ("a", iter(["k"]))],
+)
+def test_what_is_no_text_is_refused_by_the_call_that_records_it(id: Any, keys: Any) -> None:
+    """And not by the check of the trace, when the run is over; nothing is recorded."""
+    recorder = Recorder()
+    for record in (recorder.call, recorder.at):
+        with pytest.raises(TypeError, match="text"):
+            record("cancelled", id, keys=keys)
+    assert not list(recorder.drain())
 
 
 def test_around_records_the_value_and_passes_it_on() -> None:

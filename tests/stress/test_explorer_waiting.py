@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from purgatorio import DirectExecutor, IntrusiveTimer, ManualClock, ReaperTimer
 from purgatorio.sync import SharedQueue, Sync
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.bounded import explore_bounded
@@ -110,6 +111,65 @@ def test_an_executor_runs_in_order_and_ends() -> None:
             assert ran == [0, 1, 2]
 
         return [body], lambda: ran == [0, 1, 2]
+
+    _passes(build)
+
+
+def test_an_executor_goes_on_after_an_exit_and_its_owner_gets_it() -> None:
+    """As on threads: what an action ends with that is no `Exception` ends that action alone, and is raised once."""
+
+    def build(sync: Sync) -> tuple[list[Body], Callable[[], bool]]:
+        executor = sync.executor("executor")
+        ran: list[str] = []
+
+        def leave() -> None:
+            raise SystemExit("on purpose")
+
+        def body() -> None:
+            executor.submit(leave)
+            executor.submit(partial(ran.append, "second"))
+            executor.shutdown()
+            try:
+                executor.await_termination(1_000)
+            except SystemExit:
+                ran.append("raised")
+            assert executor.await_termination(1_000)
+
+        return [body], lambda: ran == ["second", "raised"]
+
+    _passes(build)
+
+
+def test_a_reaper_goes_on_after_an_exit_whatever_the_order() -> None:
+    """A task that leaves on the reaper's own thread, and one behind it, which still fires; closing raises it."""
+
+    def build(sync: Sync) -> tuple[list[Body], Callable[[], bool]]:
+        ran: list[str] = []
+        lock = sync.lock("lock")
+        fired = sync.condition(lock, "fired")
+
+        def leave() -> None:
+            raise GeneratorExit("on purpose")
+
+        def fire() -> None:
+            with lock:
+                ran.append("fired")
+                fired.notify_all()
+
+        def body() -> None:
+            wheel = IntrusiveTimer("t", clock=ManualClock(), executor=DirectExecutor(), sync=sync)
+            timer = ReaperTimer("reaper", wheel, sync=sync)
+            timer.call_later(0, leave)
+            timer.call_later(0, fire)
+            with lock:
+                while not ran:
+                    fired.wait()
+            try:
+                timer.close()
+            except GeneratorExit:
+                ran.append("raised")
+
+        return [body], lambda: ran == ["fired", "raised"]
 
     _passes(build)
 

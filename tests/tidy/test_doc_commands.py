@@ -161,6 +161,14 @@ KNOWN: dict[str, Run | Elsewhere | NotHere] = {
     "purgatorio compare before/ after/": Run(1, r"^VIOLATED: something is newly broken"),
     "cd examples/traces; purgatorio compare kafka-clean-pending-flag-4k.parquet "
     "kafka-buggy-trylock-give-up.parquet": Run(1, slow=True),  # the same two as before/ and after/
+    "cd examples/logs": NotHere("a folder"),
+    "purgatorio convert requests.csv requests.trace.jsonl --from-log requests.toml": Elsewhere(
+        "tests/spec/test_from_log.py"
+    ),
+    "purgatorio check requests.trace.jsonl": Elsewhere("tests/spec/test_from_log.py"),
+    "purgatorio convert requests.csv run.jsonl --from-log mapping.toml": Elsewhere(
+        "tests/spec/test_from_log.py"
+    ),
     "purgatorio convert run.jsonl run.parquet": Run(0, r"run\.parquet: 22,326 events"),
     "purgatorio verify --engine process --command 'node examples/subjects/toy_wheel.js --bug'": Run(
         1, r"^VIOLATED: ", slow=True, needs="node"

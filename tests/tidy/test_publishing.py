@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -59,6 +61,39 @@ def test_all_of_it_is_yaml() -> None:
     assert len(YAML) >= 7
     for path in YAML:
         assert yaml.safe_load(path.read_text()) is not None, path
+
+
+def test_what_builds_a_release_is_pinned() -> None:
+    """An action by its commit, a tool by its version: a tag can be moved, and a new version can be anybody's."""
+    uses = [
+        line.split("uses:")[1].split("#")[0].strip()
+        for path in (ROOT / ".github" / "workflows").iterdir()
+        for line in path.read_text().splitlines()
+        if "uses:" in line
+    ]
+    assert len(uses) >= 10
+    assert not [use for use in uses if re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", use) is None]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    hook = project["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]
+    tools = [*project["build-system"]["requires"], *hook["dependencies"]]
+    release = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    tools += re.findall(r"pip install (.*)", release)[0].split()
+    assert len(tools) == 5
+    assert not [tool for tool in tools if "==" not in tool]
+
+
+def test_a_trace_is_never_an_option_of_the_action(tmp_path: Path) -> None:
+    """A file whose name begins with two dashes is a file."""
+    runs = cast("dict[str, object]", loaded(ROOT / "action.yml")["runs"])
+    env = {
+        "TRACES": "--allow-idle",
+        "OPTIONS": "--engine process",
+        "SARIF": "found.sarif",
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+    }
+    said = run(step(runs["steps"], "Check"), tmp_path, env)
+    assert said.returncode == 2
+    assert "no trace at '--allow-idle'" in said.stderr
 
 
 @pytest.mark.parametrize(

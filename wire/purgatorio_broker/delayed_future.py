@@ -75,7 +75,7 @@ class DelayedFuturePurgatory:
 
     def shutdown(self) -> None:
         """Complete what waits, and take no more."""
-        self._purgatory.shutdown()
+        self._purgatory.close()
         self._executor.shutdown()
 
     def _complete_after(self, operation: DelayedFuture, left: Sequence[Deferred[object]]) -> None:

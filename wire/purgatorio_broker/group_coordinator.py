@@ -273,8 +273,8 @@ class GroupCoordinator:
     def shutdown(self) -> None:
         """Shut the purgatories down; what waits is answered as at its time-out."""
         self._closed.set(True)
-        self._rebalances.shutdown()
-        self._heartbeats.shutdown()
+        self._rebalances.close()
+        self._heartbeats.close()
 
     def waiting(self) -> tuple[int, int]:
         """The operations that the timers hold: of rebalances and of heartbeats."""

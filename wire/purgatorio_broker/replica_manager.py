@@ -227,9 +227,9 @@ class ReplicaManager:
 
     def shutdown(self) -> None:
         """Shut the purgatories down; what waits is answered as at its time-out."""
-        self._produce.shutdown()
-        self._fetch.shutdown()
-        self._delete.shutdown()
+        self._produce.close()
+        self._fetch.close()
+        self._delete.close()
 
     def check(self) -> None:
         """The invariants of every partition and purgatory."""

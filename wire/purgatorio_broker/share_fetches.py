@@ -113,7 +113,7 @@ class ShareFetches:
     def shutdown(self) -> None:
         """Complete what waits, and answer what was put off, now."""
         self._closed.set(True)
-        self._purgatory.shutdown()
+        self._purgatory.close()
         with self._lock:
             late = list(self._late.get())
         for answer in late:

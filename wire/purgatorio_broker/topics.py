@@ -191,8 +191,8 @@ class Topics:
 
     def shutdown(self) -> None:
         """Answer what waits."""
-        self._topics.shutdown()
-        self._elections.shutdown()
+        self._topics.close()
+        self._elections.close()
 
     def _may_create(self, topic: str, partitions: int) -> Error:
         if self.metadata.has(topic):

@@ -187,7 +187,7 @@ class _Run:
             self._look_and_wait()
         if self._come_to_rest(max(time.monotonic(), end_s) + _RESTLESS_S):
             self._purgatory.gauge("quiesce")
-        self._purgatory.inner.shutdown()
+        self._purgatory.inner.close()
         return True
 
     def _look_and_wait(self) -> None:

@@ -1,4 +1,4 @@
-"""`purgatorio convert`: one trace from one form to another."""
+"""`purgatorio convert`: one trace from one form to another, and a trace of somebody's own log."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.printed import BROKEN_SHOWN
 from purgatorio_spec.trace.convert import CannotConvert, Conversion, convert
+from purgatorio_spec.trace.from_log import LOG_CLAUSES, convert_log
+from purgatorio_spec.trace.log_mapping import read_mapping
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_wire.trace.file import convert_wire, is_wire_trace
 
@@ -24,8 +26,30 @@ from purgatorio_wire.trace.file import convert_wire, is_wire_trace
     is_flag=True,
     help="Write the readable records even if lines are broken; the end record counts those as dropped.",
 )
+@click.option(
+    "--from-log",
+    "mapping",
+    metavar="MAPPING.toml",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="TRACE is a log of yours (JSON lines, CSV, Parquet); this file says what its columns mean.",
+)
+@click.option(
+    "--map",
+    "assigned",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="The same on the command line, or over the file: --map id=request_id --map promises.late_ms=250.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
-def command(trace: Path, out: Path, force: bool, keep_going: bool, as_json: bool) -> None:
+def command(
+    trace: Path,
+    out: Path,
+    force: bool,
+    keep_going: bool,
+    mapping: Path | None,
+    assigned: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Convert TRACE, of a purgatory or of the wire, to OUT: JSON lines, gzip, zstd or Parquet, told by OUT's suffix.
 
     The suffixes are .jsonl, .ndjson, .jsonl.gz, .jsonl.zst and .parquet. The first bytes of TRACE tell what it is.
@@ -34,7 +58,15 @@ def command(trace: Path, out: Path, force: bool, keep_going: bool, as_json: bool
     \b
       purgatorio convert run.jsonl run.parquet
       purgatorio convert run.parquet run.jsonl.gz --force
+      purgatorio convert requests.csv run.jsonl --from-log mapping.toml
     """
+    if mapping is not None or assigned:
+        if keep_going:
+            raise click.UsageError(
+                "--keep-going is for traces; a log is mended, or its rows are dropped by its mapping"
+            )
+        _from_log(trace, out, force, mapping, assigned, as_json)
+        return
     try:
         with progress(f"converting {trace}", unit="events", quiet=as_json) as going:
             if is_wire_trace(trace):
@@ -48,6 +80,33 @@ def command(trace: Path, out: Path, force: bool, keep_going: bool, as_json: bool
     else:
         _report(result, trace, out)
     sys.exit(EXIT_STATUS[Verdict.PASS if result.valid else Verdict.INVALID_TRACE])
+
+
+def _from_log(
+    log: Path, out: Path, force: bool, mapping: Path | None, assigned: tuple[str, ...], as_json: bool
+) -> None:
+    try:
+        with progress(f"reading {log}", unit="rows", quiet=as_json) as going:
+            made = convert_log(log, out, read_mapping(mapping, assigned), force=force, progress=going.tell)
+    except (CannotConvert, OSError) as bad:
+        raise click.UsageError(str(bad)) from None
+    if as_json:
+        said: dict[str, object] = {
+            "kind": "convert",
+            "verdict": str(Verdict.PASS),
+            "trace": str(log),
+            "out": str(out),
+        }
+        click.echo(encoded(said | {"run": made.run, "rows": made.rows, "requests": made.requests, "events": made.events,
+                                   "lacking": dict(made.lacking), "notes": list(made.notes)}))  # fmt: skip
+        return
+    for note in made.notes:
+        click.echo(f"{log}: {note}", err=True)
+    click.echo(f"{out}: {made.requests:,} requests of {made.rows:,} rows, {made.events:,} events")
+    for clause, promise in LOG_CLAUSES.items():
+        lack = made.lacking.get(clause)
+        why = "can be judged" if lack is None else f"cannot be judged: the mapping names no {', '.join(lack)}"
+        click.echo(f"  {clause}  {promise}: {why}")
 
 
 def _json(result: Conversion, trace: Path, out: Path) -> dict[str, object]:

@@ -14,11 +14,12 @@ when it began, so that two threads cannot keep each other busy for ever.
 from collections.abc import Callable
 
 from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.owned import Uncopied
 from purgatorio.sync import SharedQueue, Sync
 from purgatorio.threads import THREADS
 
 
-class ActionQueue:
+class ActionQueue(Uncopied):
     """Actions that wait until no lock is held: `add` puts one off, and each is run once by some later `run_all`."""
 
     __slots__ = ("_actions", "_faults")

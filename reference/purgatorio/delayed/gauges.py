@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from purgatorio.owned import Uncopied
 from purgatorio.sync import Cell, Lock, Sync
 from purgatorio.threads import THREADS
 
@@ -31,8 +32,9 @@ class Gauged(Protocol):
     def gauges(self) -> PurgatoryGauges: ...
 
 
-class GaugeRegistry:
-    """The purgatories whose gauges are exported; a purgatory leaves it when it is shut down."""
+class GaugeRegistry(Uncopied):
+    """The purgatories whose gauges are exported; a purgatory leaves it when it is closed. After a fork the child needs
+    its own: reading the gauges of the parent's is MadeBeforeFork."""
 
     __slots__ = ("_lock", "_members")
 

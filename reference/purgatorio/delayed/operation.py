@@ -70,5 +70,13 @@ class DelayedOperation(Completable):
 
     def run(self) -> None:
         """The time-out [O5]."""
-        if self.force_complete():
+        try:
+            expired = self.force_complete()
+        except Exception:
+            raise  # what a policy raises ends all of it, as in Kafka
+        except BaseException:
+            # Only the winner's `on_complete` can have raised it.
+            self.on_expiration()
+            raise
+        if expired:
             self.on_expiration()  # [O3]

@@ -3,7 +3,7 @@
 Promises (clause ids in brackets; what differs by dialect stands in the dialects).
 * [O4] No completion is lost between registering and an event.
 * [O5] Every operation with a time-out is completed in the end, unless it was cancelled by key. With
-  `complete_at_shutdown`, the default, `shutdown` completes what is left.
+  `complete_at_shutdown`, the default, `close` completes what is left.
 * [O7] `try_complete_else_watch` is True iff this very call completed the operation; `check_and_complete` returns
   the number of operations that this very call completed.
 * [O8] An exception in one operation's callback loses no other operation and stops no thread.
@@ -20,19 +20,21 @@ still answers False and queues, never to expire. `complete_at_shutdown=False` an
 faithful to it.
 """
 
-from collections.abc import Hashable, Sequence
-from typing import Final, Generic, Self, TypeVar
+from collections.abc import Hashable, Sequence, Set
+from typing import Generic, TypeVar
 
 from purgatorio.compiling import mypyc_attr
 from purgatorio.delayed.gauges import GaugeRegistry, PurgatoryGauges
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.watchers import WatcherList, Watchers
-from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.faults import CONTAIN, FaultPolicy, first_exit
 from purgatorio.invariant import require
+from purgatorio.owned import Owned
+from purgatorio.process import PROCESS, made_before_fork
 from purgatorio.reaper import POLL_MS, Reaper, wake
 from purgatorio.sync import ExecutorClosed, Sync
-from purgatorio.threads import THREADS
-from purgatorio.timer.interface import Timer, TimerClosed
+from purgatorio.threads import THREADS, off_the_loop
+from purgatorio.timer.interface import Timer, TimerClosed, require_timer
 from purgatorio.timer.intrusive.timer import IntrusiveTimer
 from purgatorio.timer.undriven import expect_a_driver
 
@@ -42,17 +44,14 @@ DEFAULT_SHARDS = 512
 DEFAULT_PURGE_INTERVAL = 1000
 """Operations that may be garbage before a purge."""
 
-_TEXT: Final = (str, bytes)
-"""Made once: `str | bytes` would be made at every registration."""
-
 Op = TypeVar("Op", bound=DelayedOperation)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Purgatory(Generic[Op]):
+class Purgatory(Owned, Generic[Op]):
     """Operations wait here under keys until an event, their time-out or a shutdown completes them, each once.
 
-    `timer`: shared with nobody, for `shutdown` closes it; an `IntrusiveTimer` of 1 ms by default. `reaper`: drive it by
+    `timer`: shared with nobody, for `close` closes it; an `IntrusiveTimer` of 1 ms by default. `reaper`: drive it by
     a thread of its own, called `ExpirationReaper-<name>`. `timer_enabled=False`: operations never expire.
     `registry`: where the gauges are exported. ValueError for fewer than 1 shard or a negative purge interval.
     """
@@ -74,8 +73,13 @@ class Purgatory(Generic[Op]):
         registry: GaugeRegistry | None = None,
         sync: Sync = THREADS,
     ) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a purgatory is a text, not {name!r}")
+        if timer is not None:
+            require_timer(timer)
         if shards < 1 or purge_interval < 0:
             raise ValueError(f"a purgatory needs a shard and an interval from 0: {shards=} {purge_interval=}")
+        super().__init__()
         self.name = name
         self._sync = sync
         self._timer: Timer = IntrusiveTimer(name, faults=faults, sync=sync) if timer is None else timer
@@ -99,18 +103,31 @@ class Purgatory(Generic[Op]):
         """Complete `operation` if it can be, else let it wait under `keys` and for its time-out.
 
         True iff this call completed it; False may mean that another thread did. ValueError without a key, TypeError
-        for a key that has no hash and for a text in place of the list of keys; then nothing has happened.
+        for what is no operation, for a key that has no hash, and for keys that are no list (a text would be a key for
+        each of its characters, an iterator is at its end after one look); then nothing has happened.
         """
+        if self._forks != PROCESS.forks:
+            made_before_fork(self)
+        try:
+            dialect = operation.dialect
+        except AttributeError:
+            raise TypeError(f"what waits in a purgatory is a DelayedOperation, not {operation!r}") from None
+        if type(keys) is not list and type(keys) is not tuple:
+            _require_keys(keys)
         if not keys:
             raise ValueError("an operation needs a key to wait under")
-        if isinstance(keys, _TEXT):
-            raise TypeError(
-                f"keys are a list: [{keys!r}], not {keys!r}, whose characters would each be a key"
-            )
         for key in keys:
             hash(key)
-        if operation.dialect.register(operation, keys, self._watch, self._count_one):
-            return True
+        try:
+            if dialect.register(operation, keys, self._watch, self._count_one):
+                return True
+        except Exception:
+            raise
+        except BaseException:
+            # [O5] An exit of `try_complete` or of a callback. If the operation is watched by now, it gets its time-out.
+            if any(waiting is operation for key in keys for waiting in self._waiting_under(key)):
+                self._arm(operation)
+            raise
         self._arm(operation)
         # [O5] What registers while the purgatory shuts down must not be left behind. Shutdown sets the flag, then
         # completes what is watched. (1) A looks at the flag: open; (2) B sets it and sweeps; (3) A watches. So A looks
@@ -122,6 +139,8 @@ class Purgatory(Generic[Op]):
 
         Call it without an exclusive lock in hand, and after the change is visible.
         """
+        if self._forks != PROCESS.forks:
+            made_before_fork(self)
         watchers = self._watcher_list(key).watchers(key)
         return 0 if watchers is None else watchers.try_complete_watched()
 
@@ -131,6 +150,7 @@ class Purgatory(Generic[Op]):
         They are *not* completed, and no callback is called. Those that also wait under other keys can still be
         completed there; the others never will be. Completed ones that were in the list are returned too.
         """
+        self._require_made_here()
         return self._watcher_list(key).cancel(key)
 
     def pass_time(self, timeout_ms: int = 0) -> bool:
@@ -157,6 +177,7 @@ class Purgatory(Generic[Op]):
 
     def watched(self) -> int:
         """[P2] The gauge PurgatorySize: watch entries. Costs time proportional to the number of keys."""
+        self._require_made_here()
         return sum(watchers.size() for watchers in self._all_watchers())
 
     def num_delayed(self) -> int:
@@ -167,29 +188,30 @@ class Purgatory(Generic[Op]):
         """Both gauges."""
         return PurgatoryGauges(self.watched(), self.num_delayed())
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.shutdown()
-
-    def shutdown(self) -> int:
-        """Stop the reaper and the timer; returns how many operations this call completed. Idempotent.
+    def close(self) -> int:
+        """Stop the reaper and the timer (Kafka's `shutdown`); returns how many operations this call completed.
+        Idempotent. Raises the first exit of a callback, if any, when all has ended (see `purgatorio.faults`).
 
         With `complete_at_shutdown` every waiting operation is completed, on the caller, without `on_expiration`;
         and one that is registering meanwhile is completed by its own registration.
         """
-        if self._closed.get_and_set(True):
+        if not self._made_here() or self._closed.get_and_set(True):
             return 0
-        if self._reaper is not None:
-            self._reaper.initiate_shutdown()
-            wake(self._timer, self._sync)
-            self._reaper.await_shutdown()
-        completed = self._complete_waiting() if self._complete_at_shutdown else 0
-        self._timer.close()
-        if self._registry is not None:
-            self._registry.remove(self)
-        return completed
+        self._stop_reaper()
+        try:
+            return self._complete_waiting()
+        finally:
+            self._end_timer()
+
+    async def __aexit__(self, *_: object) -> None:
+        """As `close`, without holding up the loop; what waits is completed on the loop's own thread."""
+        if not self._made_here() or self._closed.get_and_set(True):
+            return
+        await off_the_loop(self._stop_reaper)
+        try:
+            self._complete_waiting()
+        finally:
+            await off_the_loop(self._end_timer)
 
     def check(self) -> None:
         """Invariants of every list of keys; each key is in its own; the estimate is not below what waits."""
@@ -232,12 +254,47 @@ class Purgatory(Generic[Op]):
         if operation.is_completed():
             operation.cancel()
 
+    def _stop_reaper(self) -> None:
+        if self._reaper is not None:
+            self._reaper.initiate_shutdown()
+            wake(self._timer, self._sync)
+            self._reaper.await_shutdown()
+
+    def _end_timer(self) -> None:
+        try:
+            self._timer.close()
+        finally:
+            if self._registry is not None:
+                self._registry.remove(self)
+            if self._reaper is not None:
+                self._reaper.raise_exit()
+
     def _complete_waiting(self) -> int:
-        return sum(
-            operation.force_complete()
-            for watchers in self._all_watchers()
-            for operation in watchers.operations()
-        )
+        """All of them, if this is wished, whatever a callback raises; of several exceptions the first is raised at the
+        end."""
+        if not self._complete_at_shutdown:
+            return 0
+        completed = 0
+        first: BaseException | None = None
+        for watchers in self._all_watchers():
+            for operation in watchers.operations():
+                try:
+                    completed += operation.force_complete()
+                except BaseException as error:
+                    first = first_exit(first, error, operation)
+        if first is not None:
+            raise first
+        return completed
+
+    def _waiting_under(self, key: Hashable) -> list[DelayedOperation]:
+        watchers = self._watcher_list(key).watchers(key)
+        return [] if watchers is None else watchers.operations()
 
     def _reap(self) -> None:
         self.pass_time(POLL_MS)
+
+
+def _require_keys(keys: object) -> None:
+    """TypeError for keys that are neither a list nor another sequence or set."""
+    if isinstance(keys, str | bytes | bytearray) or not isinstance(keys, Sequence | Set):
+        raise TypeError(f"keys are a list, as [{keys!r}], and {keys!r} is none")

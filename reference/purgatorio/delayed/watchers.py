@@ -12,7 +12,7 @@ until one of them has an event or the purgatory purges.
 from collections.abc import Callable, Hashable
 
 from purgatorio.delayed.operation import DelayedOperation
-from purgatorio.faults import FaultPolicy
+from purgatorio.faults import FaultPolicy, first_exit
 from purgatorio.invariant import require
 from purgatorio.sync import Cell, SharedQueue, Sync
 
@@ -35,16 +35,25 @@ class Watchers:
         self._operations.append(operation)
 
     def try_complete_watched(self) -> int:
-        """Try every operation; returns how many this call completed."""
+        """Try every operation; returns how many this call completed. After an exit the others are tried, too [O8]."""
         completed = 0
+        first: BaseException | None = None
         for node in self._operations.nodes():
             operation = node.item
             if operation.is_completed():
                 self._operations.remove(node)
-            elif self._try(operation):
-                self._operations.remove(node)
-                completed += 1
+                continue
+            try:
+                if self._try(operation):
+                    self._operations.remove(node)
+                    completed += 1
+            except Exception:
+                raise  # the policy's wish
+            except BaseException as error:
+                first = first_exit(first, error, operation)
         self._drop_if_empty()
+        if first is not None:
+            raise first
         return completed
 
     def cancel(self) -> list[DelayedOperation]:

@@ -13,9 +13,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol, TypeVarTuple
 
+from purgatorio.owned import Owned
 from purgatorio.sync import ExecutorClosed, Sync
 from purgatorio.timer.interface import TimerClosed
-from purgatorio.timer.task import ActionTask, TimerTask
+from purgatorio.timer.task import ActionTask, TimerTask, no_function, no_task
 
 Args = TypeVarTuple("Args")
 """What a function is called with."""
@@ -41,7 +42,7 @@ class Repeated(TimerTask):
         if self.delay_ms < 1:
             raise ValueError(f"a period is 1 ms at least, not {period_ms}")
         if not callable(function):
-            raise TypeError(f"a timer calls a function, and {function!r} is none")
+            raise no_function(function)
         self._timer = timer
         self._function = function
         self._over = sync.atomic_flag(False, "repeated.over")
@@ -65,9 +66,9 @@ class Repeated(TimerTask):
         super().cancel()
 
 
-class Calls:
-    """For timers that take tasks: functions without a task of one's own. A base class; `add` and `_sync` are the
-    timer's."""
+class Calls(Owned):
+    """For timers that take tasks: functions without a task of one's own. A base class; `add`, `close` and `_sync` are
+    the timer's."""
 
     __slots__ = ()
 
@@ -77,8 +78,16 @@ class Calls:
         """See `Timer.add`."""
         raise NotImplementedError
 
+    def _admit(self, task: object) -> None:
+        """The door of `add`: TypeError for what is no task, MadeBeforeFork."""
+        self._require_made_here()
+        if not isinstance(task, TimerTask):
+            raise no_task(task)
+
     def cancel(self, task: TimerTask) -> None:
-        """The same as `task.cancel()`."""
+        """The same as `task.cancel()`. TypeError for what is no task."""
+        if not isinstance(task, TimerTask):
+            raise no_task(task)
         task.cancel()
 
     def call_later(self, delay_ms: int, function: Callable[[*Args], object], *args: *Args) -> TimerTask:

@@ -1,10 +1,13 @@
 """What every timer does with its executor: hand tasks over, and close it."""
 
+from typing import Final
+
 from purgatorio.faults import FaultPolicy
 from purgatorio.sync import Cell, Executor, Sync
 from purgatorio.timer.task import TimerTask
 
 _CLOSE_TIMEOUT_MS = 5_000
+_METHODS: Final = ("submit", "shutdown", "shutdown_now", "await_termination", "is_current")
 
 
 class _Run:
@@ -37,6 +40,16 @@ def hand_over(task: TimerTask, executor: Executor, faults: FaultPolicy, sync: Sy
             raise
         return error
     return None
+
+
+def given_executor(executor: Executor | None, name: str, sync: Sync) -> Executor:
+    """What runs the tasks of the timer `name`: one thread, unless given. TypeError for what lacks a method of one."""
+    if executor is None:
+        return sync.executor(f"executor-{name}")
+    missing = [method for method in _METHODS if not callable(getattr(executor, method, None))]
+    if missing:
+        raise TypeError(f"an executor has {', '.join(_METHODS)}, and {executor!r} has no {missing[0]}")
+    return executor
 
 
 def close_executor(executor: Executor) -> None:

@@ -22,12 +22,12 @@ from collections.abc import Callable, Iterable
 
 from purgatorio.arithmetic import rounds_left, virtual_id, wait_time
 from purgatorio.clock import Clock, MonotonicClock
-from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.faults import CONTAIN, Exits, FaultPolicy
 from purgatorio.invariant import require
 from purgatorio.sync import Cell, Executor, Lock, Sync, Worker
 from purgatorio.threads import THREADS
 from purgatorio.timer.calls import Calls
-from purgatorio.timer.hand_over import close_executor, hand_over
+from purgatorio.timer.hand_over import close_executor, given_executor, hand_over
 from purgatorio.timer.interface import TimerClosed
 from purgatorio.timer.task import TimerTask
 from purgatorio.timer.undriven import Undriven
@@ -70,8 +70,8 @@ class HashedWheel(Calls):
     With `own_worker` a thread called `wheel-<name>` drains it from the first `add` on; else the owner does.
     """
 
-    __slots__ = ("_changed", "_clock", "_closed", "_cursor", "_executor", "_faults", "_lock", "_own_worker",
-                 "_refused", "_size", "_slots", "_sync", "_worker", "name", "tick_ms", "undriven",
+    __slots__ = ("_changed", "_clock", "_closed", "_cursor", "_executor", "_exits", "_faults", "_lock",
+                 "_own_worker", "_refused", "_size", "_slots", "_sync", "_worker", "name", "tick_ms", "undriven",
                  "wheel_size")  # fmt: skip
 
     def __init__(
@@ -88,14 +88,16 @@ class HashedWheel(Calls):
     ) -> None:
         if tick_ms < 1 or wheel_size < 1:
             raise ValueError(f"a wheel needs a tick of 1 ms and a slot at least: {tick_ms=} {wheel_size=}")
+        super().__init__()
         self.name = name
         self.tick_ms = tick_ms
         self.wheel_size = wheel_size
         self._sync = sync
         self._faults = faults
+        self._exits = Exits(sync)
         self._own_worker = own_worker
         self._clock = clock or MonotonicClock()
-        self._executor = executor or sync.executor(f"executor-{name}")
+        self._executor = given_executor(executor, name, sync)
         self._lock: Lock = sync.lock("hashed-wheel")
         self._changed = sync.condition(self._lock, "hashed-wheel.changed")
         self._closed: Cell[bool] = sync.cell(False, "hashed-wheel.closed")
@@ -111,6 +113,7 @@ class HashedWheel(Calls):
     def add(self, task: TimerTask) -> None:
         """See `Timer.add`; a task whose tick has been visited is handed over at once, and waits nowhere where it is
         refused. TimerClosed after a stop."""
+        self._admit(task)
         deadline_ms = self._clock.now_ms() + task.delay_ms
         entry = HashedEntry(task, virtual_id(deadline_ms, self.tick_ms), self.unlink, self._sync)
         with self._lock:
@@ -123,6 +126,7 @@ class HashedWheel(Calls):
     def advance_clock(self, timeout_ms: int) -> bool:
         """Drain, waiting up to `timeout_ms` for a task to be due. True iff a task was handed over. What the executor
         refuses waits, and the next drain offers it again."""
+        self._require_made_here()
         if self.undriven is not None:
             self.undriven.driven.set(True)
         with self._lock:
@@ -150,6 +154,8 @@ class HashedWheel(Calls):
 
         Tasks that were handed over still run. From a task itself it does not wait for the threads.
         """
+        if not self._made_here():
+            return []
         if self.undriven is not None:
             self.undriven.tell()
         with self._lock:
@@ -167,6 +173,7 @@ class HashedWheel(Calls):
         Somebody must drain meanwhile: the worker, or another thread. False where the time ended first, or at
         once when called by a task (which would wait for itself); the wheel then stays closed to new tasks only.
         """
+        self._require_made_here()
         with self._lock:
             self._closed.set(True)
             self._changed.notify_all()
@@ -307,17 +314,35 @@ class HashedWheel(Calls):
     def _drain_until_stopped(self) -> None:
         while True:
             self._sync.loop_head(self)
-            self.advance_clock(_POLL_MS)
+            failed = self._drain_once()
             with self._lock:
                 if self._closed_and_empty():
                     return
+                if failed:
+                    self._changed.wait(_POLL_MS)
+
+    def _drain_once(self) -> bool:
+        """A turn of the worker, which goes on whatever comes out of it; True where it must not try again at once."""
+        try:
+            self.advance_clock(_POLL_MS)
+        except Exception as error:
+            self._faults.caught(error, "drain", self.name)
+            return True
+        except BaseException as error:
+            self._exits.caught(error, f"wheel-{self.name}")
+        return False
 
     def _end_threads(self) -> None:
         with self._lock:
             worker = self._worker.get()
-        if worker is not None and not worker.is_current() and not self._executor.is_current():
+        joined = worker is not None and not worker.is_current() and not self._executor.is_current()
+        if worker is not None and joined:
             worker.join()
-        close_executor(self._executor)
+        try:
+            close_executor(self._executor)
+        finally:
+            if joined:
+                self._exits.raise_first()
 
 
 def _counted_off(entries: Iterable[HashedEntry], visits: int) -> list[HashedEntry]:

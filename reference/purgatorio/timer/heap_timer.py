@@ -12,7 +12,7 @@ from purgatorio.sync import Executor, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.calls import Calls
 from purgatorio.timer.delay_queue import DelayQueue
-from purgatorio.timer.hand_over import close_executor, hand_over
+from purgatorio.timer.hand_over import close_executor, given_executor, hand_over
 from purgatorio.timer.task import TimerTask
 from purgatorio.timer.undriven import Undriven
 
@@ -59,17 +59,19 @@ class HeapTimer(Calls):
     ) -> None:
         if tick_ms < 1:
             raise ValueError(f"a tick is 1 ms at least, not {tick_ms}")
+        super().__init__()
         self.name = name
         self.tick_ms = tick_ms
         self._sync = sync
         self._faults = faults
         self._clock = clock or MonotonicClock()
-        self._executor = executor or sync.executor(f"executor-{name}")
+        self._executor = given_executor(executor, name, sync)
         self._queue: DelayQueue[_HeapEntry] = DelayQueue(self._clock, sync)
         self.undriven = Undriven(name, self._queue.size, sync) if clock is None else None
 
     def add(self, task: TimerTask) -> None:
         """See `Timer.add`; every task waits for a drain, an expired one too."""
+        self._admit(task)
         deadline_ms = task.delay_ms + self._clock.now_ms()
         entry = _HeapEntry(task, bucket_expiration(deadline_ms, self.tick_ms), self._queue)
         self._offer(entry)
@@ -77,6 +79,7 @@ class HeapTimer(Calls):
     def advance_clock(self, timeout_ms: int) -> bool:
         """See `Timer.advance_clock`. False, too, where another drain was faster. What the executor refuses stays, and
         so does all after it."""
+        self._require_made_here()
         if self.undriven is not None:
             self.undriven.driven.set(True)
         if not self._queue.await_due(timeout_ms):
@@ -97,6 +100,8 @@ class HeapTimer(Calls):
 
     def close(self) -> None:
         """As `SystemTimer.close`."""
+        if not self._made_here():
+            return
         if self.undriven is not None:
             self.undriven.tell()
         close_executor(self._executor)

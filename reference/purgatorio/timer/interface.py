@@ -21,7 +21,7 @@ An executor that refuses [T3]: a drain that hands over to one that raises loses 
 and is counted, the exception goes to the caller of the drain, and the next drain offers it anew.
 """
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from purgatorio.timer.task import TimerTask
 
@@ -51,3 +51,15 @@ class Timer(Protocol):
 
     def close(self) -> None:
         """Stop: what waits is dropped, what was handed over still runs. Idempotent."""
+
+
+_METHODS: Final = ("add", "advance_clock", "cancel", "close", "size")
+
+
+def require_timer(given: object) -> None:
+    """TypeError for what lacks a method of a timer, and for a class in place of its object."""
+    missing = [name for name in _METHODS if not callable(getattr(given, name, None))]
+    if missing or isinstance(given, type):
+        raise TypeError(
+            f"a timer is needed, not {given!r}" + (f": it has no {missing[0]}" if missing else "")
+        )

@@ -44,6 +44,7 @@ class MockTimer(Calls):
     __slots__ = ("_added", "_heap", "_lock", "_sync", "clock")
 
     def __init__(self, clock: ManualClock | None = None, *, sync: Sync = THREADS) -> None:
+        super().__init__()
         self.clock = clock or ManualClock()
         self._sync = sync
         self._lock: Lock = sync.lock("mock-timer")
@@ -52,6 +53,7 @@ class MockTimer(Calls):
 
     def add(self, task: TimerTask) -> None:
         """Run `task` now where its delay is 0 or below, else keep it."""
+        self._admit(task)
         if task.delay_ms <= 0:
             task.run()
             return
@@ -62,6 +64,7 @@ class MockTimer(Calls):
 
     def advance_clock(self, timeout_ms: int) -> bool:
         """Move the clock by `timeout_ms` and run what lies before the new time; True iff something ran."""
+        self._require_made_here()
         now_ms = self.clock.advance(timeout_ms)
         ran = False
         while (entry := self._take_before(now_ms)) is not None:

@@ -33,7 +33,7 @@ from purgatorio.threads import THREADS
 from purgatorio.timer.bucket import TimerTaskEntry, TimerTaskList
 from purgatorio.timer.calls import Calls
 from purgatorio.timer.delay_queue import DelayQueue
-from purgatorio.timer.hand_over import close_executor, hand_over
+from purgatorio.timer.hand_over import close_executor, given_executor, hand_over
 from purgatorio.timer.task import TimerTask
 from purgatorio.timer.undriven import Undriven
 from purgatorio.timer.wheel import TimingWheel
@@ -60,11 +60,12 @@ class SystemTimer(Calls):
         faults: FaultPolicy = CONTAIN,
         sync: Sync = THREADS,
     ) -> None:
+        super().__init__()
         self.name = name
         self._sync = sync
         self._faults = faults
         self._clock = clock or MonotonicClock()
-        self._executor = executor or sync.executor(f"executor-{name}")
+        self._executor = given_executor(executor, name, sync)
         self._gate = sync.read_write_lock("timer")
         self._task_counter = sync.atomic_int(0, "timer.tasks")
         self.undriven = Undriven(name, self._task_counter.get, sync) if clock is None else None
@@ -77,6 +78,7 @@ class SystemTimer(Calls):
     def add(self, task: TimerTask) -> None:
         """See `Timer.add`. A task that has expired already is handed over; where the executor refuses it, its exception
         is raised (ExecutorClosed after `close`), and the task waits nowhere. Any other one waits for ever then."""
+        self._admit(task)
         with self._gate.read:
             refused = self._add_entry(TimerTaskEntry(task, task.delay_ms + self._clock.now_ms(), self._sync))
         if refused is not None:
@@ -85,6 +87,7 @@ class SystemTimer(Calls):
     def advance_clock(self, timeout_ms: int) -> bool:
         """See `Timer.advance_clock`: all buckets that are due are drained under one write lock. False, too, where
         another drain was faster."""
+        self._require_made_here()
         if self.undriven is not None:
             self.undriven.driven.set(True)
         if not self._queue.await_due(timeout_ms):
@@ -117,6 +120,8 @@ class SystemTimer(Calls):
 
     def close(self) -> None:
         """Shut the executor down and give it 5 s to finish, then 5 s more without what has not started."""
+        if not self._made_here():
+            return
         if self.undriven is not None:
             self.undriven.tell()
         close_executor(self._executor)

@@ -32,6 +32,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from purgatorio.compiling import mypyc_attr
+from purgatorio.owned import Uncopied
 from purgatorio.sync import AtomicRef, Sync
 from purgatorio.threads import THREADS
 
@@ -51,8 +52,18 @@ def whole_ms(delay: object) -> int:
         raise TypeError(f"a delay is a whole number of milliseconds, not {delay!r}") from None
 
 
+def no_function(given: object) -> TypeError:
+    """For a door: what is no function is refused by the call that passes it."""
+    return TypeError(f"a timer calls a function, and {given!r} is none")
+
+
+def no_task(given: object) -> TypeError:
+    """The same of what `add` and `cancel` take."""
+    return TypeError(f"a timer takes a TimerTask, or what call_later returned; {given!r} is neither")
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
-class TimerTask(ABC):
+class TimerTask(Uncopied, ABC):
     """One thing to run once, `delay_ms` after it was added to a timer.
 
     `delay_ms` is any integer: 0 and below mean as soon as the timer is driven, and there is no largest one.
@@ -99,7 +110,7 @@ class ActionTask(TimerTask):
     def __init__(self, delay_ms: int, action: Callable[[], object], *, sync: Sync = THREADS) -> None:
         super().__init__(delay_ms, sync=sync)
         if not callable(action):
-            raise TypeError(f"a timer calls a function, and {action!r} is none")
+            raise no_function(action)
         self._action = action
 
     def run(self) -> None:

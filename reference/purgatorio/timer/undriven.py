@@ -7,23 +7,25 @@ RuntimeWarning, when the timer is closed or freed with something in it that no d
 import warnings
 from collections.abc import Callable
 
+from purgatorio.process import PROCESS
 from purgatorio.sync import AtomicFlag, Sync
 
 
 class Undriven:
     """Kept by a timer until its first drain. `waiting`: how many wait in it."""
 
-    __slots__ = ("_name", "_waiting", "driven")
+    __slots__ = ("_forks", "_name", "_waiting", "driven")
 
     def __init__(self, name: str, waiting: Callable[[], int], sync: Sync) -> None:
         self._name = name
+        self._forks = PROCESS.forks
         self._waiting = waiting
         # Two drains set it with no lock between them, so it is no cell.
         self.driven: AtomicFlag = sync.atomic_flag(False, "undriven.driven")
 
     def tell(self) -> None:
-        """Warn, if something waits and nobody came."""
-        if self.driven.get():
+        """Warn, if something waits and nobody came. Not in a child: there it is the parent's."""
+        if self._forks != PROCESS.forks or self.driven.get():
             return
         self.driven.set(True)
         waiting = self._waiting()

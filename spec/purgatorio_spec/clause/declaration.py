@@ -95,6 +95,9 @@ class Clause:
         """Why it is not judged for this run, or None if it is."""
         if self.id not in run.profile.clauses:
             return f"profile {run.profile.name} does not promise it"
+        for clause, lack in run.lacking:
+            if clause == self.id:
+                return f"the log's mapping names no {lack}"
         missing = [names for names in self.records if run.recorded.isdisjoint(names.split("|"))]
         if missing:
             return f"the trace does not record {', '.join(missing).replace('|', ' or ')}"

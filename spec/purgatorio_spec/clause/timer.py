@@ -3,7 +3,8 @@
 With d the deadline of an add, `early` and `late` the bounds of the header, and each add arming its task once:
 
     T1  every fire answers an add of its own with  fire.t >= d - early
-    T2  fire.t <= max(d, add.ret.t + delay) + late          of the one add in force, not cancelled, not completed
+    T2  fire.t <= max(d, add.ret.t + delay) + late          of the one add in force, not cancelled, not completed;
+        the same of a completion without a fire             (request-log)
     T3  |fires| <= |adds in force at them|,  and an add that nothing takes back and that is overdue at the end has a
         fire after it
     T4  a stop (a cancel, the winning force of another than its expiry, a cancel_for_key that gave it back) that
@@ -70,11 +71,12 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a task whose first fire can answer one add only, which nothing had cancelled or completed.
 
     The deadline may have been computed anywhere between the add's call and its return, so lateness counts from the
-    return. A task that never fired is T3's.
+    return. A task that never fired is T3's. Under the profile `request-log` a request that was answered, and did not
+    time out, is an occasion too: its answer may come no later than its time-out.
     """
     late_ns = run.late_ns or 0
     if not history.fires:
-        return NO_OCCASION
+        return _answered_in_time(history, late_ns) if run.profile.answered_in_time else NO_OCCASION
     fire = history.fires[0]
     adds = history.in_force(fire.call_i, run.early_ns or 0)
     if len(adds) != 1:
@@ -94,6 +96,21 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
         [add.call_i, fire.call_i],
         f"fires by t = {due_t + late_ns} (due {due_t}, late bound {late_ns} ns)",
         f"fired at t = {fire.call_t}, {fire.call_t - due_t - late_ns} ns beyond the bound",
+    )
+
+
+def _answered_in_time(history: OperationHistory, late_ns: int) -> Finding:
+    claim = history.claim
+    due_t = history.adds[0].latest_due_t if len(history.adds) == 1 else None
+    if claim is None or due_t is None:
+        return NO_OCCASION
+    if claim.call_t <= due_t + late_ns:
+        return KEPT
+    return Broken(
+        "answered-late",
+        [history.adds[0].call_i, claim.call_i],
+        f"answered or timed out by t = {due_t + late_ns} (due {due_t}, late bound {late_ns} ns)",
+        f"answered at t = {claim.call_t}, {claim.call_t - due_t - late_ns} ns beyond the bound",
     )
 
 

@@ -166,6 +166,15 @@ def _undisturbed(b: Block) -> Truth:
     return b.fire_n.equals(1) & b.add_n.equals(1) & (b.add_call < b.fire_call) & ~stopped & _timed(b)
 
 
+def _answered(b: Block) -> Truth:
+    ended = b.fire_n.equals(0) & b.win_n.equals(1) & b.add_n.equals(1) & _timed(b)
+    return b.always(b.run.profile.answered_in_time) & ended
+
+
+def _answered_late(b: Block) -> Truth:
+    return _answered(b) & (b.win_t > _latest_due_t(b) + _limited(b.run.late_ns or 0))
+
+
 def _not_fired(b: Block) -> Truth:
     stopped = _some(b.stopped_n) & ~(b.cancel_ret < b.add_call).surely()
     armed = b.fire_n.equals(0) & ~stopped & b.cut_n.equals(0) & b.win_n.equals(0)
@@ -231,7 +240,7 @@ RULES: Final[Mapping[str, Rule]] = {
         lambda b: b.fire_n.equals(1) & b.add_n.equals(1) & b.deadline_t.given() & (b.add_call < b.fire_call),
         lambda b: b.fire_n.equals(1) & b.deadline_t.given() & (b.fire_t < b.in_time_t),
     ),
-    "T2": Rule(_undisturbed, _late),
+    "T2": Rule(lambda b: _undisturbed(b) | _answered(b), lambda b: _late(b) | _answered_late(b)),
     "T3": Rule(
         lambda b: b.add_n.equals(1) & b.fire_n.equals(1),
         lambda b: (

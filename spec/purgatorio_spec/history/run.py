@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from purgatorio_spec.profile import PROFILES, Profile
 from purgatorio_spec.trace.record import Header
@@ -62,6 +62,8 @@ class Run:
     facts: RunFacts
     dropped: bool = False
     """Records are missing in the middle: a return may lack its call."""
+    lacking: tuple[tuple[str, str], ...] = ()
+    """Of a trace that was made from a log: a clause, and what the log does not show and the clause needs."""
 
     def records(self, *functions: str) -> bool:
         """Whether this recorder writes all of these functions."""
@@ -81,4 +83,28 @@ def run_of(header: Header, facts: RunFacts, *, whole: bool, dropped: bool = Fals
         whole=whole,
         facts=facts,
         dropped=dropped,
+        lacking=_lacking(header) if PROFILES[header.profile].answered_in_time else (),
+    )
+
+
+_OF_A_LOG: Final = (
+    "completed",
+    "timed_out",
+    "event",
+    "timeout",
+    "promises.early_ms",
+    "promises.late_ms",
+    "promises.answer_ms",
+)
+
+
+def _lacking(header: Header) -> tuple[tuple[str, str], ...]:
+    """What `purgatorio convert --from-log` has noted; of other words nothing is said."""
+    noted = header.params.get("lacking")
+    if not isinstance(noted, Mapping):
+        return ()
+    return tuple(
+        (str(clause), ", ".join(name for name in _OF_A_LOG if name in names))
+        for clause, names in noted.items()
+        if isinstance(names, list) and any(name in names for name in _OF_A_LOG)
     )

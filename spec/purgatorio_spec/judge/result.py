@@ -163,7 +163,8 @@ def _problems(facts: TraceFacts, run: Run | None, tally: RunTally) -> Sequence[s
     if facts.header is None:
         empty = facts.events == 0 and facts.broken == 0 and facts.cut is None
         what = "the file is empty" if empty else "no usable header"
-        problems.append(f"{what}: line 1 of a trace is its header, see `purgatorio check --help`")
+        log = "" if empty else "; a log of your own becomes a trace by `purgatorio convert --from-log`"
+        problems.append(f"{what}: line 1 of a trace is its header, see `purgatorio check --help`{log}")
     elif run is None:
         problems.append(
             f"profile {facts.header.profile!r} is not known: use one that `purgatorio check --profiles` lists"

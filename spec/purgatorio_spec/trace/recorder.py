@@ -28,7 +28,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, Protocol, TypedDict, TypeVar, Unpack
 
 from purgatorio_spec.trace.record import Event, Phase, State
@@ -132,6 +132,18 @@ def monotonic_ticket(gil: bool = _GIL) -> Callable[[], int]:
     return locked
 
 
+def _require_texts(id: object, keys: object) -> None:
+    if not (id is None or isinstance(id, str)):
+        raise TypeError(f"the id of an event is a text, and {id!r} is none: write str({id!r})")
+    if keys is None:
+        return
+    if isinstance(keys, str) or not isinstance(keys, Sequence):
+        raise TypeError(f"keys are a tuple of texts, not {keys!r}")
+    for key in keys:
+        if not isinstance(key, str):
+            raise TypeError(f"a key of an event is a text, and {key!r} is none: write str({key!r})")
+
+
 class ThreadLog:
     """The buffer of one thread; only that thread may record on it. Made by `Recorder.log`."""
 
@@ -155,7 +167,10 @@ class ThreadLog:
         keys: tuple[str, ...] | None = None,
         delay_ns: int | None = None,
     ) -> int:
-        """Record that `f` is about to be called; returns the ticket that `ret` needs, or DROPPED."""
+        """Record that `f` is about to be called; returns the ticket that `ret` needs, or DROPPED. TypeError for an `id`
+        or a key that is no text: a trace has texts only."""
+        if keys is not None or not (id is None or isinstance(id, str)):
+            _require_texts(id, keys)
         buffer = self._buffer
         if len(buffer) >= self._capacity:
             self.dropped += 1
@@ -196,7 +211,10 @@ class ThreadLog:
         out: int | None = None,
         state: State | None = None,
     ) -> None:
-        """Record a point: what it says is true from here on; it became so somewhere in `t_call..t`."""
+        """Record a point: what it says is true from here on; it became so somewhere in `t_call..t`. TypeError as
+        `call`."""
+        if keys is not None or not (id is None or isinstance(id, str)):
+            _require_texts(id, keys)
         buffer = self._buffer
         if len(buffer) >= self._capacity:
             self.dropped += 1

@@ -16,6 +16,7 @@ from purgatorio.sync import (
     SharedQueue,
     Worker,
 )
+from purgatorio_stress.explorer.endless import ends_the_run
 from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.primitives import (
     ControlledAtomic,
@@ -102,6 +103,9 @@ class ControlledSync:
 
     def loop_head(self, loop: Hashable = None) -> None:
         self._run.loop_head()
+
+    def outlives(self, error: BaseException) -> bool:
+        return not ends_the_run(error)
 
 
 class VirtualClock(Shared):

@@ -15,6 +15,13 @@ class NoEnd(BaseException):
     """Raised in whatever runs when its time is over. No `Exception`: the code under test must not contain it."""
 
 
+def ends_the_run(error: BaseException) -> bool:
+    """Whether `error` ends the run and not one callback: code under test must not go on after it."""
+    from greenlet import GreenletExit
+
+    return isinstance(error, GreenletExit | KeyboardInterrupt | NoEnd)
+
+
 @contextmanager
 def bounded_cpu(seconds: float) -> Iterator[None]:
     """NoEnd out of the body after so much CPU time."""

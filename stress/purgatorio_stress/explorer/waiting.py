@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from purgatorio.sync import ExecutorClosed
+from purgatorio_stress.explorer.endless import ends_the_run
 from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
 from purgatorio_stress.explorer.run import Run, Shared
@@ -201,13 +202,14 @@ class ControlledCondition(Shared):
 class ControlledExecutor(Shared):
     """`executor()`: a task that takes actions one by one, started by the first. It counts as a daemon."""
 
-    __slots__ = ("_actions", "_closed", "_task", "failures")
+    __slots__ = ("_actions", "_closed", "_exit", "_task", "failures")
 
     def __init__(self, run: Run, name: str) -> None:
         super().__init__(run, name)
         self._actions: deque[Callable[[], None]] = deque()
         self._closed = False
         self._task: Task | None = None
+        self._exit: BaseException | None = None
         self.failures: list[Exception] = []
 
     def submit(self, action: Callable[[], None], /) -> None:
@@ -232,7 +234,11 @@ class ControlledExecutor(Shared):
         return dropped
 
     def await_termination(self, timeout_ms: int) -> bool:
-        return True if self._task is None else _join(self.run, self._task, timeout_ms)
+        ended = True if self._task is None else _join(self.run, self._task, timeout_ms)
+        if ended and self._exit is not None:
+            exited, self._exit = self._exit, None
+            raise exited
+        return ended
 
     def is_current(self) -> bool:
         return self.run.current is self._task
@@ -260,6 +266,10 @@ class ControlledExecutor(Shared):
                 action()
             except Exception as error:  # an executor outlives its actions
                 self.failures.append(error)
+            except BaseException as error:
+                if ends_the_run(error):
+                    raise
+                self._exit = self._exit or error
 
 
 class ControlledWorker:

@@ -79,6 +79,9 @@ class RoundSync(ThreadingSync):
         if self._stop.asked:
             raise RoundStopped
 
+    def outlives(self, error: BaseException) -> bool:
+        return not isinstance(error, RoundStopped)
+
     def held(self) -> list[HeldLock]:
         """The locks that are held now, by name, with their holders where they can be known."""
         names = {thread.ident: thread.name for thread in threading.enumerate()}

@@ -241,7 +241,7 @@ class PurgatoryPlayer(Player):
     def do_shutdown(self) -> None:
         """`shutdown`."""
         self.shut.append(False)
-        self.purgatory.inner.shutdown()
+        self.purgatory.inner.close()
         self.shut[0] = True
 
     def do_hold(self, group: int) -> None:

@@ -17,6 +17,7 @@ from purgatorio import (
     HashedWheel,
     HeapTimer,
     QueuedExecutor,
+    ReaperTimer,
     SystemTimer,
     TimerClosed,
     TimerTask,
@@ -392,10 +393,12 @@ class TimerPlayer(Player):
         if number in self.handles:
             waiting, name = self.handles[number]
             at = self.line.begin("cancel", name)
+            timer = self.timers[0]
             if isinstance(waiting, TimerTask):
                 waiting.cancel()
             else:
-                self._wheel().cancel(waiting)
+                assert isinstance(timer, IntrusiveTimer | ReaperTimer), "no other timer has handles"
+                timer.cancel(waiting)
             self.line.end(at)
 
     def do_misuse(self) -> None:
@@ -688,9 +691,9 @@ class TimerPlayer(Player):
                 raise
         return ""
 
-    def _calls_functions(self) -> IntrusiveTimer | Calls:
+    def _calls_functions(self) -> IntrusiveTimer | ReaperTimer | Calls:
         timer = self.timers[0]
-        assert isinstance(timer, IntrusiveTimer | Calls), "only what calls functions has this"
+        assert isinstance(timer, IntrusiveTimer | ReaperTimer | Calls), "only what calls functions has this"
         return timer
 
     def _repetition(self) -> Iterator[Broken]:

@@ -223,7 +223,7 @@ def _shut_down(world: World) -> Final_:
 
     def body() -> None:
         purgatory.register(operation)
-        purgatory.inner.shutdown()
+        purgatory.inner.close()
 
     world.task("caller", body)
     return lambda: completed_by_shutdown(world, operation)

@@ -215,7 +215,7 @@ def _shutdown_against_registration(world: World) -> Final_:
     purgatory = world.purgatory(timer)
     operation = world.operation("op", "k", delay_ms=3)
     world.task("registrar", lambda: purgatory.register(operation))
-    world.task("shutdown", purgatory.inner.shutdown)
+    world.task("shutdown", purgatory.inner.close)
     return lambda: completed_by_shutdown(world, operation)
 
 

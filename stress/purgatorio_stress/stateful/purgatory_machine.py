@@ -356,7 +356,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
         self.purgatory.gauge("quiesce")
         self.acting = False
         waiting = len(self.model.waiting())
-        self._same("O5: shutdown", self.purgatory.inner.shutdown(), waiting)
+        self._same("O5: shutdown", self.purgatory.inner.close(), waiting)
         if self.judged:
             self._judge()
 

@@ -22,21 +22,22 @@ Lock order: a timer's lock is taken alone, never two of them. The clock is read 
 executor and no fault policy is called under it.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Final, NewType
 
 from purgatorio.clock import Clock, MonotonicClock
 from purgatorio.compiling import mypyc_attr
-from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.faults import CONTAIN, FaultPolicy, first_exit
 from purgatorio.lock import COMPILED
+from purgatorio.owned import Owned
+from purgatorio.process import PROCESS, made_before_fork
 from purgatorio.sync import Executor, ExecutorClosed, Lock, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.calls import Repeated, bound
-from purgatorio.timer.hand_over import close_executor
+from purgatorio.timer.hand_over import close_executor, given_executor
 from purgatorio.timer.intrusive.node import NOWHERE, Callback, Node
 from purgatorio.timer.intrusive.wheel import HANDLE_BITS, NO_CALLS, Due, Wheel
-from purgatorio.timer.task import TimerTask, whole_ms
+from purgatorio.timer.task import TimerTask, no_function, no_task, whole_ms
 from purgatorio.timer.undriven import Undriven
 
 DEFAULT_WHEEL_SIZE: Final = 256
@@ -135,7 +136,7 @@ Handle = NewType("Handle", object)
 whatever it is inside."""
 
 
-class IntrusiveTimer:
+class IntrusiveTimer(Owned):
     """The timer to use: any thread may call anything; adding and cancelling cost the same however many wait.
 
     ValueError where `tick_ms` is below 1 or `wheel_size` is no power of two from 2 on.
@@ -166,13 +167,14 @@ class IntrusiveTimer:
                 "a wheel needs a tick of 1 ms, a level, and a power of two of slots from 2 on: "
                 f"{tick_ms=} {wheel_size=} {levels=}"
             )
+        super().__init__()
         self.name = name
         self.tick_ms = tick_ms
         self.integer_handles = not COMPILED if integer_handles is None else integer_handles
         self.faults = faults
         self._now_ms: Callable[[], int] = (clock or MonotonicClock()).now_ms
         self._sync = sync
-        self._executor = executor or sync.executor(f"executor-{name}")
+        self._executor = given_executor(executor, name, sync)
         self._lock = sync.mutex("intrusive-timer")
         self._wheel = Wheel(wheel_size, levels, self._now_ms() // tick_ms)
         self.undriven = Undriven(name, self._wheel.size, sync) if clock is None else None
@@ -183,6 +185,13 @@ class IntrusiveTimer:
 
     def add(self, task: TimerTask) -> None:
         """See `Timer.add`. TimerClosed after `close`."""
+        if self._forks != PROCESS.forks:
+            made_before_fork(self)
+        try:
+            # (`isinstance` of an abstract class costs a fifth of the whole call.)
+            entry = task._entry
+        except AttributeError:
+            raise no_task(task) from None
         tick = (self._now_ms() + task.delay_ms) // self.tick_ms
         node = TaskNode(tick, task, self)
         lock = self._lock
@@ -191,7 +200,7 @@ class IntrusiveTimer:
             self._wheel.link(node)
             # [T4] Under the lock: (1) A points the task at `node`; (2) B cancels: takes it off the task, finds it
             # in no ring; (3) A links it: it stays. B takes this lock after its first step, so the node is linked.
-            before = task._entry.get_and_set(node)
+            before = entry.get_and_set(node)
             if before is not None and isinstance(before, TaskNode) and before._timer is self:
                 self._wheel.unlink(before)
                 before = None
@@ -204,10 +213,12 @@ class IntrusiveTimer:
             self._alarm.ring()
 
     def call_at(self, deadline_ms: int, callback: Callback) -> Handle:
-        """Let `callback` run once at `deadline_ms` of the timer's clock. TypeError for a float or a `callback` of None,
-        TimerClosed after `close`."""
-        if callback is None:
-            raise TypeError("a timer calls a function, and None is none")
+        """Let `callback` run once at `deadline_ms` of the timer's clock. TypeError for a float and for what is no
+        function, TimerClosed after `close`."""
+        if not callable(callback):
+            raise no_function(callback)
+        if self._forks != PROCESS.forks:
+            made_before_fork(self)
         try:
             tick = deadline_ms // self.tick_ms
         except TypeError:
@@ -233,8 +244,10 @@ class IntrusiveTimer:
 
     def call_later(self, delay_ms: int, callback: Callback) -> Handle:
         """As `call_at`, `delay_ms` from now."""
-        if callback is None:
-            raise TypeError("a timer calls a function, and None is none")
+        if not callable(callback):
+            raise no_function(callback)
+        if self._forks != PROCESS.forks:
+            made_before_fork(self)
         try:
             tick = (self._now_ms() + delay_ms) // self.tick_ms
         except TypeError:
@@ -284,9 +297,13 @@ class IntrusiveTimer:
             node: object = waiting
             if isinstance(node, CallNode):
                 node.cancel()  # apart from tasks, since machine code calls this without a look-up
+            elif isinstance(node, TimerTask):
+                node.cancel()
             else:
-                waiting.cancel()  # type: ignore[union-attr]  # a task: it is neither kind of handle
+                raise no_task(waiting)
             return
+        if self._forks != PROCESS.forks:
+            made_before_fork(self)
         lock = self._lock
         lock.acquire()
         try:
@@ -306,6 +323,7 @@ class IntrusiveTimer:
     def advance_clock(self, timeout_ms: int) -> bool:
         """See `Timer.advance_clock`; a bucket in which all was cancelled counts as something due. What the executor
         raises instead of taking the tasks goes to the caller, and they wait again."""
+        self._require_made_here()
         if self._drain():
             return True
         if timeout_ms <= 0:
@@ -314,6 +332,7 @@ class IntrusiveTimer:
 
     def size(self) -> int:
         """How many tasks and functions wait; looks at each bucket where functions do."""
+        self._require_made_here()
         with self._lock:
             return self._wheel.size()
 
@@ -322,12 +341,15 @@ class IntrusiveTimer:
 
         It may find only tasks to move nearer, or, where all of a bucket's tasks were cancelled, nothing.
         """
+        self._require_made_here()
         with self._lock:
             tick = self._wheel.next_due_tick()
             return None if tick is None else tick * self.tick_ms
 
     def close(self) -> None:
         """Drop what waits, then as `SystemTimer.close`. Idempotent."""
+        if not self._made_here():
+            return
         if self.undriven is not None:
             self.undriven.tell()
         with self._lock:
@@ -365,7 +387,7 @@ class IntrusiveTimer:
         return True
 
     def hand_over(self, dues: list[Due]) -> None:
-        """For drains and batches: one action for the executor. What it refuses waits again, and it is raised."""
+        """For drains: one action for the executor. What it refuses waits again, and it is raised."""
         if not dues:
             return
         batch = Batch(dues, self)
@@ -413,9 +435,9 @@ class IntrusiveTimer:
 class Batch:
     """What one drain hands over, in the order of its ticks: one action for the executor, whatever the number of tasks.
 
-    [T3] Each runs once. What one raises goes to the timer's fault policy, and loses none after it: where the policy
-    raises it again, those after it are handed over once more. Not promised: that `Executor.shutdown_now` counts tasks;
-    a batch that has not started counts as one.
+    [T3] Each runs once, and what one raises loses none after it: an exception goes to the timer's fault policy. What
+    the policy raises, and an exit (see `purgatorio.faults`), is raised at the end; of several the first. Not promised:
+    that `Executor.shutdown_now` counts tasks; a batch that has not started counts as one.
     """
 
     __slots__ = ("_dues", "_timer", "started")
@@ -430,28 +452,23 @@ class Batch:
         """Run them all."""
         self.started = True
         faults = self._timer.faults
-        dues = iter(self._dues)
-        tick = 0
-        nodes: Iterator[Node] = iter(())
-        calls: Iterator[tuple[int, Callback]] = iter(())
-        try:
-            for due in dues:
-                tick, linked, numbered = due
-                nodes = iter(linked)
-                calls = iter(numbered.items())
-                for node in nodes:
+        first: BaseException | None = None
+        for _, nodes, calls in self._dues:
+            for node in nodes:
+                try:
                     node.run()
-                for _, callback in calls:
+                except BaseException as error:
+                    first = first_exit(first, error, node)
+            for callback in calls.values():
+                try:
                     try:
                         callback()
                     except Exception as error:
                         faults.caught(error, "run", callback)
-        except BaseException:
-            # Where the executor refuses the rest, it waits in the timer again; the first exception counts.
-            rest = [due for due in [(tick, list(nodes), dict(calls)), *dues] if due[1] or due[2]]
-            with suppress(Exception):
-                self._timer.hand_over(rest)
-            raise
+                except BaseException as error:
+                    first = first_exit(first, error, callback)
+        if first is not None:
+            raise first
 
 
 class Alarm:

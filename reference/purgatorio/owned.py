@@ -1,0 +1,66 @@
+"""What a process owns: objects with threads and locks, which cannot be copied, pickled or used across a fork.
+
+A copy would share the locks and the lists of its original; a pickle would have none of its threads. Both are a
+TypeError. A child of `os.fork` (on Linux up to Python 3.13 also of `multiprocessing`, by default) inherits the objects
+without their threads, and perhaps with a lock that a thread of the parent holds. So what was made before the fork
+belongs to the parent: in the child each call raises MadeBeforeFork, and `close` does nothing. What the child makes
+itself works.
+"""
+
+from abc import abstractmethod
+from collections.abc import Awaitable
+from typing import NoReturn, Self
+
+from purgatorio.compiling import mypyc_attr
+from purgatorio.process import PROCESS, made_before_fork
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Uncopied:
+    """Neither copied nor pickled: TypeError."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__} has locks and is part of what runs: it is neither copied nor pickled. "
+            "Make a new one where it is needed"
+        )
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Owned(Uncopied):
+    """Ended by `close`, `with` or `async with`; of the process that made it."""
+
+    __slots__ = ("_forks",)
+
+    def __init__(self) -> None:
+        self._forks = PROCESS.forks
+
+    @abstractmethod
+    def close(self) -> object:
+        """End it; again has no effect, nor has it in a child."""
+
+    def _made_here(self) -> bool:
+        """Whether this process made it, and not one that this is a fork of."""
+        return self._forks == PROCESS.forks
+
+    def _require_made_here(self) -> None:
+        """MadeBeforeFork where another process made it."""
+        if self._forks != PROCESS.forks:
+            made_before_fork(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    def __aexit__(self, *_: object) -> Awaitable[object]:
+        """`close` on a thread of the loop's, for it waits for what runs."""
+        from purgatorio.threads import off_the_loop
+
+        return off_the_loop(self.close)

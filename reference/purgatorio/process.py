@@ -1,0 +1,39 @@
+"""Which process this is. The seam's binding to the operating system: see `purgatorio.owned` for what it is for."""
+
+import os
+from typing import Final, NoReturn
+
+from purgatorio.compiling import mypyc_attr
+
+
+@mypyc_attr(native_class=False)
+class MadeBeforeFork(RuntimeError):
+    """The object belongs to the parent of this process: make a new one after the fork."""
+
+
+class Process:
+    """Counts the forks between the first process that imported this and the present one. It changes in a child only,
+    before any other thread is there, so it is no shared state in the sense of `purgatorio.sync`."""
+
+    __slots__ = ("forks",)
+
+    def __init__(self) -> None:
+        self.forks = 0
+
+    def in_child(self) -> None:
+        """Called first thing in the child."""
+        self.forks += 1
+
+
+PROCESS: Final = Process()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=PROCESS.in_child)
+
+
+def made_before_fork(what: object) -> NoReturn:
+    """MadeBeforeFork, in words."""
+    name = getattr(what, "name", "")
+    raise MadeBeforeFork(
+        f"{type(what).__name__}{f' {name!r}' if name else ''} was made before this process was forked, and its threads "
+        "are in the parent: make a new one after the fork"
+    )

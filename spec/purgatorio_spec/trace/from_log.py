@@ -1,0 +1,536 @@
+"""A trace of somebody's own log: JSON lines, CSV or Parquet, its columns named by a `LogMapping`.
+
+The log says when requests were enqueued, completed by an event, and timed out, and perhaps when an event of a key came.
+The trace says exactly that, under the profile `request-log`: a completion is a `force_complete` with its `on_complete`,
+a time-out is that inside a `timer_fire`. An event of a key is a `check_and_complete` that returns after the promised
+`answer_ms`, and each request that waits under it is `ready` from then on. So O1 says answered twice, O4 left to the
+time-out though an event came, O5 never answered, T1 timed out too early, T2 timed out or answered too late. A clause
+for which the log lacks something is SKIPPED, and says what that is.
+
+Memory: DuckDB reads the file in batches, sorts the points by time (on disk where they are many), and looks for what is
+not sound; beside that, only the requests that wait at one moment are held.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import pyarrow as pa
+
+from purgatorio_spec.trace.convert import CannotConvert, partial_of
+from purgatorio_spec.trace.log_mapping import WHATS, LogMapping, What
+from purgatorio_spec.trace.log_time import BadValue, time_ns, timeout_ns
+from purgatorio_spec.trace.record import End, Event, Header, Implementation, TimerConstants, TraceClock
+from purgatorio_spec.trace.writer import TraceWriter
+
+PROFILE: Final = "request-log"
+LOG_CLAUSES: Final[Mapping[str, str]] = {
+    "O1": "answered once",
+    "O4": "not left to the time-out though an event of its key came",
+    "O5": "answered or timed out in the end",
+    "T1": "not timed out too early",
+    "T2": "not timed out, or answered, too late",
+}
+"""What a log can show, by clause."""
+
+_BATCH_ROWS: Final = 20_000
+_MEMORY: Final = "512MB"
+_SHOWN_COLUMNS: Final = 12
+_UNKNOWN_WORDS: Final = 1_000
+"""The column may hold free text: so many different ones are counted."""
+_RANK: Final[Mapping[str, int]] = {"event": 0, "enqueued": 1, "completed": 2, "timed_out": 3}
+"""Of one time: an event does not count for what is enqueued then."""
+
+_TYPES: Final[dict[str, pa.DataType]] = {
+    "t": pa.int64(), "rank": pa.int8(), "row": pa.int64(), "what": pa.string(), "id": pa.string(),
+    "keys": pa.string(), "delay_ns": pa.int64(),
+}  # fmt: skip
+_POINTS: Final = pa.schema(_TYPES)
+
+Point = tuple[int, int, int, str, str | None, str | None, int | None]
+"""t, rank, row, what, id, keys as JSON, time-out: a row of `_POINTS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogConversion:
+    """What was made of a log. `lacking`: by clause, why the log cannot show it. `notes`: what was left out or put in
+    order, in words."""
+
+    run: str
+    rows: int
+    events: int
+    requests: int
+    lacking: Mapping[str, list[str]]
+    notes: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Read:
+    rows: int = 0
+    backwards: int = 0
+    backwards_row: int = 0
+    unknown: dict[str, int] = field(default_factory=dict)
+
+
+def convert_log(
+    source: Path,
+    target: Path,
+    mapping: LogMapping,
+    *,
+    force: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> LogConversion:
+    """Write the trace of the log `source` to `target`, in the form that its suffix names. Raises `CannotConvert` with
+    what is wrong in which row and what to do; then nothing was written. `progress` is told the rows read so far."""
+    partial = partial_of(target, force=force)
+    with tempfile.TemporaryDirectory(prefix="purgatorio-log-") as scratch:
+        database = _duckdb().connect(str(Path(scratch, "points.db")))
+        try:
+            database.execute(f"SET memory_limit = '{_MEMORY}'")
+            database.execute("SET TimeZone = 'UTC'")
+            database.execute("SET preserve_insertion_order = true")
+            read = _load(database, source, mapping, progress)
+            notes = _sound(database, mapping, read)
+            header = _header(source, mapping)
+            try:
+                events, requests = _write(database, TraceWriter(partial, header), mapping)
+                os.replace(partial, target)
+            finally:
+                partial.unlink(missing_ok=True)
+        finally:
+            database.close()
+    return LogConversion(header.run, read.rows, events, requests, lacking(mapping), tuple(notes))
+
+
+def lacking(mapping: LogMapping) -> dict[str, list[str]]:
+    """By clause that a log could show: what this mapping does not name and the clause needs."""
+    names = {
+        "completed": mapping.shows("completed"),
+        "timed_out": mapping.shows("timed_out"),
+        "event": mapping.shows("event"),
+        "timeout": mapping.timeout is not None,
+        "promises.early_ms": mapping.early_ns is not None,
+        "promises.late_ms": mapping.late_ns is not None,
+        "promises.answer_ms": mapping.answer_ns is not None,
+    }
+    needs = {
+        "O4": ("completed", "timed_out", "event", "promises.answer_ms"),
+        "O5": ("completed", "timed_out", "timeout", "promises.late_ms"),
+        "T1": ("timed_out", "timeout", "promises.early_ms"),
+        "T2": ("timed_out", "timeout", "promises.late_ms"),
+    }
+    found = {clause: [name for name in needed if not names[name]] for clause, needed in needs.items()}
+    return {clause: lack for clause, lack in found.items() if lack}
+
+
+def _duckdb() -> Any:
+    try:
+        return import_module("duckdb")
+    except ImportError:
+        raise CannotConvert("reading a log needs duckdb: pip install 'purgatorio[log]'") from None
+
+
+def _load(database: Any, source: Path, mapping: LogMapping, progress: Callable[[int], None] | None) -> _Read:
+    """The log's points into the table `points`."""
+    database.execute(
+        "CREATE TABLE points (t BIGINT, rank TINYINT, row BIGINT, what VARCHAR, id VARCHAR, keys VARCHAR,"
+        " delay_ns BIGINT)"
+    )
+    duckdb, read = _duckdb(), _Read()
+    reading = database.cursor()
+    given = dict.fromkeys(mapping.columns, 0)
+    latest_t: int | None = None
+    try:
+        reading.execute("SET TimeZone = 'UTC'")
+        query, arguments = _query(reading, source, mapping)
+        for batch in reading.sql(query, params=arguments).to_arrow_reader(_BATCH_ROWS):
+            columns = {name: batch.column(place).to_pylist() for place, name in enumerate(mapping.columns)}
+            points: list[Point] = []
+            for values in zip(*columns.values(), strict=True):
+                read.rows += 1
+                fields = dict(zip(columns, values, strict=True))
+                for name, value in fields.items():
+                    given[name] += value not in (None, "")
+                made = list(_points(fields, mapping, read))
+                if mapping.by_event and made:
+                    if latest_t is not None and made[0][0] < latest_t:
+                        read.backwards += 1
+                        read.backwards_row = read.backwards_row or read.rows
+                    latest_t = max(latest_t or made[0][0], made[0][0])
+                points += made
+            _insert(database, points)
+            if progress is not None:
+                progress(read.rows)
+    except (duckdb.Error, pa.ArrowInvalid) as bad:
+        first = _printable(str(bad).split("\n", 1)[0])
+        raise CannotConvert(
+            f"{source} cannot be read: {first} (after row {read.rows:,}): mend the file"
+        ) from None
+    empty = [name for name, count in given.items() if not count]
+    if read.rows == 0:
+        raise CannotConvert(f"{source} has no rows")
+    if empty:
+        raise CannotConvert(
+            f"the column {empty[0]!r} is empty in all {read.rows:,} rows: take it out of the mapping, or name another"
+        )
+    return read
+
+
+def _query(reading: Any, source: Path, mapping: LogMapping) -> tuple[str, list[str]]:
+    """What selects the mapping's columns as texts, in the order of the file."""
+    name = source.name.lower()
+    plain = name.removesuffix(".gz").removesuffix(".zst")
+    chosen = ", ".join(f"CAST({_quoted(column)} AS VARCHAR)" for column in mapping.columns)
+    if plain.endswith((".jsonl", ".ndjson", ".json")):
+        there = _first_names(reading, source)
+        types = "{" + ", ".join(f"{_text(column)}: 'VARCHAR'" for column in mapping.columns) + "}"
+        table, arguments = f"read_json(?, format = 'newline_delimited', columns = {types})", [str(source)]
+    elif plain.endswith((".csv", ".tsv", ".txt")):
+        table, arguments = (
+            "read_csv(?, all_varchar = true, header = true, null_padding = false)",
+            [str(source)],
+        )
+        there = _described(reading, table, arguments)
+    elif name.endswith(".parquet") or source.read_bytes()[:4] == b"PAR1":
+        table, arguments = "read_parquet(?)", [str(source)]
+        there = _described(reading, table, arguments)
+    else:
+        raise CannotConvert(
+            f"{source.name}: a log is .jsonl, .ndjson, .csv or .tsv (also .gz, .zst), or .parquet"
+        )
+    for column in mapping.columns:
+        if column not in there:
+            more = ", ..." if len(there) > _SHOWN_COLUMNS else ""
+            names = ", ".join(_printable(name) for name in there[:_SHOWN_COLUMNS])
+            raise CannotConvert(f"{source} has no column {column!r}; it has {names}{more}")
+    return f"SELECT {chosen} FROM {table}", arguments
+
+
+def _described(reading: Any, table: str, arguments: list[str]) -> list[str]:
+    rows = reading.execute(f"DESCRIBE SELECT * FROM {table}", arguments).fetchall()
+    return [str(row[0]) for row in rows]
+
+
+def _first_names(reading: Any, source: Path) -> list[str]:
+    """The names of the first line's object; of later lines other names are read too."""
+    found = reading.execute(
+        "SELECT json_keys(json) FROM read_json_objects(?, format = 'newline_delimited') LIMIT 100",
+        [str(source)],
+    ).fetchall()
+    return list(dict.fromkeys(name for (names,) in found for name in names or ()))
+
+
+def _printable(text: str) -> str:
+    """What a file says, without what a terminal would obey."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(name: str) -> str:
+    return "'" + name.replace("'", "''") + "'"
+
+
+def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) -> Iterator[Point]:
+    """What one row says."""
+    if mapping.by_event:
+        word = fields[mapping.what or ""]
+        what = mapping.words.get(word or "")
+        if what is None:
+            shown = word if word else "(empty)"
+            if shown in read.unknown or len(read.unknown) < _UNKNOWN_WORDS:
+                read.unknown[shown] = read.unknown.get(shown, 0) + 1
+            return
+        moments: list[tuple[What, str | None]] = [(what, mapping.time)]
+    else:
+        moments = [(what, getattr(mapping, what)) for what in WHATS if what != "event"]
+    keys = _keys(fields, mapping.key) if mapping.key else None
+    for what, column in moments:
+        text = fields[column] if column is not None else None
+        if text is None or not text.strip():
+            if what == "enqueued" or mapping.by_event:
+                raise CannotConvert(
+                    f"row {read.rows:,}: {column!r} is empty: each request is enqueued at some time"
+                )
+            continue
+        try:
+            t = time_ns(text, mapping)
+        except BadValue as bad:
+            raise CannotConvert(f"row {read.rows:,}, {column!r}: {bad}") from None
+        if what == "event":
+            if keys is None:
+                raise CannotConvert(f"row {read.rows:,}: an event without its key, {mapping.key[0]!r}")
+            yield t, _RANK[what], read.rows, what, None, keys, None
+            continue
+        request = _id(fields, mapping.id)
+        if request is None:
+            raise CannotConvert(
+                f"row {read.rows:,}: {mapping.id[0]!r} is empty: it says which request this is"
+            )
+        delay_ns = _delay(fields, mapping, read.rows) if what == "enqueued" else None
+        yield t, _RANK[what], read.rows, what, request, keys if what == "enqueued" else None, delay_ns
+
+
+def _id(fields: Mapping[str, str | None], names: tuple[str, ...]) -> str | None:
+    """The texts of these columns as one; None if one is empty. Of several columns no two lists give the same."""
+    if len(names) == 1:
+        return fields[names[0]] or None
+    texts = [fields[name] or "" for name in names]
+    return "/".join(text.replace("%", "%25").replace("/", "%2F") for text in texts) if all(texts) else None
+
+
+def _keys(fields: Mapping[str, str | None], names: tuple[str, ...]) -> str | None:
+    """The texts of these columns as a JSON list; None if one is empty."""
+    texts = [fields[name] for name in names]
+    return orjson.dumps(texts).decode() if all(texts) else None
+
+
+def _delay(fields: Mapping[str, str | None], mapping: LogMapping, row: int) -> int | None:
+    if mapping.timeout is None:
+        return None
+    text = fields[mapping.timeout] if isinstance(mapping.timeout, str) else str(mapping.timeout)
+    if text is None or not text.strip():
+        return None
+    try:
+        return timeout_ns(text, mapping)
+    except BadValue as bad:
+        raise CannotConvert(f"row {row:,}, timeout: {bad}") from None
+
+
+def _insert(database: Any, points: list[Point]) -> None:
+    if not points:
+        return
+    columns = [
+        pa.array(values, part.type) for values, part in zip(zip(*points, strict=True), _POINTS, strict=True)
+    ]
+    batch = pa.Table.from_arrays(columns, schema=_POINTS)
+    database.register("batch", batch)
+    database.execute("INSERT INTO points SELECT * FROM batch")
+    database.unregister("batch")
+
+
+def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
+    """Refuse what no trace can be made of; put right what can be, and say so."""
+    notes: list[str] = []
+    if read.unknown:
+        most = sorted(read.unknown.items(), key=lambda one: -one[1])[:5]
+        said = ", ".join(f"{word!r} ({count:,})" for word, count in most)
+        notes.append(f"rows whose words the mapping does not know were left out: {said}; see [words]")
+    if read.backwards:
+        notes.append(
+            f"{read.backwards:,} rows are earlier than a row before them (first row {read.backwards_row:,}): put in "
+            "the order of their times"
+        )
+    _refuse_reused(database, mapping)
+    _rows(
+        database,
+        "DELETE FROM points USING (SELECT id AS same, min(row) AS first FROM points WHERE what = 'enqueued'"
+        " GROUP BY id) WHERE what = 'enqueued' AND id = same AND row > first",
+    )
+    notes += _without_doubles(database, mapping)
+    _refuse_ended_first(database)
+    return notes + _without_strays(database)
+
+
+def _refuse_reused(database: Any, mapping: LogMapping) -> None:
+    for request, first, second in _rows(
+        database,
+        "SELECT id, min(row), max(row) FROM points WHERE what = 'enqueued' GROUP BY id HAVING count(DISTINCT t) > 1"
+        " ORDER BY 2 LIMIT 1",
+    ):
+        columns = ", ".join(f'"{name}"' for name in mapping.id)
+        raise CannotConvert(
+            f"the id {request!r} is enqueued in row {first:,} and again, at another time, in row {second:,}: an id "
+            f'that is used again names no request; add a column that tells them apart, as id = [{columns}, "host"]'
+        )
+
+
+def _without_doubles(database: Any, mapping: LogMapping) -> list[str]:
+    twice = _rows(
+        database,
+        "SELECT what, id, min(row), max(row) FROM points WHERE id IS NOT NULL GROUP BY what, id, t"
+        " HAVING count(*) > 1 ORDER BY 3 LIMIT 1",
+    )
+    for what, request, first, second in twice if mapping.duplicates == "refuse" else ():
+        raise CannotConvert(
+            f"rows {first:,} and {second:,} say the same: {request!r} {what} at one time; "
+            'say duplicates = "drop" if the log holds lines twice, "keep" if it happened twice at that time'
+        )
+    if not twice or mapping.duplicates == "keep":
+        return []
+    ((dropped,),) = _rows(
+        database,
+        "DELETE FROM points USING (SELECT what AS w, id AS same, t AS moment, min(row) AS first FROM points"
+        " WHERE id IS NOT NULL GROUP BY 1, 2, 3) WHERE what = w AND id = same AND t = moment AND row > first",
+    )
+    return [f"{dropped:,} rows say what another says, and were dropped"]
+
+
+def _refuse_ended_first(database: Any) -> None:
+    for request, what, row, other, early_ms in _rows(
+        database,
+        "SELECT p.id, p.what, p.row, e.row, (e.t - p.t) / 1e6 FROM points p JOIN points e ON e.id = p.id"
+        " AND e.what = 'enqueued' WHERE p.t < e.t ORDER BY p.row LIMIT 1",
+    ):
+        raise CannotConvert(
+            f"{request!r} is {what} in row {row:,}, {early_ms:g} ms before it is enqueued in row {other:,}: the times "
+            "are of two clocks, or the unit or a column is wrong; take all times of a request from one machine"
+        )
+
+
+def _without_strays(database: Any) -> list[str]:
+    condition = "id IS NOT NULL AND id NOT IN (SELECT id FROM points WHERE what = 'enqueued')"
+    ((count, one),) = _rows(database, f"SELECT count(DISTINCT id), min(id) FROM points WHERE {condition}")
+    if not count:
+        return []
+    _rows(database, f"DELETE FROM points WHERE {condition}")
+    return [f"{count:,} requests end in this log and are not enqueued in it (as {one!r}): left out"]
+
+
+def _rows(database: Any, query: str) -> list[tuple[Any, ...]]:
+    """All rows of what a query answers: few."""
+    found: list[tuple[Any, ...]] = database.execute(query).fetchall()
+    return found
+
+
+def _header(source: Path, mapping: LogMapping) -> Header:
+    missing = lacking(mapping)
+    recorded: list[str] = ["force_complete", "on_complete", "try_complete_else_watch"]
+    if "O4" in missing and "O5" in missing:
+        recorded.remove("try_complete_else_watch")
+    if "O4" not in missing:
+        # Evaluations are none of the log's: `answer_ms` stands for the one that an event brings.
+        recorded += ["check_and_complete", "ready", "try_complete"]
+    if mapping.shows("timed_out"):
+        recorded += ["timer_fire"]
+        recorded += ["timer_add"] if mapping.timeout is not None else []
+    return Header(
+        run=source.name,
+        implementation=Implementation("log", "1", "unknown"),
+        profile=PROFILE,
+        timer=TimerConstants(early_ns=mapping.early_ns, late_ns=mapping.late_ns),
+        clock=TraceClock("log", "ns"),
+        recorded=tuple(sorted(recorded)),
+        params={"lacking": missing},
+    )
+
+
+def _write(database: Any, writer: TraceWriter, mapping: LogMapping) -> tuple[int, int]:
+    """The points in the order of time, as events; how many of those, and of requests."""
+    made = _Maker("O4" not in lacking(mapping), mapping.answer_ns or 0)
+    done = False
+    try:
+        in_order = database.sql("SELECT * FROM points ORDER BY t, rank, row")
+        for batch in in_order.to_arrow_reader(_BATCH_ROWS):
+            for point in zip(
+                *(batch.column(place).to_pylist() for place in range(len(_POINTS))), strict=True
+            ):
+                for event in made.events(point):
+                    writer.write(event)
+        writer.finish(End(made.i))
+        done = True
+    finally:
+        if not done:
+            writer.abandon()
+    return made.i, made.requests
+
+
+class _Maker:
+    """Events of points, which come in the order of time."""
+
+    def __init__(self, answers: bool, answer_ns: int) -> None:
+        self.i = 0
+        self.requests = 0
+        self._answers = answers
+        self._answer_ns = answer_ns
+        self._waiting: dict[str, dict[str, None]] = {}
+        self._keys: dict[str, list[str]] = {}
+        self._ready: set[str] = set()
+        self._open: list[tuple[int, int, str, str]] = []
+        """Events that are being answered: until when, the `i` of the call, its thread, its key."""
+        self._idle: list[int] = []
+        self._threads = 0
+
+    def events(self, point: Point) -> Iterator[Event]:
+        """What one point says."""
+        t, _, _, what, request, keys, delay_ns = point
+        yield from self._answered(t)
+        if what == "event":
+            yield from self._event(t, orjson.loads(keys or "[]"))
+        elif request is not None:
+            named = tuple(orjson.loads(keys)) if keys else (f"of {request}",)
+            if what == "enqueued":
+                yield from self._enqueued(t, request, named, delay_ns)
+            else:
+                yield from self._ended(t, request, expired=what == "timed_out")
+
+    def _event(self, t: int, keys: Iterable[str]) -> Iterator[Event]:
+        if not self._answers:
+            return
+        for key in keys:
+            for request in self._waiting.get(key, ()):
+                if request not in self._ready:
+                    self._ready.add(request)
+                    yield self._made("log", t, "at", "ready", id=request)
+            number = heappop(self._idle) if self._idle else self._threads
+            self._threads += number == self._threads
+            th = f"event-{number}"
+            heappush(self._open, (t + self._answer_ns, self.i, th, key))
+            yield self._made(th, t, "call", "check_and_complete", keys=(key,))
+
+    def _answered(self, t: int) -> Iterator[Event]:
+        """The returns of the events that have been answered before this time. At the end of the log some are open."""
+        while self._open and self._open[0][0] < t:
+            due_t, c, th, _ = heappop(self._open)
+            heappush(self._idle, int(th.removeprefix("event-")))
+            yield self._made(th, due_t, "ret", "check_and_complete", c=c)
+
+    def _enqueued(self, t: int, request: str, keys: tuple[str, ...], delay_ns: int | None) -> Iterator[Event]:
+        self.requests += 1
+        if self._answers:
+            self._keys[request] = list(dict.fromkeys(keys))
+            for key in self._keys[request]:
+                self._waiting.setdefault(key, {})[request] = None
+        c = self.i
+        yield self._made(
+            "log", t, "call", "try_complete_else_watch", id=request, keys=keys, delay_ns=delay_ns
+        )
+        if delay_ns is not None:
+            add = self.i
+            yield self._made(
+                "log", t, "call", "timer_add", id=request, delay_ns=delay_ns, deadline_t=t + delay_ns
+            )
+            yield self._made("log", t, "ret", "timer_add", id=request, c=add)
+        yield self._made("log", t, "ret", "try_complete_else_watch", id=request, c=c, out=0)
+
+    def _ended(self, t: int, request: str, *, expired: bool) -> Iterator[Event]:
+        for key in self._keys.pop(request, ()):
+            waiting = self._waiting[key]
+            del waiting[request]
+            if not waiting:
+                del self._waiting[key]
+        self._ready.discard(request)
+        fire = self.i
+        if expired:
+            yield self._made("log", t, "call", "timer_fire", id=request)
+        force = self.i
+        yield self._made("log", t, "call", "force_complete", id=request)
+        done = self.i
+        yield self._made("log", t, "call", "on_complete", id=request)
+        yield self._made("log", t, "ret", "on_complete", id=request, c=done)
+        yield self._made("log", t, "ret", "force_complete", id=request, c=force, out=1)
+        if expired:
+            yield self._made("log", t, "ret", "timer_fire", id=request, c=fire)
+
+    def _made(self, th: str, t: int, ph: Any, f: str, **rest: Any) -> Event:
+        event = Event(self.i, th, t, ph, f, **rest)
+        self.i += 1
+        return event

@@ -1,0 +1,217 @@
+"""What the columns of somebody's own log mean: the mapping of `purgatorio convert --from-log`, checked when it is read.
+
+A mapping is a TOML file, or `--map NAME=VALUE` on the command line, or both. docs/from-a-log.md has one of each layout.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from purgatorio_spec.trace.convert import CannotConvert
+
+UNIT_NS: Final[Mapping[str, int]] = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+
+What = Literal["enqueued", "completed", "timed_out", "event"]
+WHATS: Final[tuple[What, ...]] = ("enqueued", "completed", "timed_out", "event")
+"""What a log can say: a request was enqueued, completed by an event, timed out; an event of a key came."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogMapping:
+    """Names of columns, and what the log's owner promises.
+
+    `id`: of these columns together, a request. `key`: the columns that hold a key each. One row a request: `enqueued`,
+    `completed`, `timed_out` name columns with times. One row an event: `time` and `what` do, and `words` says which
+    texts in the column `what` mean what. `timeout`: a column, or one number for all. `unit` is that of times that are
+    numbers, `timeout_unit` that of time-outs. `time_zone` holds for times that say none. `duplicates`: whether rows
+    that say the same are refused, dropped or kept.
+
+    Promises, in nanoseconds: nothing times out earlier than its time-out less `early_ns` or later than that plus
+    `late_ns`; `answer_ns` after an event of its key, a request has been answered.
+    """
+
+    id: tuple[str, ...]
+    key: tuple[str, ...] = ()
+    enqueued: str | None = None
+    completed: str | None = None
+    timed_out: str | None = None
+    time: str | None = None
+    what: str | None = None
+    words: Mapping[str, What]
+    timeout: str | float | None = None
+    unit: str | None = None
+    timeout_unit: str | None = None
+    time_zone: ZoneInfo | None = None
+    duplicates: str = "refuse"
+    early_ns: int | None = None
+    late_ns: int | None = None
+    answer_ns: int | None = None
+
+    @property
+    def by_event(self) -> bool:
+        """Whether a row is an event, and not a request."""
+        return self.what is not None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that is read."""
+        timeout = self.timeout if isinstance(self.timeout, str) else None
+        single = (self.enqueued, self.completed, self.timed_out, self.time, self.what, timeout)
+        return tuple(dict.fromkeys((*self.id, *self.key, *(name for name in single if name is not None))))
+
+    def shows(self, what: What) -> bool:
+        """Whether the log says when this happened."""
+        return what in self.words.values() if self.by_event else getattr(self, what, None) is not None
+
+
+_PROMISES: Final = ("early_ms", "late_ms", "answer_ms")
+_NAMES: Final = (
+    *(field.name for field in fields(LogMapping) if not field.name.endswith("_ns")),
+    *(f"promises.{name}" for name in _PROMISES),
+    *(f"words.{what}" for what in WHATS),
+)
+
+
+def read_mapping(path: Path | None, assigned: Sequence[str]) -> LogMapping:
+    """The mapping of a TOML file, with the assignments NAME=VALUE over it. Raises `CannotConvert`, in words."""
+    values: dict[str, object] = {}
+    if path is not None:
+        try:
+            made = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as bad:
+            raise CannotConvert(f"{path} is no TOML: {bad}") from None
+        for name, value in made.items():
+            inner = value if name in ("promises", "words") and isinstance(value, dict) else {"": value}
+            values.update({f"{name}.{key}" if key else name: each for key, each in inner.items()})
+    for text in assigned:
+        name, equal, value = text.partition("=")
+        if not equal:
+            raise CannotConvert(f"--map {text}: write --map NAME=VALUE, as --map id=request_id")
+        values[name.strip()] = [part.strip() for part in value.split(",")] if "," in value else value.strip()
+    return _mapping(values)
+
+
+def _mapping(values: dict[str, object]) -> LogMapping:
+    for name in values:
+        if name not in _NAMES:
+            near = get_close_matches(name, _NAMES, 1)
+            said = f"did you mean {near[0]}?" if near else f"known are {', '.join(_NAMES)}"
+            raise CannotConvert(f"the mapping has no {name!r}: {said}")
+    words: dict[str, What] = {}
+    for what in WHATS:
+        for word in _names(values, f"words.{what}"):
+            if word in words:
+                raise CannotConvert(
+                    f"words: {word!r} means both {words[word]} and {what}; give it to one of them"
+                )
+            words[word] = what
+    timeout = values.get("timeout")
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, str | int | float)):
+        raise CannotConvert(f"timeout = {timeout!r}: a column, or one number for all requests")
+    number = _number(timeout) if isinstance(timeout, str) else timeout
+    unit = _choice(values, "unit", tuple(UNIT_NS))
+    made = LogMapping(
+        id=_names(values, "id"),
+        key=_names(values, "key"),
+        enqueued=_name(values, "enqueued"),
+        completed=_name(values, "completed"),
+        timed_out=_name(values, "timed_out"),
+        time=_name(values, "time"),
+        what=_name(values, "what"),
+        words=words,
+        timeout=timeout if number is None else number,
+        unit=unit,
+        timeout_unit=_choice(values, "timeout_unit", tuple(UNIT_NS)) or unit,
+        time_zone=_zone(values),
+        duplicates=_choice(values, "duplicates", ("refuse", "drop", "keep")) or "refuse",
+        early_ns=_promise(values, "early_ms"),
+        late_ns=_promise(values, "late_ms"),
+        answer_ns=_promise(values, "answer_ms"),
+    )
+    _require_sound(made)
+    return made
+
+
+def _require_sound(made: LogMapping) -> None:
+    if not made.id:
+        raise CannotConvert(
+            'the mapping has no id: name the column that says which request a row is about, as id = "request_id"'
+        )
+    wide = [name for name in ("enqueued", "completed", "timed_out") if getattr(made, name) is not None]
+    if (made.time is None) != (made.what is None) or (made.what is not None and not made.words):
+        raise CannotConvert(
+            "one row an event needs all of time, what and [words]: the column of times, the column that says what "
+            "happened, and which of its texts mean enqueued, completed, timed_out or event"
+        )
+    if made.by_event and wide:
+        raise CannotConvert(
+            f"{wide[0]} names a column of times, and what a column of words: a log has one of the two layouts"
+        )
+    if not made.shows("enqueued"):
+        raise CannotConvert(
+            "nothing says when a request was enqueued: name that column or word (enqueued), for all else counts from it"
+        )
+    if not (made.shows("completed") or made.shows("timed_out")):
+        raise CannotConvert(
+            "nothing says how a request ended: name the column or word of completed, of timed_out, or of both"
+        )
+    if made.timeout is not None and made.timeout_unit is None:
+        raise CannotConvert('timeout has no unit: add timeout_unit = "ms" (s, ms, us or ns)')
+    if made.shows("event") and not made.key:
+        raise CannotConvert(
+            "words.event says that events of keys are logged, and nothing says where their key is: add key"
+        )
+
+
+def _names(values: Mapping[str, object], name: str) -> tuple[str, ...]:
+    value = values.get(name, [])
+    found = [value] if isinstance(value, str) else value
+    if not isinstance(found, list) or not all(isinstance(each, str) and each for each in found):
+        raise CannotConvert(f"{name} = {value!r}: a name, or a list of names")
+    return tuple(found)
+
+
+def _name(values: Mapping[str, object], name: str) -> str | None:
+    found = _names(values, name)
+    if len(found) > 1:
+        raise CannotConvert(f"{name} = {list(found)!r}: one name")
+    return found[0] if found else None
+
+
+def _choice(values: Mapping[str, object], name: str, allowed: tuple[str, ...]) -> str | None:
+    value = values.get(name)
+    if value is not None and value not in allowed:
+        raise CannotConvert(f"{name} = {value!r}: one of {', '.join(allowed)}")
+    return None if value is None else str(value)
+
+
+def _number(value: object) -> float | None:
+    try:
+        return float(value)  # type: ignore[arg-type]  # what is none raises
+    except (TypeError, ValueError):
+        return None
+
+
+def _promise(values: Mapping[str, object], name: str) -> int | None:
+    value = values.get(f"promises.{name}")
+    if value is None:
+        return None
+    number = None if isinstance(value, bool) else _number(value)
+    if number is None or not 0 <= number < 1e12:
+        raise CannotConvert(f"promises.{name} = {value!r}: milliseconds, from 0 on")
+    return round(number * UNIT_NS["ms"])
+
+
+def _zone(values: Mapping[str, object]) -> ZoneInfo | None:
+    name = _name(values, "time_zone")
+    try:
+        return None if name is None else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise CannotConvert(
+            f"time_zone = {name!r} is not known here: a name of the zone database, as Europe/Berlin or UTC (where the "
+            "system has none: pip install tzdata)"
+        ) from None

@@ -1,0 +1,82 @@
+"""Times and time-outs as logs have them, in nanoseconds: ISO 8601 with or without a zone, or a number in a unit."""
+
+import re
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from purgatorio_spec.trace.log_mapping import UNIT_NS, LogMapping
+from purgatorio_spec.trace.record import MAX_INT
+
+_ISO: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9})\d*)?\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)?",
+    re.IGNORECASE,
+)
+_SECOND_NS: Final = UNIT_NS["s"]
+
+
+class BadValue(ValueError):
+    """What is wrong with the value of a field, and what to do."""
+
+
+def time_ns(text: str, mapping: LogMapping) -> int:
+    """Nanoseconds since 1970, UTC. Raises `BadValue`."""
+    found = _ISO.fullmatch(text.strip())
+    if found is None:
+        return _scaled(text, mapping.unit, 'a time by ISO 8601, or a number with unit = "ms" (s, ms, us, ns)')
+    day, clock, fraction, offset = found.groups()
+    try:
+        local = datetime.fromisoformat(f"{day}T{clock}")
+    except ValueError as bad:
+        raise BadValue(f"{text!r} is no time: {bad}") from None
+    nanoseconds = int((fraction or "0").ljust(9, "0"))
+    if offset is None:
+        return _in_zone(local, text, mapping) + nanoseconds
+    zone = "+00:00" if offset.upper() in ("Z", "UTC") else offset
+    return (
+        _seconds(datetime.fromisoformat(f"{day}T{clock}{zone if len(zone) > 3 else zone + ':00'}"))
+        + nanoseconds
+    )
+
+
+def timeout_ns(text: str, mapping: LogMapping) -> int:
+    """A time-out. Raises `BadValue`; also for one below 0."""
+    found = _scaled(text, mapping.timeout_unit, "a number")
+    if found < 0:
+        raise BadValue(f"{text} is below 0: a time-out counts from the moment of enqueueing")
+    return found
+
+
+def _scaled(text: str, unit: str | None, wanted: str) -> int:
+    try:
+        number = Decimal(text.strip())
+    except InvalidOperation:
+        raise BadValue(f"{text!r} is not {wanted}") from None
+    if not number.is_finite():
+        raise BadValue(f"{text} is no number: leave the field empty where there is none")
+    if unit is None:
+        raise BadValue(f'{text} is a number without a unit: add unit = "ms" (s, ms, us or ns)')
+    scaled = number * UNIT_NS[unit]
+    if abs(scaled) > MAX_INT:
+        raise BadValue(f"{text} {unit} are more than 292 years: another unit is meant")
+    return int(scaled)
+
+
+def _in_zone(local: datetime, text: str, mapping: LogMapping) -> int:
+    zone = mapping.time_zone
+    if zone is None:
+        raise BadValue(
+            f'{text!r} has no zone: add time_zone = "UTC", or that of the machine, as "Europe/Berlin"'
+        )
+    first, second = local.replace(tzinfo=zone), local.replace(tzinfo=zone, fold=1)
+    if first.utcoffset() != second.utcoffset():
+        back = datetime.fromtimestamp(first.timestamp(), zone).replace(tzinfo=None)
+        there = "comes twice" if back == local else "does not exist"
+        raise BadValue(
+            f"{text!r} {there} in {zone.key}, where clocks are changed: log times in UTC, or with their offset"
+        )
+    return _seconds(first)
+
+
+def _seconds(moment: datetime) -> int:
+    return round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()) * _SECOND_NS

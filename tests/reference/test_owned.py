@@ -1,0 +1,288 @@
+"""What is refused at the door, in words; forks, copies and pickles; one way to end things."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import os
+import pickle
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from purgatorio import (
+    ActionQueue,
+    ActionTask,
+    DelayedOperation,
+    DirectExecutor,
+    GaugeRegistry,
+    HashedWheel,
+    HeapTimer,
+    IntrusiveTimer,
+    LoopExecutor,
+    MadeBeforeFork,
+    MockTimer,
+    Purgatory,
+    QueuedExecutor,
+    ReaperTimer,
+    SystemTimer,
+)
+from purgatorio.owned import Owned
+from purgatorio.timer import compiled
+
+
+def said(words: str) -> str:
+    """What a TypeError says; compiled, the wrong class of an argument is refused before our words are reached."""
+    return f"{words}|object expected; got" if compiled else words
+
+
+TIMERS: dict[str, Callable[[], Any]] = {
+    "system": lambda: SystemTimer("t", executor=QueuedExecutor()),
+    "heap": lambda: HeapTimer("t", executor=QueuedExecutor()),
+    "hashed": lambda: HashedWheel("t", executor=QueuedExecutor()),
+    "intrusive": lambda: IntrusiveTimer("t", executor=QueuedExecutor()),
+    "handles": lambda: IntrusiveTimer("t", executor=QueuedExecutor(), integer_handles=False),
+    "mock": MockTimer,
+    "reaper": lambda: ReaperTimer("r", IntrusiveTimer("t")),
+    "reaper-system": lambda: ReaperTimer("r", SystemTimer("t")),
+}
+every_timer = pytest.mark.parametrize("kind", TIMERS)
+
+
+class Never(DelayedOperation):
+    """Waits for its time-out."""
+
+    def try_complete(self) -> bool:
+        return False
+
+    def on_complete(self) -> None:
+        pass
+
+
+@every_timer
+def test_a_timer_refuses_at_the_door(kind: str) -> None:
+    """By a TypeError of the call that passes it, in words; nothing waits afterwards."""
+    with TIMERS[kind]() as timer:
+        for given in (42, None, "text"):
+            with pytest.raises(TypeError, match=r"a timer calls a function, and .* is none"):
+                timer.call_later(5, given)
+            with pytest.raises(
+                TypeError, match=r"a timer calls a function|the first argument must be callable"
+            ):
+                timer.call_every(5, given)
+        strange: tuple[Any, ...] = (None, 4.5, "text", print, object())
+        for given in strange:
+            with pytest.raises(TypeError, match=said("a timer takes a TimerTask")):
+                timer.cancel(given)
+            with pytest.raises(TypeError, match=said("a timer takes a TimerTask")):
+                timer.add(given)
+        for delay_ms in (1.5, "5", None):
+            with pytest.raises(TypeError, match=said("whole number of milliseconds")):
+                timer.call_later(delay_ms, print)
+        assert timer.size() == 0
+
+
+def test_parts_are_looked_at_when_they_are_given() -> None:
+    """A timer, an executor, a name: not at the first drain, on another thread."""
+    for given in (None, 42, IntrusiveTimer):
+        with pytest.raises(TypeError, match=said("a timer is needed")):
+            ReaperTimer("r", given)  # type: ignore[arg-type]  # what it refuses
+    with pytest.raises(TypeError, match=said("a timer is needed, not 42: it has no add")):
+        Purgatory[Never]("p", 42)  # type: ignore[arg-type]  # what it refuses
+    with pytest.raises(TypeError, match=said("the name of a purgatory is a text")):
+        Purgatory[Never](7)  # type: ignore[arg-type]  # what it refuses
+    with pytest.raises(TypeError, match=said("the name of a reaper is a text")):
+        ReaperTimer(7, MockTimer())  # type: ignore[arg-type]  # what it refuses
+    for make in (SystemTimer, HeapTimer, HashedWheel, IntrusiveTimer):
+        with pytest.raises(TypeError, match=said("an executor has submit")):
+            make("t", executor=threading.Thread())  # type: ignore[arg-type]  # what it refuses
+
+
+def test_a_purgatory_refuses_at_the_door() -> None:
+    """Keys that are no list, an iterator among them, whose keys are gone after one look. Nothing is watched then."""
+    with Purgatory[Never]("p") as purgatory:
+        no_keys: tuple[Any, ...] = ("abc", b"abc", 42, None, iter(["k"]), (key for key in ["k"]), {"k": 1})
+        for keys in no_keys:
+            with pytest.raises(TypeError, match=said("keys are a list")):
+                purgatory.try_complete_else_watch(Never(5), keys)
+        empty: tuple[Any, ...] = ((), [], set())
+        for keys in empty:
+            with pytest.raises(ValueError, match=said("needs a key")):
+                purgatory.try_complete_else_watch(Never(5), keys)
+        with pytest.raises(TypeError, match=said("a DelayedOperation, not 42")):
+            purgatory.try_complete_else_watch(42, ["k"])  # type: ignore[arg-type]  # what it refuses
+        with pytest.raises(TypeError, match="unhashable"):
+            purgatory.try_complete_else_watch(Never(5), [["k"]])  # type: ignore[list-item]  # what it refuses
+        assert purgatory.watched() == 0
+        sound: tuple[Any, ...] = (["k"], ("k",), {"k"}, {"k": 1}.keys(), [("topic", 0)], [7])
+        for keys in sound:
+            purgatory.try_complete_else_watch(Never(60_000), keys)
+        assert purgatory.watched() == 6
+
+
+def made() -> list[object]:
+    """One of each that has locks."""
+    loop = asyncio.new_event_loop()
+    loop.close()
+    timers = [make() for kind, make in TIMERS.items() if "reaper" not in kind]
+    purgatory = Purgatory[Never]("p", MockTimer(), reaper=False)
+    return [
+        *timers, purgatory, Never(5), ActionTask(5, print), DirectExecutor(), QueuedExecutor(), LoopExecutor(loop),
+        ActionQueue(), GaugeRegistry(),
+    ]  # fmt: skip
+
+
+def test_nothing_is_copied_or_pickled() -> None:
+    """A copy would share locks and lists with its original."""
+    for one in made():
+        for act in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="neither copied nor pickled"):
+                act(one)
+
+
+def in_child(act: Callable[[], None]) -> int:
+    """`act` in a fork; its status, 0 where it returned."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            act()
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:timer 't' ends")
+@every_timer
+def test_a_child_is_told_that_the_timer_is_its_parent_s(kind: str) -> None:
+    """Each call raises, and closing does nothing. What the child makes works, and so does the parent's."""
+
+    def child() -> None:
+        calls: list[Callable[[], object]] = [
+            lambda: timer.add(ActionTask(5, print)),
+            lambda: timer.call_later(5, print),
+            lambda: timer.call_every(5, print),
+        ]
+        if kind not in ("reaper", "reaper-system"):
+            calls.append(lambda: timer.advance_clock(0))
+        if kind in ("intrusive", "handles", "reaper"):
+            calls += [timer.size, lambda: timer.call_later(5, print)]
+        for call in calls:
+            with pytest.raises(MadeBeforeFork, match="make a new one after the fork"):
+                call()
+        timer.close()
+        with ReaperTimer("new", IntrusiveTimer("new")) as own:
+            fired = threading.Event()
+            own.call_later(1, fired.set)
+            assert fired.wait(30)
+
+    timer = TIMERS[kind]()
+    timer.call_later(60_000, print)
+    assert in_child(child) == 0
+    assert timer.size() == 1
+    timer.close()
+
+
+@needs_fork
+def test_a_child_answers_nothing_of_its_parent_s_purgatory() -> None:
+    """Neither by an event nor by closing it: the parent answers. A registry is the parent's, too."""
+    registry = GaugeRegistry()
+    purgatory = Purgatory[Never]("p", registry=registry)
+    waiting = Never(60_000)
+    purgatory.try_complete_else_watch(waiting, ["k"])
+
+    def child() -> None:
+        for call in (
+            lambda: purgatory.try_complete_else_watch(Never(5), ["k"]),
+            lambda: purgatory.check_and_complete("k"),
+            lambda: purgatory.cancel_for_key("k"),
+            registry.openmetrics,
+        ):
+            with pytest.raises(MadeBeforeFork, match="Purgatory 'p' was made before"):
+                call()
+        assert purgatory.close() == 0
+        assert not waiting.is_completed()
+
+    assert in_child(child) == 0
+    assert purgatory.close() == 1
+
+
+@needs_fork
+def test_the_negative_control_of_the_fork() -> None:
+    """Without the look at the process the child's timer takes a function that never runs."""
+
+    def child() -> None:
+        timer._forks += 1  # as if the child had made it
+        timer.call_later(1, print)
+        assert timer.size() == 1
+        assert threading.enumerate() == [threading.current_thread()]  # nobody drains it
+
+    timer = IntrusiveTimer("t")
+    with ReaperTimer("r", timer):
+        assert in_child(child) == 0
+
+
+def test_all_end_by_the_same_words() -> None:
+    """`close`, `with` and `async with`, of all that has threads or what waits; twice is as good as once."""
+    for one in [*made(), TIMERS["reaper"](), TIMERS["reaper-system"]()]:
+        if not isinstance(one, Owned):
+            continue
+
+        async def main(one: Owned = one) -> None:
+            async with one as entered:
+                assert entered is one
+
+        asyncio.run(main())
+        with one as entered:
+            assert entered is one
+        one.close()
+
+
+def test_leaving_an_async_block_does_not_hold_up_the_loop() -> None:
+    """A function that runs, and waits for the loop, is waited for on another thread."""
+
+    async def main() -> bool:
+        loop = asyncio.get_running_loop()
+        answered = threading.Event()
+        started = threading.Event()
+
+        def ask() -> None:
+            started.set()
+            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(30)
+            answered.set()
+
+        async with ReaperTimer("r", IntrusiveTimer("t")) as timer:
+            timer.call_later(1, ask)
+            assert await asyncio.to_thread(started.wait, 30)
+        return answered.is_set()
+
+    assert asyncio.run(main())
+
+
+def test_an_async_block_completes_what_waits_on_the_loop_s_thread() -> None:
+    """So `on_complete` may touch futures; with `with`, on the thread of the block as well."""
+    seen: list[int] = []
+
+    class Waits(Never):
+        def on_complete(self) -> None:
+            seen.append(threading.get_ident())
+
+    async def main() -> None:
+        async with Purgatory[Waits]("p") as purgatory:
+            purgatory.try_complete_else_watch(Waits(60_000), ["k"])
+        assert purgatory.close() == 0
+
+    asyncio.run(main())
+    with Purgatory[Waits]("p") as purgatory:
+        purgatory.try_complete_else_watch(Waits(60_000), ["k"])
+    assert seen == [threading.get_ident()] * 2

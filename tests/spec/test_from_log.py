@@ -1,0 +1,415 @@
+"""Traces of logs: what such a log can show is judged, and nothing else; what no trace can be made of is refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from purgatorio_pipeline.command.convert import command
+from purgatorio_spec.check import check_files
+from purgatorio_spec.judge.result import RunResult, without_silent_pass
+from purgatorio_spec.trace.convert import CannotConvert
+from purgatorio_spec.trace.from_log import LOG_CLAUSES, LogConversion, convert_log
+from purgatorio_spec.trace.log_mapping import read_mapping
+from purgatorio_spec.trace.log_time import BadValue, time_ns
+from purgatorio_spec.verdict import Verdict
+
+pytest.importorskip("duckdb")
+
+ROOT = Path(__file__).resolve().parents[2]
+LOGS = ROOT / "examples" / "logs"
+PAGE = (ROOT / "docs" / "from-a-log.md").read_text()
+Row = Mapping[str, object]
+BASE_MS = 1_793_534_400_000
+WIDE = (
+    "id=r", "key=k", "enqueued=in", "completed=out", "timed_out=late", "timeout=tmo", "timeout_unit=ms", "unit=ms",
+    "promises.early_ms=1", "promises.late_ms=50",
+)  # fmt: skip
+LONG = (
+    "id=r", "key=k", "time=t", "what=w", "words.enqueued=in", "words.completed=out", "words.timed_out=late",
+    "words.event=ev", "timeout=1000", "unit=ms", "promises.early_ms=1", "promises.late_ms=50",
+    "promises.answer_ms=100",
+)  # fmt: skip
+
+
+def wide(
+    r: str, enqueued: float, out: float | None = None, late: float | None = None, tmo: object = 1000
+) -> Row:
+    """A row a request, with times in ms."""
+    at = [None if one is None else BASE_MS + one for one in (enqueued, out, late)]
+    return {"r": r, "k": "key", "in": at[0], "out": at[1], "late": at[2], "tmo": tmo}
+
+
+def long(w: str, t: float, r: str | None = None, k: str | None = None) -> Row:
+    """A row an event."""
+    return {"r": r, "k": k, "w": w, "t": BASE_MS + t}
+
+
+def written(path: Path, rows: Sequence[Row]) -> Path:
+    """In the form that the name tells."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows]), path)
+    elif ".csv" in path.name:
+        lines = [
+            names,
+            *(["" if row.get(name) is None else str(row[name]) for name in names] for row in rows),
+        ]
+        path.write_text("".join(",".join(line) + "\n" for line in lines))
+    else:
+        text = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    return path
+
+
+def judged(
+    folder: Path, rows: Sequence[Row], mapping: Sequence[str] = WIDE, name: str = "log.jsonl"
+) -> RunResult:
+    """What `check` says of the trace of this log."""
+    convert_log(written(folder / name, rows), folder / "trace.jsonl", read_mapping(None, mapping), force=True)
+    (run,) = without_silent_pass(check_files([folder / "trace.jsonl"])).runs
+    return run
+
+
+def broken(run: RunResult) -> dict[str, list[str]]:
+    """By violated clause, of which requests an example is shown."""
+    return {
+        name: sorted(example.subject for cause in one.causes.values() for example in cause.examples)
+        for name, one in run.clauses.items()
+        if one.verdict is Verdict.VIOLATED
+    }
+
+
+def refused(folder: Path, rows: Sequence[Row], mapping: Sequence[str] = WIDE, name: str = "log.jsonl") -> str:
+    """Why no trace is made; and none is."""
+    source = written(folder / name, rows)
+    with pytest.raises(CannotConvert) as why:
+        convert_log(source, folder / "trace.jsonl", read_mapping(None, mapping))
+    assert sorted(path.name for path in folder.iterdir()) == [name]
+    return str(why.value)
+
+
+GOOD = [wide("a", 0, out=100), wide("b", 10, late=1_015), wide("c", 20, out=120), wide("d", 9_000, out=9_001)]
+FORMS = ["log.jsonl", "log.ndjson", "log.jsonl.gz", "log.csv", "log.parquet"]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_sound_log_passes_and_says_what_it_does_not_show(name: str, tmp_path: Path) -> None:
+    """Every clause that a log can show has occasions, in each form; all others are SKIPPED."""
+    run = judged(tmp_path, GOOD, name=name)
+    assert {name for name, one in run.clauses.items() if one.verdict is Verdict.PASS} == {
+        "O1",
+        "O5",
+        "T1",
+        "T2",
+    }
+    assert all(one.occasions for one in run.clauses.values() if one.verdict is Verdict.PASS)
+    assert all(one.verdict in (Verdict.PASS, Verdict.SKIPPED) for one in run.clauses.values())
+    assert run.clauses["O4"].reason == "the log's mapping names no event, promises.answer_ms"
+    assert run.verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("clause", "row"),
+    [
+        ("O1", wide("c", 20, out=130)),
+        ("O1", wide("c", 20, late=1_025)),
+        ("O5", wide("x", 30)),
+        ("T1", wide("x", 30, late=900)),
+        ("T2", wide("x", 30, late=1_200)),
+        ("T2", wide("x", 30, out=5_000)),
+    ],
+)
+def test_each_clause_can_be_broken(clause: str, row: Row, tmp_path: Path) -> None:
+    """The twins: one row more than a sound log, and exactly that clause and request is named."""
+    assert broken(judged(tmp_path, [*GOOD, row])) == {clause: [row["r"]]}
+
+
+def test_what_is_just_in_time_is_kept(tmp_path: Path) -> None:
+    """At the bounds that are promised; one millisecond beyond is broken."""
+    for late, out, wanted in ((999, None, []), (1_050, None, []), (None, 1_050, []), (998, None, ["T1"]),
+                              (1_051, None, ["T2"]), (None, 1_051, ["T2"])):  # fmt: skip
+        run = judged(tmp_path, [*GOOD, wide("x", 0, out=out, late=late)])
+        assert list(broken(run)) == wanted
+
+
+def events(*more: Row) -> list[Row]:
+    """Requests a, b and c wait under k1, k1 and k2; an event of k1 comes at 500, which answers a."""
+    return [
+        long("in", 0, "a", "k1"), long("in", 100, "b", "k1"), long("in", 200, "c", "k2"), long("ev", 500, k="k1"),
+        long("out", 510, "a"), long("late", 1_205, "c"), *more,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_an_event_answers_what_waits_under_its_key(name: str, tmp_path: Path) -> None:
+    """O4: b is left to its time-out; not if it is answered, nor where the event came too late to be answered."""
+    left = judged(tmp_path, events(long("late", 1_103, "b")), LONG, name)
+    assert broken(left) == {"O4": ["b"]}
+    answered = judged(tmp_path, events(long("out", 590, "b")), LONG, name)
+    assert broken(answered) == {}
+    assert answered.clauses["O4"].occasions == 2
+    beside = [
+        row if row["w"] != "ev" else long("ev", 1_050, k="k1") for row in events(long("late", 1_103, "b"))
+    ]
+    assert broken(judged(tmp_path, beside, LONG, name)) == {}
+
+
+def test_an_event_before_the_request_owes_nothing(tmp_path: Path) -> None:
+    """Nor one of the same moment: which came first, the log does not say."""
+    for t in (50, 100):
+        rows = [long("in", 100, "b", "k1"), long("ev", t, k="k1"), long("late", 1_103, "b")]
+        assert broken(judged(tmp_path, rows, LONG)) == {}
+
+
+def test_the_end_of_a_log_accuses_nobody(tmp_path: Path) -> None:
+    """What was not yet overdue when the log ends, also by an event that is still being answered."""
+    rows = [
+        long("in", 0, "a", "k1"),
+        long("in", 10, "b", "k2"),
+        long("ev", 1_040, k="k1"),
+        long("out", 1_040, "b"),
+    ]
+    run = judged(tmp_path, rows, LONG)
+    assert broken(run) == {}
+    assert run.clauses["O5"].occasions == 1
+
+
+def test_ids_of_two_columns_are_never_mixed_up(tmp_path: Path) -> None:
+    """`a/b` of host `c` is not `a` of host `b/c`: each was answered once."""
+    rows = [{**wide("a/b", 0, out=10), "host": "c"}, {**wide("a", 0, out=10), "host": "b/c"}, *(
+        {**row, "host": "x"} for row in GOOD
+    )]  # fmt: skip
+    assert broken(judged(tmp_path, rows, ["id=r,host", *WIDE[1:]])) == {}
+
+
+def test_requests_of_two_columns_and_two_keys(tmp_path: Path) -> None:
+    """An id of several columns; an event of either key."""
+    rows = [
+        {**long("in", 0, "1"), "host": "x", "k": "p", "k2": "q"},
+        {**long("in", 0, "1"), "host": "y", "k": "p2", "k2": "q2"},
+        {**long("ev", 300), "k": "q", "k2": "other"},
+        {**long("late", 1_003, "1"), "host": "x"},
+        {**long("late", 1_003, "1"), "host": "y"},
+    ]
+    mapping = ["id=r,host", "key=k,k2", *LONG[2:]]
+    assert broken(judged(tmp_path, rows, mapping)) == {"O4": ["1/x"]}
+
+
+@pytest.mark.parametrize(
+    "gone", ["completed", "timed_out", "timeout", "promises.early_ms", "promises.late_ms"]
+)
+def test_a_clause_whose_column_is_lacking_is_skipped_by_its_name(gone: str, tmp_path: Path) -> None:
+    """And is not judged by a default: with a log that breaks all of them, only the others are broken."""
+    rows = [*GOOD, wide("c", 20, out=130), wide("x", 30), wide("y", 30, late=900), wide("z", 30, late=1_200)]
+    mapping = [one for one in WIDE if not one.startswith(f"{gone}=")]
+    run = judged(tmp_path, rows, mapping)
+    lacking = {name for name, one in run.clauses.items() if gone in one.reason}
+    assert lacking == {
+        "completed": {"O4", "O5"}, "timed_out": {"O4", "O5", "T1", "T2"}, "timeout": {"O5", "T1", "T2"},
+        "promises.early_ms": {"T1"}, "promises.late_ms": {"O5", "T2"},
+    }[gone]  # fmt: skip
+    assert all(run.clauses[name].verdict is Verdict.SKIPPED for name in lacking)
+    assert set(broken(run)) <= set(LOG_CLAUSES) - lacking
+
+
+REFUSED: dict[str, tuple[Sequence[Row], Sequence[str], str]] = {
+    "no column": ([{"id": "a", "in": 1}], WIDE, "has no column 'r'; it has id, in"),
+    "an empty column": ([{**row, "late": None} for row in GOOD], WIDE, "'late' is empty in all 4 rows"),
+    "a text": ([*GOOD, {**wide("x", 0), "in": "soon"}], WIDE, "row 5, 'in': 'soon' is not a time"),
+    "mixed types": ([*GOOD, {**wide("x", 0), "out": True}], WIDE, "row 5, 'out': 'true' is not a time"),
+    "NaN": ([*GOOD, {**wide("x", 0), "out": "NaN"}], WIDE, "row 5, 'out': NaN is no number"),
+    "infinity": ([*GOOD, {**wide("x", 0), "tmo": "inf"}], WIDE, "row 5, timeout: inf is no number"),
+    "below 0": ([*GOOD, wide("x", 0, tmo=-1)], WIDE, "row 5, timeout: -1 is below 0"),
+    "no time": ([*GOOD, {**wide("x", 0), "in": None}], WIDE, "row 5: 'in' is empty"),
+    "no id": ([*GOOD, {**wide("x", 0), "r": ""}], WIDE, "row 5: 'r' is empty"),
+    "before it came": ([*GOOD, wide("x", 30, out=20)], WIDE, "'x' is completed in row 5, 10 ms before it is enqueued"),
+    "an id again": ([*GOOD, wide("a", 5_000)], WIDE, "'a' is enqueued in row 1 and again, at another time, in row 5"),
+    "the same again": ([*GOOD, GOOD[2]], WIDE, "rows 3 and 5 say the same: 'c' completed at one time"),
+    "no unit": (GOOD, [one for one in WIDE if one != "unit=ms"], 'a number without a unit: add unit = "ms"'),
+    "another unit": (GOOD, [*WIDE, "unit=s"], "another unit is meant"),
+    "an event without a key": ([*events(), long("ev", 600)], LONG, "row 7: an event without its key, 'k'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_not_sound_is_refused_in_words(kind: str, tmp_path: Path) -> None:
+    """With the row, and what to do; no file is left."""
+    rows, mapping, said = REFUSED[kind]
+    assert said in refused(tmp_path, rows, mapping)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("log.jsonl", b"", "has no column"),
+        ("log.csv", b"r,in\n", "has no column"),
+        ("log.jsonl", b'{"r": \n', "cannot be read"),
+        ("log.jsonl", b'{"r": "a", "k": "\x1b[31m", "in"\n', "cannot be read"),
+        ("log.parquet", b"PAR1nothing", "cannot be read"),
+        ("log.csv", b"a\x1b[31m,b\xe2\x80\xae\n1,2\n", "has no column 'r'; it has a\\x1b[31m, b\\u202e"),
+        ("log.doc", b"r,in\n", "a log is .jsonl"),
+    ],
+)
+def test_files_that_are_no_log(name: str, content: bytes, said: str, tmp_path: Path) -> None:
+    """In words, and nothing in them reaches the terminal."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(CannotConvert) as why:
+        convert_log(tmp_path / name, tmp_path / "trace.jsonl", read_mapping(None, WIDE))
+    assert said in str(why.value)
+    assert "\x1b" not in str(why.value)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_doubles_are_dropped_or_kept_as_the_mapping_says(tmp_path: Path) -> None:
+    """Shipped twice: one answer. Happened twice: two."""
+    rows = [*GOOD, GOOD[2]]
+    assert broken(judged(tmp_path, rows, [*WIDE, "duplicates=drop"])) == {}
+    assert broken(judged(tmp_path, rows, [*WIDE, "duplicates=keep"])) == {"O1": ["c"]}
+
+
+def test_what_is_put_right_is_told(tmp_path: Path) -> None:
+    """Rows out of order, requests from before the log, words that nobody named."""
+    rows = [*reversed(events(long("out", 590, "b"))), long("out", 5, "old"), long("ping", 6)]
+    made = convert_log(written(tmp_path / "log.jsonl", rows), tmp_path / "t.jsonl", read_mapping(None, LONG))
+    assert [note.split(" ", 3)[:2] for note in made.notes] == [
+        ["rows", "whose"],
+        ["6", "rows"],
+        ["1", "requests"],
+    ]
+    assert "'ping' (1)" in made.notes[0]
+    assert "'old'" in made.notes[2]
+    assert made.requests == 3
+
+
+@pytest.mark.parametrize(
+    ("assigned", "said"),
+    [
+        (["id=r"], "nothing says when a request was enqueued"),
+        (["enqueued=in"], "has no id"),
+        (["id=r", "enqueued=in"], "nothing says how a request ended"),
+        (["id=r", "enqueud=in"], "did you mean enqueued?"),
+        (["id"], "write --map NAME=VALUE"),
+        (["id=r", "time=t"], "needs all of time, what and [words]"),
+        ([*LONG, "enqueued=in"], "has one of the two layouts"),
+        ([*LONG, "words.event=in"], "means both enqueued and event"),
+        ([*WIDE, "time_zone=Berlin"], "not known here"),
+        ([*WIDE, "unit=minutes"], "one of s, ms, us, ns"),
+        ([*WIDE, "promises.late_ms=-1"], "milliseconds, from 0 on"),
+        ([*WIDE, "promises.late_ms=nan"], "milliseconds, from 0 on"),
+        ([*WIDE, "duplicates=maybe"], "one of refuse, drop, keep"),
+        (["id=r", "enqueued=in", "completed=out", "timeout=5"], "timeout has no unit"),
+        ([one for one in LONG if one != "key=k"], "nothing says where their key is"),
+    ],
+)
+def test_a_mapping_is_checked_before_the_log_is_read(assigned: Sequence[str], said: str) -> None:
+    """In words, with what to write."""
+    with pytest.raises(CannotConvert, match=re.escape(said)):
+        read_mapping(None, assigned)
+
+
+def test_times_are_read_as_logs_write_them() -> None:
+    """With an offset, a zone, or a unit; to the nanosecond."""
+    noon = 1_793_534_400 * 10**9
+    berlin = read_mapping(None, [*WIDE, "time_zone=Europe/Berlin"])
+    for text, wanted in {
+        "2026-11-01T12:00:00Z": noon, "2026-11-01 12:00:00 UTC": noon, "2026-11-01T13:00:00+01:00": noon,
+        "2026-11-01 13:00:00+01": noon, "2026-11-01T13:00": noon, "2026-11-01T13:00:00.000000001": noon + 1,
+        "2026-11-01T12:00:00,5Z": noon + 500_000_000, "1793534400000": noon, "1793534400000.25": noon + 250_000,
+        "1.7935344e12": noon,
+    }.items():  # fmt: skip
+        assert time_ns(text, berlin) == wanted, text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("2026-10-25T02:30:00", "comes twice in Europe/Berlin"),
+        ("2026-03-29T02:30:00", "does not exist in Europe/Berlin"),
+    ],
+)
+def test_times_at_which_clocks_are_changed_are_refused(text: str, said: str) -> None:
+    """They are not guessed; the hours around them are read."""
+    berlin = read_mapping(None, [*WIDE, "time_zone=Europe/Berlin"])
+    with pytest.raises(BadValue, match=said):
+        time_ns(text, berlin)
+    for hour in ("01:59:59", "03:00:00"):
+        local = datetime.fromisoformat(f"{text[:11]}{hour}").replace(tzinfo=ZoneInfo("Europe/Berlin"))
+        assert time_ns(f"{text[:11]}{hour}", berlin) == int(local.timestamp()) * 10**9
+    with pytest.raises(BadValue, match="has no zone"):
+        time_ns(text, read_mapping(None, WIDE))
+
+
+def test_parquet_with_its_own_times(tmp_path: Path) -> None:
+    """Timestamps with and without a zone, in microseconds and nanoseconds."""
+    for kind in (
+        pa.timestamp("us"),
+        pa.timestamp("ns"),
+        pa.timestamp("ms", "UTC"),
+        pa.timestamp("ns", "America/New_York"),
+    ):
+        names = ("in", "out", "late")
+        table = pa.Table.from_pylist([dict(row) for row in GOOD])
+        for name in names:
+            place = table.schema.get_field_index(name)
+            moments = pa.array(
+                [None if one is None else int(one) for one in table[name].to_pylist()], pa.timestamp("ms")
+            )
+            table = table.set_column(place, name, moments.cast(kind))
+        pq.write_table(table, tmp_path / "log.parquet")
+        mapping = read_mapping(None, [*WIDE, "time_zone=UTC"])
+        made = convert_log(tmp_path / "log.parquet", tmp_path / "t.jsonl", mapping, force=True)
+        assert isinstance(made, LogConversion)
+        (run,) = check_files([tmp_path / "t.jsonl"]).runs
+        assert broken(run) == {}
+        assert '"t":1793534400000000000,' in (tmp_path / "t.jsonl").read_text()
+
+
+def code(marker: str) -> str:
+    """The block of the page behind this mark."""
+    found = re.search(rf"<!-- {re.escape(marker)} -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    ("log", "mapping"), [("requests.csv", "requests.toml"), ("events.jsonl", "events.toml")]
+)
+def test_the_page_shows_its_logs_and_what_is_found(log: str, mapping: str, tmp_path: Path) -> None:
+    """The files, what `convert` prints, and which request breaks which clause."""
+    name = log.split(".")[0]
+    assert code(log) == (LOGS / log).read_text()
+    assert code(mapping) == (LOGS / mapping).read_text()
+    out = tmp_path / f"{name}.trace.jsonl"
+    ran = CliRunner().invoke(command, [str(LOGS / log), str(out), "--from-log", str(LOGS / mapping)])
+    assert ran.exit_code == 0, ran.output
+    if name == "requests":
+        assert ran.stdout.replace(str(tmp_path) + "/", "") == code("requests.convert")
+    (run,) = check_files([out]).runs
+    table = PAGE.split(f"<!-- {name}.found -->\n")[1].split("\n\n")[0]
+    shown = dict(re.findall(r"^\| ([OT]\d) \| (\w+) \|", table, re.MULTILINE))
+    assert {clause: [request] for clause, request in shown.items()} == broken(run)
+
+
+def test_the_command_says_all_in_json(tmp_path: Path) -> None:
+    """One object; a refusal is wrong usage, 2."""
+    out = tmp_path / "t.parquet"
+    options = ["--from-log", str(LOGS / "requests.toml"), "--json"]
+    ran = CliRunner().invoke(command, [str(LOGS / "requests.csv"), str(out), *options])
+    said = json.loads(ran.stdout)
+    assert (said["requests"], said["lacking"]) == (7, {"O4": ["event", "promises.answer_ms"]})
+    bad = CliRunner().invoke(
+        command, [str(LOGS / "requests.csv"), str(out), *options, "--force", "--map", "id=nosuch"]
+    )
+    assert bad.exit_code == 2
+    assert "has no column 'nosuch'; it has request_id" in bad.stderr
