@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
-from purgatorio_stress.explorer.run import Shared
-from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TRY, WRITE
-from purgatorio_stress.explorer.task import END_OF_TASK, Task
+from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TRY
+from purgatorio_stress.explorer.task import END_OF_TASK, START_OF_TASK, Task
 from purgatorio_stress.explorer.waiting import End
 from purgatorio_stress.foreign.world import World
 
@@ -66,7 +65,7 @@ class ForeignLock(ControlledLock):
 
     def _acquire_in_time(self, timeout: float) -> bool:
         world, run, task = self._world, self.run, self.run.current
-        deadline = run.now_ms + int(timeout * S)
+        deadline = world.deadline(timeout)
         self._show()
         if world.may_be_early(task):
             world.waits(self.oid, TRY, _ALWAYS)
@@ -75,13 +74,14 @@ class ForeignLock(ControlledLock):
             run.in_vain.append(run.depth - 1)
             world.let_pass(task, deadline)
             return False
-        task.notified = False
-        task.wake_ms = deadline
+        kind = run.wait_until(deadline)
         # The gate is the lock itself: the search looks for races of those who wait for a lock, and knows them so.
         self._in_time.add(task.index)
-        world.waits(self.oid, ACQUIRE, self)
+        world.waits(self.oid, kind, self)
         self._in_time.discard(task.index)
         task.wake_ms = None
+        if self.owner is not None:
+            run.in_vain.append(run.depth - 1)
         return self.owner is None
 
     def release(self) -> None:
@@ -113,7 +113,8 @@ class ForeignLock(ControlledLock):
     def locked(self) -> bool:
         """Whether anybody has it."""
         if self.run.live:
-            self._world.point(self.oid, READ)
+            self._world.point(self.oid, TRY)
+            self.run.in_vain.append(self.run.depth - 1)
         return self.owner is not None
 
     def is_open(self, task: Task, /) -> bool:
@@ -200,16 +201,15 @@ class Clocks:
         if not run.live:
             if task.index:
                 _leave()
-            run.now_ms += int(seconds * S)
+            run.now_ms = world.deadline(seconds)
             return
-        deadline = run.now_ms + int(seconds * S)
+        deadline = world.deadline(seconds)
         if world.may_be_early(task):
             world.let_pass(task, deadline)
             return
-        task.notified = False
-        task.wake_ms = deadline
-        world.names[END_OF_TASK - task.index] = "sleep"
-        world.waits(END_OF_TASK - task.index, READ, _Sleep())
+        run.wait_until(deadline)
+        world.names[START_OF_TASK - task.index] = "sleep"
+        world.waits(START_OF_TASK - task.index, READ, _Sleep())
         task.wake_ms = None
 
 
@@ -238,7 +238,6 @@ def thread_names(world: World) -> dict[str, object]:
             self._kwargs = dict(kwargs or {})
             self._daemonic = current_thread().daemon if daemon is None else daemon
             self._task: Task | None = None
-            self._alive = Shared(world.run, f"{self._name} is alive")
 
         name = property(lambda self: self._name, lambda self, name: setattr(self, "_name", name))
         daemon = property(
@@ -268,10 +267,13 @@ def thread_names(world: World) -> dict[str, object]:
             except SystemExit:
                 pass
             finally:
-                run = world.run
-                if run.live:
-                    world.names[self._alive.oid] = self._alive.name
-                    world.point(self._alive.oid, WRITE)
+                if world.run.live:
+                    world.point(self._end(world.run.current), RELEASE)
+
+        def _end(self, task: Task) -> int:
+            number = END_OF_TASK - task.index
+            world.names[number] = f"the end of {self._name}"
+            return number
 
         def join(self, timeout: float | None = None) -> None:
             task, run = self._task, world.run
@@ -284,17 +286,18 @@ def thread_names(world: World) -> dict[str, object]:
                 if me.index:
                     _leave()
                 return
-            if timeout is not None and world.may_be_early(me):
-                world.waits(END_OF_TASK - task.index, READ, _ALWAYS)
+            deadline = None if timeout is None else world.deadline(timeout)
+            if deadline is not None and world.may_be_early(me):
+                world.waits(self._end(task), TRY, _ALWAYS)
                 if not task.finished:
-                    world.let_pass(me, run.now_ms + int(max(timeout, 0) * S))
-                    return
+                    run.in_vain.append(run.depth - 1)
+                    world.let_pass(me, deadline)
             else:
-                me.notified = False
-                me.wake_ms = None if timeout is None else run.now_ms + int(max(timeout, 0) * S)
-                world.names[END_OF_TASK - task.index] = f"the end of {self._name}"
-                world.waits(END_OF_TASK - task.index, ACQUIRE, End(task))
+                kind = run.wait_until(deadline)
+                world.waits(self._end(task), kind, End(task))
                 me.wake_ms = None
+                if not task.finished:
+                    run.in_vain.append(run.depth - 1)
             if task.finished:
                 world.ended(task)
 
@@ -302,7 +305,8 @@ def thread_names(world: World) -> dict[str, object]:
             if self._task is None:
                 return False
             if world.run.live:
-                world.point(self._alive.oid, READ)
+                world.point(self._end(self._task), TRY)
+                world.run.in_vain.append(world.run.depth - 1)
             return not self._task.finished
 
         def isDaemon(self) -> bool:  # noqa: N802  as it is called in threading
@@ -327,7 +331,6 @@ def thread_names(world: World) -> dict[str, object]:
             self._name = task.name if task.index else "MainThread"
             self._daemonic = False
             self._task = task
-            self._alive = Shared(world.run, f"{self._name} is alive")
 
     def current_thread() -> Thread:
         task = world.run.current
