@@ -18,29 +18,33 @@ from purgatorio_stress.explorer.run import Run
 Act = tuple[str, int | None]
 Timed = tuple[tuple[Act, ...], ...]
 
-DURATIONS: tuple[int | None, ...] = (10, 10, 10, 5, 20, 1, 0)
-WAITS = ("wait", "hold", "take", "get", "notice", "join", "sleep", "sleep")
-OTHERS = ("submit", "set", "give", "put", "notify", "note", "alive", "time")
+DURATIONS: tuple[int | None, ...] = (10, 10, 10, 10, 5, 20, 1, 0)
+FAMILIES = (("wait", "set"), ("take", "give"), ("get", "put"), ("notice", "notify"), ("join", "alive"),
+            ("hold", "hold"), ("submit", "note"))  # fmt: skip
+"""Acts on one thing: the first waits, with a time-out; the second changes what it waits for, or looks at it."""
+WAITS = frozenset(first for first, _ in FAMILIES) - {"submit"}
 
 CURRENT: Timed = ()
 """What the adapter `timed:Player` plays."""
 
 
 def random_program(seed: int) -> Timed:
-    """Two or three threads with some six acts together, at least two of which wait with a time-out."""
+    """Two or three threads with some five acts together on one thing or two; sleeps, and at least one timed wait."""
     rng = random.Random(seed)
     while True:
+        names = [name for family in rng.sample(FAMILIES, rng.choice((1, 1, 2))) for name in family]
         sizes = rng.choice(((2, 2), (3, 2), (3, 3), (2, 1, 1), (1, 1, 1), (2, 2, 1)))
-        program = tuple(tuple(_act(rng) for _ in range(size)) for size in sizes)
-        if sum(name in WAITS for acts in program for name, _ in acts) >= 2:
+        program = tuple(tuple(_act(rng, names) for _ in range(size)) for size in sizes)
+        if any(name in WAITS for acts in program for name, _ in acts):
             return program
 
 
-def _act(rng: random.Random) -> Act:
-    name = rng.choice((*WAITS, *OTHERS))
-    if name == "sleep":
-        return name, rng.choice(DURATIONS)
-    return name, rng.choice((*DURATIONS, None)) if name in WAITS else None
+def _act(rng: random.Random, names: Sequence[str]) -> Act:
+    name = rng.choice((*names, "sleep", rng.choice(("sleep", "note", "time"))))
+    if name not in WAITS and name != "sleep":
+        return name, None
+    never = name != "sleep" and rng.random() < 0.05
+    return name, None if never else rng.choice(DURATIONS)
 
 
 @dataclass
