@@ -44,6 +44,10 @@ _BLIND: Final[frozenset[object]] = frozenset(
 
 _ACCESSES: Final[dict[object, int]] = {getattr: READ, hasattr: READ, setattr: WRITE, delattr: WRITE}
 
+_FIXED: Final = frozenset((tuple, str, bytes, int, float, bool, range, type(None)))
+_INSIDE: Final = frozenset("join format format_map".split())
+"""Methods of these types look at no container, but for those that look into what they are given."""
+
 _NOTHING: Final = -1
 _LOOK: Final = -2
 _SELF: Final = object()
@@ -66,13 +70,15 @@ class Hooks:
         self._places: dict[tuple[object, str], tuple[object, bool] | None] = {}
         self._plans: dict[tuple[type, str], int] = {}
         self._reach = Reach(is_known)
+        self._nothing = self._reach.nothing
+        self._transparent: set[object] = set()
 
     def names(self) -> dict[str, object]:
         """By the names that `rewrite` uses."""
         return {
             "_pg_load": self.load, "_pg_store": self.store, "_pg_delete": self.delete,
             "_pg_item": self.item, "_pg_put": self.put, "_pg_drop": self.drop,
-            "_pg_call": self.call, "_pg_callee": self.callee, "_pg_in": self.contains, "_pg_look": self.look,
+            "_pg_call": self.call, "_pg_callee": self.callee, "_pg_in": self.contains, "_pg_look": self.look, "_pg_spread": self.spread,
             "_pg_over": self.over, "_pg_test": self.look, "_pg_change": self.change,
             "_pg_read": self.read_name, "_pg_write": self.write_name, "_pg_turn": self._world.turn,
             "id": self._world.identity,
@@ -163,23 +169,25 @@ class Hooks:
     def _use_all(self, things: Iterable[object], kind: int) -> None:
         """A step on every container that is among these or behind them."""
         for thing in things:
-            for container in self._reach.containers(thing):
-                self._touch(container, kind)
+            if type(thing) not in self._nothing:
+                for container in self._reach.containers(thing):
+                    self._touch(container, kind)
 
     def _plan(self, thing: object, name: str) -> int:
         """READ or WRITE where a method is a step on its object; `_LOOK` where it may be one on what it is given."""
         kind = type(thing)
         plan = self._plans.get((kind, name))
         if plan is None:
-            plan = _LOOK
+            reach = self._reach
+            plan = _NOTHING if kind in _FIXED and name not in _INSIDE else _LOOK
             for base in kind.__mro__ if kind not in (type, ModuleType, super) else ():
                 if name in vars(base):
                     if base in _CONTAINER_SET:
                         plan = READ if name in _READS and base is not defaultdict else WRITE
-                    elif is_rewritten(vars(base)[name]):
+                    elif is_rewritten(vars(base)[name]) or reach.is_ours(vars(base)[name]):
                         plan = _NOTHING
                     break
-            if plan == _LOOK and self._reach.is_opaque(kind):
+            if plan == _LOOK and reach.is_opaque(kind):
                 plan = READ if name in _READS else WRITE
             self._plans[kind, name] = plan
         return plan
@@ -227,32 +235,41 @@ class Hooks:
             plan = self._plan(thing, name)
             if plan >= 0:
                 self._touch(thing, plan)
-                if args or named:
+                if args:
                     args = self._stepping(args)
-                    self._use_all((*args, *named.values()), READ)
+                    self._use_all(args, READ)
+                if named:
+                    self._use_all(named.values(), READ)
             elif plan == _LOOK:
                 return self.callee(method)(*args, **named)
         return method(*args, **named)
 
     def callee(self, function: Callable[..., T]) -> Callable[..., T]:
         """What is called in place of `function`: itself, or where it is not rewritten, with a step before."""
-        if not self._world.run.live:
-            return function
         kind = type(function)
         if kind is FunctionType or kind is MethodType:
-            known = is_rewritten(function) or self._reach.is_ours(function)
-        elif isinstance(function, type):
-            known = self._reach.is_known(function) or issubclass(function, BaseException) or function in _BLIND
-        else:
-            known = _is_among(function, _BLIND) or self._reach.is_known(kind)
-        return function if known else functools.partial(self.function, function)
+            code = function.__code__ if kind is FunctionType else getattr(function, "__code__", None)
+            if code in self._transparent:
+                return function
+            if is_rewritten(function) or self._reach.is_ours(function):
+                self._transparent.add(code)
+                return function
+        if not self._world.run.live:
+            return function
+        if kind is not BuiltinFunctionType:
+            if isinstance(function, type):
+                known = self._reach.is_known(function) or issubclass(function, BaseException)
+            else:
+                known = self._reach.is_known(kind)
+            if known:
+                return function
+        return function if _is_among(function, _BLIND) else functools.partial(self.function, function)
 
     def function(self, function: Callable[..., T], /, *args: object, **named: object) -> T:
         """`function(...)`, of code that is not rewritten and may look into its arguments."""
-        access = _ACCESSES.get(function) if isinstance(function, BuiltinFunctionType) else None
-        if access is not None:
+        if type(function) is BuiltinFunctionType and function in _ACCESSES:
             if len(args) > 1 and isinstance(args[1], str):
-                self._use(args[0], args[1], access)
+                self._use(args[0], args[1], _ACCESSES[function])
             return function(*args, **named)
         reach = self._reach
         if function is next and args and reach.is_lazy(type(args[0])):
@@ -260,15 +277,23 @@ class Hooks:
         elif not reach.is_lazy(function):
             calls_back = _is_among(function, _CALL_BACK) and any(map(is_python, (*args, *named.values())))
             args = self._stepping(args, calls_back=calls_back)
-        kind = READ if _is_among(function, _READERS) or _is_read(function) else WRITE
-        self._use_all((function, *args, *named.values()), kind)
+        used = [one for one in (*args, *named.values()) if type(one) not in self._nothing]
+        if type(function) is not BuiltinFunctionType or type(function.__self__) is not ModuleType:
+            used.append(function)
+        if used:
+            self._use_all(used, READ if _is_among(function, _READERS) or _is_read(function) else WRITE)
         return function(*args, **named)
 
     def _stepping(self, args: tuple[object, ...], *, calls_back: bool = False) -> tuple[object, ...]:
         """What C code goes over while it calls the program's own functions is no single step of it: one an item."""
-        if not calls_back and not any(map(self._reach.calls_back, args)):
-            return args
-        lazy = self._reach.is_lazy
+        reach = self._reach
+        if not calls_back:
+            for one in args:
+                if type(one) not in self._nothing and reach.calls_back(one):
+                    break
+            else:
+                return args
+        lazy = reach.is_lazy
         return tuple(
             self.over(one) if isinstance(one, CONTAINERS) and calls_back or lazy(type(one)) else one for one in args
         )
@@ -300,9 +325,13 @@ class Hooks:
 
     def look(self, thing: T) -> T:
         """A value that is looked into: compared, unpacked, added to another, written into a string."""
-        if self._world.run.live and not self._reach.is_plain(type(thing)):
+        if type(thing) not in self._nothing and self._world.run.live:
             self._use_all((thing,), READ)
         return thing
+
+    def spread(self, thing: T) -> T:
+        """A value whose items are taken, `*thing`; what is in a tuple is not looked into."""
+        return thing if type(thing) is tuple else self.look(thing)
 
     def change(self, thing: object) -> None:
         """A value that an augmented assignment may change in place."""

@@ -346,7 +346,7 @@ class Loader:
         seen: dict[int, object] = {}
         for module in list(self.modules.values()):
             own = module.__dict__.get("__builtins__")
-            if not (isinstance(own, dict) and "_pg_load" in own) or module.__name__ == "threading":
+            if not (isinstance(own, dict) and "_pg_load" in own) or module.__name__ in _CLASSES:
                 continue
             names = {key: value for key, value in vars(module).items() if not key.startswith("__")}
             self._state.append(partial(_refill_names, module.__dict__, names))
@@ -359,7 +359,7 @@ class Loader:
         seen[id(value)] = value
         inside: list[object] = []
         if isinstance(value, type):
-            if value.__module__ in self.modules and value.__module__ != "threading":
+            if value.__module__ in self.modules and value.__module__ not in _CLASSES:
                 own = {
                     key: one for key, one in vars(value).items()
                     if not callable(one) and not key.startswith(("__", "_abc_")) and not hasattr(type(one), "__get__")

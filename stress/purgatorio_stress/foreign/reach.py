@@ -15,7 +15,7 @@ from collections import deque
 
 CONTAINERS: Final = (list, dict, set, deque, bytearray)
 
-_PLAIN, _CONTAINER, _THROUGH, _GENERATOR, _INSTANCE, _OPAQUE, _KNOWN = range(7)
+_PLAIN, _KNOWN, _CONTAINER, _THROUGH, _GENERATOR, _INSTANCE, _OPAQUE = range(7)
 
 _HEAP: Final = 1 << 9
 _HAS_REFERENTS: Final = 1 << 14
@@ -51,11 +51,15 @@ class Reach:
     def __init__(self, is_known: Callable[[str], bool]) -> None:
         self._is_known = is_known
         self._kinds: dict[type, int] = {}
+        self.nothing: set[type] = set()
+        """Classes whose objects are known to show no container."""
 
     def _kind(self, kind: type) -> int:
         known = self._kinds.get(kind)
         if known is None:
             known = self._kinds[kind] = self._kind_of(kind)
+            if known <= _KNOWN:
+                self.nothing.add(kind)
         return known
 
     def is_plain(self, kind: type) -> bool:
@@ -85,13 +89,15 @@ class Reach:
     def containers(self, thing: object) -> tuple[object, ...]:
         """The containers that `thing` is or shows, each once."""
         kind = self._kind(type(thing))
-        if kind in (_PLAIN, _KNOWN):
+        if kind <= _KNOWN:
             return ()
         if isinstance(thing, BuiltinFunctionType):
             owner = thing.__self__
             return () if isinstance(owner, ModuleType | None) else self.containers(owner)
         if kind in (_CONTAINER, _OPAQUE):
             return (thing,)
+        if type(thing) is tuple and all(type(one) in self.nothing for one in thing):
+            return ()
         found = {id(one): one for one in self._behind(thing) if self._kind(type(one)) in (_CONTAINER, _OPAQUE)}
         return tuple(found.values())
 

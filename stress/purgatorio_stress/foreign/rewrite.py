@@ -8,6 +8,13 @@ within another step.
 """
 
 import ast
+from typing import Final
+
+_BLIND: Final = frozenset("isinstance issubclass super callable type range id object".split())
+"""Builtins that look into nothing: a call is no step."""
+
+_OF_CONTAINERS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.BitOr, ast.BitAnd, ast.BitXor)
+"""Operators that a container has, or a string for what is written into it."""
 
 
 def assigned_names(tree: ast.AST) -> tuple[set[str], bool]:
@@ -52,11 +59,18 @@ class Rewriter(ast.NodeTransformer):
         self._number = 0
         self._globals: set[str] = set()
         self._nonlocals: set[str] = set()
+        self._bound = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Global):
                 self._globals.update(node.names)
             elif isinstance(node, ast.Nonlocal):
                 self._nonlocals.update(node.names)
+            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+                self._bound.add(node.name)
+            elif isinstance(node, ast.arg):
+                self._bound.add(node.arg)
+            elif isinstance(node, ast.alias):
+                self._bound.add(node.asname or node.name)
 
     # Where we are
 
@@ -130,7 +144,9 @@ class Rewriter(ast.NodeTransformer):
             thing = self._expression(function.value)
             name = ast.Constant(self._mangled(function.attr))
             return _call("_pg_call", node, thing, name, *node.args, keywords=node.keywords)
-        node.func = _call("_pg_callee", function, self._expression(function))
+        node.func = self._expression(function)
+        if not (isinstance(function, ast.Name) and function.id in _BLIND and function.id not in self._bound):
+            node.func = _call("_pg_callee", function, node.func)
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
@@ -147,13 +163,13 @@ class Rewriter(ast.NodeTransformer):
     def _look_at(self, node: ast.Compare) -> None:
         """A comparison may go through both of its sides, unless one is a constant."""
         sides = [node.left, *node.comparators]
-        if not any(isinstance(one, ast.Constant) for one in sides):
+        if not _is_number(*sides):
             node.left, *node.comparators = [self._looked_into(one) for one in sides]
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         sides = (node.left, node.right)
-        if self._depth and not any(isinstance(one, ast.Constant) for one in sides):
+        if self._depth and isinstance(node.op, _OF_CONTAINERS) and not _is_number(*sides):
             node.left, node.right = map(self._looked_into, sides)
         return node
 
@@ -164,8 +180,8 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Starred(self, node: ast.Starred) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.ctx, ast.Load):
-            node.value = self._looked_into(node.value)
+        if isinstance(node.ctx, ast.Load) and self._depth:
+            node.value = _call("_pg_spread", node.value, node.value)
         return node
 
     def visit_Dict(self, node: ast.Dict) -> ast.AST:
@@ -393,6 +409,11 @@ def _copied(made: ast.stmt, node: ast.AST) -> ast.stmt:
 
 def _assign(name: str, value: ast.expr, node: ast.AST) -> ast.stmt:
     return _copied(ast.Assign([_name(name, store=True)], value), node)
+
+
+def _is_number(*sides: ast.expr) -> bool:
+    """Whether one of them is a constant that no container is compared with or added to."""
+    return any(isinstance(one, ast.Constant) and not isinstance(one.value, str | bytes) for one in sides)
 
 
 def _name(name: str, *, store: bool = False) -> ast.Name:
