@@ -26,9 +26,13 @@ T = TypeVar("T")
 _CONTAINER_SET: Final = frozenset((*CONTAINERS, OrderedDict, defaultdict))
 _READS: Final = frozenset(
     "get keys values items copy count index union intersection difference issubset issuperset isdisjoint "
-    "symmetric_difference __contains__ __len__ __iter__ __getitem__ __reversed__ __eq__ __ne__ __repr__ __or__ __add__ "
-    "getitem contains countOf indexOf length_hint eq ne lt le gt ge concat add or_ and_ sub xor join deepcopy dumps".split()
+    "symmetric_difference __contains__ __len__ __iter__ __getitem__ __reversed__ __eq__ __ne__ __repr__ __or__ __add__".split()
 )
+_READ_FUNCTIONS: Final[frozenset[tuple[str, str]]] = frozenset(
+    [("_operator", name) for name in
+     "getitem contains countOf indexOf length_hint eq ne lt le gt ge concat add or_ and_ sub xor mul mod not_ truth".split()]
+    + [("copy", "copy"), ("copy", "deepcopy"), ("json", "dumps")]
+)  # fmt: skip
 _READERS: Final[frozenset[object]] = frozenset(
     (len, list, tuple, dict, set, frozenset, sorted, sum, min, max, any, all, iter, next, enumerate, zip, map, filter,
      reversed, repr, str, bool, deque, OrderedDict, Counter, print, functools.reduce)
@@ -357,7 +361,8 @@ class Hooks:
 
 
 def _is_read(function: object) -> bool:
-    return getattr(function, "__name__", "") in _READS or getattr(function, "__module__", "") == "itertools"
+    name, home = getattr(function, "__name__", ""), getattr(function, "__module__", None)
+    return home == "itertools" or (home or "", name) in _READ_FUNCTIONS or (not home and name in _READS)
 
 
 def _is_among(function: object, known: frozenset[object]) -> bool:

@@ -7,11 +7,11 @@ attributes are locations of their own.
 """
 
 import gc
+from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import chain
 from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Final
-
-from collections import deque
 
 CONTAINERS: Final = (list, dict, set, deque, bytearray)
 
@@ -98,7 +98,13 @@ class Reach:
             return (thing,)
         if type(thing) is tuple and all(type(one) in self.nothing for one in thing):
             return ()
-        found = {id(one): one for one in self._behind(thing) if self._kind(type(one)) in (_CONTAINER, _OPAQUE)}
+        behind = list(self._behind(thing))
+        found = {id(one): one for one in behind if self._kind(type(one)) in (_CONTAINER, _OPAQUE)}
+        if isinstance(thing, chain) or any(isinstance(one, chain) for one in behind):
+            # It goes through what is inside, too.
+            for one in list(found.values()):
+                if isinstance(one, CONTAINERS):
+                    found.update((id(inner), inner) for inner in one if isinstance(inner, CONTAINERS))
         return tuple(found.values())
 
     def _behind(self, thing: object) -> Iterator[object]:

@@ -169,7 +169,9 @@ class Rewriter(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         sides = (node.left, node.right)
-        if self._depth and isinstance(node.op, _OF_CONTAINERS) and not _is_number(*sides):
+        if self._depth and isinstance(node.op, _OF_CONTAINERS) and (
+            isinstance(node.op, ast.Mult) or not _is_number(*sides)
+        ):
             node.left, node.right = map(self._looked_into, sides)
         return node
 
