@@ -6,7 +6,8 @@ chosen. So the code under test is unmodified, and a schedule, the list of the ch
 
 Virtual time passes only when nobody can go on: then the clock leaps to the earliest end of a timed wait. (Tasks may
 also move it themselves, with `VirtualClock.advance`.) All waits that are due then may end, in any order, and so may
-whatever else can happen at that instant: a wait that is due is a `TRY` of what it waits for. A run ends when every task that is no daemon has ended and
+whatever else can happen at that instant: a wait that is due is a `TRY` of what it waits for. A run ends when every task
+that is no daemon has ended and
 nothing is left to do up to the horizon; in a deadlock; at a livelock (a loop that turns alone for ever); or where the
 chooser cuts it.
 
@@ -84,8 +85,8 @@ class Run:
     the object `wary`, or a new task is spawned; `block_oids` and `block_kinds` then have the steps that it was not
     asked about. Only where all other tasks are enabled, and stay so. `in_vain`: the depths of the steps of `try_lock`
     and timed waits that failed. `clock`: the object of a clock that tasks move, or 0. `woken`: the depths of the steps
-    that ended a task's wait (a notice, or a clock that is moved so far), with the task. `objects`, `named`, `changed`, `volatile`: for `Fingerprint`, where states are compared. `steps`: how
-    many steps the run took, once it has ended.
+    that ended a task's wait (a notice, or a clock that is moved so far), with the task. `objects`, `named`, `changed`,
+    `volatile`: for `Fingerprint`, where states are compared. `steps`: how many steps the run took, once it has ended.
     """
 
     __slots__ = (

@@ -14,8 +14,8 @@ WRITE: Final = 1
 """Changes the object, or may."""
 
 ACQUIRE: Final = 2
-"""Takes something that only one has, or waits for the end of a task. Never enabled together with the step that gives it
-back. (What may be put in twice before it is taken out once, as work, is used by a WRITE, which may have to wait too.)"""
+"""Takes what only one task can have, or waits for the end of a task. Never enabled together with the step that gives it
+back. (Work, which may be put in twice before it is taken out, is used by WRITE steps, which may have to wait too.)"""
 
 RELEASE: Final = 3
 """Gives it back; always enabled."""

@@ -148,8 +148,8 @@ class _Side:
 
 
 class ControlledCondition(Shared):
-    """`condition()`. A notice is given under the lock, so it is no step of its own, unless a sleeper's time-out may come
-    between: the end of a timed wait is a step on the condition, after which the sleeper takes the lock again."""
+    """`condition()`. A notice is given under the lock, so it is no step of its own, unless there are timed waits: the
+    end of a timed wait is a step on the condition, and then the sleeper takes the lock again."""
 
     __slots__ = ("_lock", "_sleepers", "_timed")
 

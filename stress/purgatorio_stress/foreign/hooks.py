@@ -4,16 +4,23 @@ A container is one location, and what C code does with it in one call is one ste
 `dict`, `list`, `set`, `deque` and their subclasses, `len`, `in`, `heappush` are one step each; an iteration is one step
 an item. An attribute is a location of its own. A method of a rewritten class is no step: its body has some.
 
-Which containers a call uses does not depend on how it was come by: every call that is not one of rewritten code uses all
-containers that the callee holds (a bound method, a `partial`) and that it is given, also behind a view, an iterator, a
-generator of other code. An object of a class that nobody knows is a location as a whole. `Reach` says what is behind what.
+A call of code that is not rewritten uses all containers that the callee holds (a bound method, a `partial`) and that it
+is given, also behind a view, an iterator or a generator of other code: `Reach` follows them. How the callee was come by
+makes no difference. An object of a class that nobody knows is one location as a whole.
 """
 
 import functools
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from types import BuiltinFunctionType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Final, TypeVar
 
 from purgatorio_stress.explorer.run import Shared
@@ -26,11 +33,12 @@ T = TypeVar("T")
 _CONTAINER_SET: Final = frozenset((*CONTAINERS, OrderedDict, defaultdict))
 _READS: Final = frozenset(
     "get keys values items copy count index union intersection difference issubset issuperset isdisjoint "
-    "symmetric_difference __contains__ __len__ __iter__ __getitem__ __reversed__ __eq__ __ne__ __repr__ __or__ __add__".split()
+    "symmetric_difference __contains__ __len__ __iter__ __getitem__ __reversed__ __eq__ __ne__ __repr__ __or__ "
+    "__add__".split()
 )
 _READ_FUNCTIONS: Final[frozenset[tuple[str, str]]] = frozenset(
     [("_operator", name) for name in
-     "getitem contains countOf indexOf length_hint eq ne lt le gt ge concat add or_ and_ sub xor mul mod not_ truth".split()]
+     "getitem contains countOf indexOf length_hint eq ne lt le gt ge concat add or_ and_ sub xor mul mod truth".split()]
     + [("copy", "copy"), ("copy", "deepcopy"), ("json", "dumps")]
 )  # fmt: skip
 _READERS: Final[frozenset[object]] = frozenset(
@@ -82,7 +90,8 @@ class Hooks:
         return {
             "_pg_load": self.load, "_pg_store": self.store, "_pg_delete": self.delete,
             "_pg_item": self.item, "_pg_put": self.put, "_pg_drop": self.drop,
-            "_pg_call": self.call, "_pg_callee": self.callee, "_pg_in": self.contains, "_pg_look": self.look, "_pg_spread": self.spread,
+            "_pg_call": self.call, "_pg_callee": self.callee, "_pg_in": self.contains,
+            "_pg_look": self.look, "_pg_spread": self.spread,
             "_pg_over": self.over, "_pg_test": self.look, "_pg_change": self.change,
             "_pg_read": self.read_name, "_pg_write": self.write_name, "_pg_turn": self._world.turn,
             "id": self._world.identity,
@@ -299,7 +308,8 @@ class Hooks:
                 return args
         lazy = reach.is_lazy
         return tuple(
-            self.over(one) if isinstance(one, CONTAINERS) and calls_back or lazy(type(one)) else one for one in args
+            self.over(one) if (calls_back and isinstance(one, CONTAINERS)) or lazy(type(one)) else one
+            for one in args
         )
 
     def over(self, thing: Iterable[T]) -> Iterable[T]:

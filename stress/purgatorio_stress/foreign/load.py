@@ -60,6 +60,9 @@ class Loader:
         self._path = [*path, *sys.path]
         self._adapter = adapter
         self.modules: dict[str, ModuleType] = {}
+        self.package_of: dict[str, str] = {}
+        """By file that was loaded: the one of `packages` that it belongs to."""
+        self._packages = tuple(packages)
         self._codes: dict[str, tuple[object, str]] = {}
         self._assigned: frozenset[str] | None = frozenset()
         self._state: list[Callable[[], None]] = []
@@ -131,7 +134,9 @@ class Loader:
             for file in dict.fromkeys(files):
                 try:
                     tree = ast.parse(file.read_bytes())
-                    names, all_of_them = assigned_names(_chosen(tree, name) if name == "collections" else tree)
+                    names, all_of_them = assigned_names(
+                        _chosen(tree, name) if name == "collections" else tree
+                    )
                 except (SyntaxError, ValueError):
                     continue
                 found |= names
@@ -211,6 +216,9 @@ class Loader:
                 tree = _chosen(tree, name)
             tree = Rewriter(name, tree, self._assigned).visit(tree)
             known = self._codes[name] = compile(ast.fix_missing_locations(tree), origin, "exec"), origin
+            for one in self._packages:
+                if name == one or name.startswith(f"{one}."):
+                    self.package_of[origin] = one
         return known
 
     def _builtins(self) -> dict[str, object]:
@@ -288,7 +296,9 @@ class Loader:
         """The real one, but the classes in Python over C containers have steps inside."""
         module = _copy(collections)
         module.__dict__["__builtins__"] = self._builtins()
-        exec(cast("str", self._code("collections", self._spec("collections").origin or "")[0]), module.__dict__)
+        exec(
+            cast("str", self._code("collections", self._spec("collections").origin or "")[0]), module.__dict__
+        )
         return module
 
     def _low_threads(self) -> ModuleType:

@@ -10,7 +10,16 @@ import gc
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain
-from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Final
 
 CONTAINERS: Final = (list, dict, set, deque, bytearray)
@@ -21,7 +30,9 @@ _HEAP: Final = 1 << 9
 _HAS_REFERENTS: Final = 1 << 14
 """Flags of a type: it was made while the program runs; its objects take part in garbage collection."""
 
-_FOLLOWED: Final = frozenset("builtins types itertools functools operator _operator collections _collections".split())
+_FOLLOWED: Final = frozenset(
+    "builtins types itertools functools operator _operator collections _collections".split()
+)
 _WITHOUT_STATE: Final = frozenset(
     "typing abc re enum datetime decimal fractions uuid pathlib inspect dataclasses typing_extensions logging warnings "
     "contextvars greenlet ipaddress zoneinfo time random contextlib string numbers collections.abc".split()
@@ -148,14 +159,23 @@ class Reach:
             if any(isinstance(one, FunctionType) for one in vars(kind).values()):
                 return _INSTANCE
             return _THROUGH if kind.__flags__ & _HAS_REFERENTS else _PLAIN
-        if any(base.__name__ in _MADE_OF_CONTAINERS and base.__module__ in ("collections", "collections.abc") for base in kind.__mro__):
+        if any(
+            base.__name__ in _MADE_OF_CONTAINERS and base.__module__ in ("collections", "collections.abc")
+            for base in kind.__mro__
+        ):
             return _INSTANCE
-        if self._is_known(home) or home.startswith("purgatorio_stress.") or home.partition(".")[0] in _WITHOUT_STATE:
+        if (
+            self._is_known(home)
+            or home.startswith("purgatorio_stress.")
+            or home.partition(".")[0] in _WITHOUT_STATE
+        ):
             return _KNOWN
         if home == "weakref" and not kind.__flags__ & _HEAP:
             return _KNOWN
         return _OPAQUE
 
 
-_NEVER_FOLLOWED: Final = frozenset((object, FunctionType, MethodType, ModuleType, CodeType, FrameType, CellType))
+_NEVER_FOLLOWED: Final = frozenset(
+    (object, FunctionType, MethodType, ModuleType, CodeType, FrameType, CellType)
+)
 _MADE_OF_CONTAINERS: Final = frozenset("UserDict UserList UserString ChainMap MappingView".split())

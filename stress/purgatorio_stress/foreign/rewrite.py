@@ -59,7 +59,9 @@ class Rewriter(ast.NodeTransformer):
         self._number = 0
         self._globals: set[str] = set()
         self._nonlocals: set[str] = set()
-        self._bound = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        self._bound = {
+            one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+        }
         for node in ast.walk(tree):
             if isinstance(node, ast.Global):
                 self._globals.update(node.names)
@@ -169,8 +171,10 @@ class Rewriter(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         sides = (node.left, node.right)
-        if self._depth and isinstance(node.op, _OF_CONTAINERS) and (
-            isinstance(node.op, ast.Mult) or not _is_number(*sides)
+        if (
+            self._depth
+            and isinstance(node.op, _OF_CONTAINERS)
+            and (isinstance(node.op, ast.Mult) or not _is_number(*sides))
         ):
             node.left, node.right = map(self._looked_into, sides)
         return node

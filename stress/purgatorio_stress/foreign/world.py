@@ -73,6 +73,7 @@ class World:
         self.clocks: dict[int, _Clock] = {}
         self.ends: dict[int, _Clock] = {}
         self.bodies: dict[Task, object] = {}
+        self.act_thread: Callable[[Task], object] = _not_loaded
         self.names: dict[int, str] = {}
         self._numbers: dict[object, tuple[object, int]] = {}
         self._identities: dict[int, tuple[object, int]] = {}
@@ -299,6 +300,10 @@ def _join(mine: _Clock, theirs: _Clock) -> None:
     for task, clock in theirs.items():
         if mine.get(task, 0) < clock:
             mine[task] = clock
+
+
+def _not_loaded(task: Task) -> object:
+    raise AssertionError("nobody asks for a thread before `threading` is loaded")
 
 
 class _Nobody:
