@@ -51,7 +51,11 @@ def test_the_table_sees_what_is_not_followed(program: _Program, monkeypatch: pyt
         return (thing,) if isinstance(thing, CONTAINERS) else ()
 
     monkeypatch.setattr(Reach, "containers", itself)
-    wrong = {pair for pair in _pairs(program) if _verdict(program, pair) is not Verdict.VIOLATED}
+    wrong = {
+        pair
+        for pair in _pairs(program)
+        if pair.startswith(("Dict__s", "deque__s")) and _verdict(program, pair) is not Verdict.VIOLATED
+    }
     assert {"Dict__super_for", "deque__stored"} <= wrong
 
 

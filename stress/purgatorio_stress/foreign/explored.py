@@ -247,7 +247,9 @@ def _explored(
 
 def _not_run(packages: set[str]) -> str:
     named = " and ".join(sorted(packages))
-    return f"no line of {named} was run: call it in the adapter, or name the package whose code the adapter runs"
+    return (
+        f"no line of {named} was run: call it in the adapter, or name the package whose code the adapter runs"
+    )
 
 
 def _is_random(program: _Program) -> bool:

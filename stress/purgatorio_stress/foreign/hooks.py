@@ -21,7 +21,7 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.explorer.step import READ, WRITE
@@ -308,7 +308,9 @@ class Hooks:
                 return args
         lazy = reach.is_lazy
         return tuple(
-            self.over(one) if (calls_back and isinstance(one, CONTAINERS)) or lazy(type(one)) else one
+            self.over(cast("Iterable[object]", one))
+            if (calls_back and isinstance(one, CONTAINERS)) or lazy(type(one))
+            else one
             for one in args
         )
 

@@ -4,6 +4,8 @@ A class for each pair, `dict__for_loop`, and one in which both threads hold a lo
 must never see what is there for a moment only (`x`), and must not fail.
 """
 
+# mypy: ignore-errors
+# Paths are written as users write them, without types, and many classes are made by name.
 # ruff: noqa: B009, B905, C400, C416, C417, RUF058, SIM118, UP028, UP031, UP032
 # Each way to write it is another path, which is what this is about.
 

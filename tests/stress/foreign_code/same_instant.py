@@ -8,36 +8,36 @@ import time
 class TimerAgainstCancel:
     """A timer that was started before, and a cancel after the same time."""
 
-    def __init__(self):
-        self.log = []
+    def __init__(self) -> None:
+        self.log: list[str] = []
         self.timer = threading.Timer(1.0, self.log.append, ("fired",))
         self.timer.start()
 
-    def thread_a(self):
+    def thread_a(self) -> None:
         time.sleep(1.0)
         self.timer.cancel()
 
-    def outcome(self):
+    def outcome(self) -> object:
         return bool(self.log)
 
 
 class TimerMustNotFire(TimerAgainstCancel):
-    def check(self):
+    def check(self) -> None:
         assert not self.log, self.log
 
 
 class TimerCancelledAndJoined(TimerAgainstCancel):
-    def thread_a(self):
+    def thread_a(self) -> None:
         super().thread_a()
         self.timer.join()
 
 
 class TimerStartedByTheThread(TimerAgainstCancel):
-    def __init__(self):
+    def __init__(self) -> None:
         self.log = []
         self.timer = threading.Timer(1.0, self.log.append, ("fired",))
 
-    def thread_a(self):
+    def thread_a(self) -> None:
         self.timer.start()
         super().thread_a()
 
@@ -45,7 +45,7 @@ class TimerStartedByTheThread(TimerAgainstCancel):
 class TimerCancelledLater(TimerAgainstCancel):
     """Not at the same instant: no choice."""
 
-    def thread_a(self):
+    def thread_a(self) -> None:
         time.sleep(1.5)
         self.timer.cancel()
 
@@ -55,18 +55,18 @@ class EventAgainstWait:
 
     seconds = 1.0
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.event = threading.Event()
-        self.seen = None
+        self.seen: object = None
 
-    def thread_waits(self):
+    def thread_waits(self) -> None:
         self.seen = self.event.wait(self.seconds)
 
-    def thread_sets(self):
+    def thread_sets(self) -> None:
         time.sleep(1.0)
         self.event.set()
 
-    def outcome(self):
+    def outcome(self) -> object:
         return self.seen
 
 
@@ -75,26 +75,26 @@ class EventAgainstShorterWait(EventAgainstWait):
 
 
 class LockAgainstRelease(EventAgainstWait):
-    def __init__(self):
+    def __init__(self) -> None:
         self.lock = threading.Lock()
         self.lock.acquire()
 
-    def thread_waits(self):
+    def thread_waits(self) -> None:
         self.seen = self.lock.acquire(timeout=self.seconds)
 
-    def thread_sets(self):
+    def thread_sets(self) -> None:
         time.sleep(1.0)
         self.lock.release()
 
 
 class SemaphoreAgainstRelease(EventAgainstWait):
-    def __init__(self):
+    def __init__(self) -> None:
         self.permits = threading.Semaphore(0)
 
-    def thread_waits(self):
+    def thread_waits(self) -> None:
         self.seen = self.permits.acquire(timeout=self.seconds)
 
-    def thread_sets(self):
+    def thread_sets(self) -> None:
         time.sleep(1.0)
         self.permits.release()
 
@@ -104,30 +104,30 @@ class GetAgainstPut(EventAgainstWait):
 
     seconds = 0.1
 
-    def __init__(self):
-        self.queue = queue.Queue()
+    def __init__(self) -> None:
+        self.queue: queue.Queue[bool] = queue.Queue()
 
-    def thread_waits(self):
+    def thread_waits(self) -> None:
         try:
             self.seen = self.queue.get(timeout=self.seconds)
         except queue.Empty:
             self.seen = False
 
-    def thread_sets(self):
+    def thread_sets(self) -> None:
         time.sleep(self.seconds)
         self.queue.put(True)
 
 
 class WaitForAgainstNotify(EventAgainstWait):
-    def __init__(self):
+    def __init__(self) -> None:
         self.changed = threading.Condition()
         self.holds = False
 
-    def thread_waits(self):
+    def thread_waits(self) -> None:
         with self.changed:
             self.seen = self.changed.wait_for(lambda: self.holds, self.seconds)
 
-    def thread_sets(self):
+    def thread_sets(self) -> None:
         time.sleep(1.0)
         with self.changed:
             self.holds = True
@@ -135,26 +135,26 @@ class WaitForAgainstNotify(EventAgainstWait):
 
 
 class JoinAgainstEnd(EventAgainstWait):
-    def __init__(self):
+    def __init__(self) -> None:
         self.child = threading.Thread(target=time.sleep, args=(1.0,))
         self.child.start()
 
-    def thread_waits(self):
+    def thread_waits(self) -> None:
         self.child.join(self.seconds)
         self.seen = not self.child.is_alive()
 
-    def thread_sets(self):
+    def thread_sets(self) -> None:
         pass
 
 
 class AliveAgainstEnd(JoinAgainstEnd):
-    def thread_waits(self):
+    def thread_waits(self) -> None:
         time.sleep(1.0)
         self.seen = not self.child.is_alive()
 
 
 class LockedAgainstRelease(LockAgainstRelease):
-    def thread_waits(self):
+    def thread_waits(self) -> None:
         time.sleep(1.0)
         self.seen = self.lock.locked()
 
@@ -162,14 +162,14 @@ class LockedAgainstRelease(LockAgainstRelease):
 class NoTimeAgainstSleep(EventAgainstWait):
     """A sleep of no time is over at once, or later."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.value = 0
 
-    def thread_waits(self):
+    def thread_waits(self) -> None:
         time.sleep(1.0)
         self.seen = self.value == 1
 
-    def thread_sets(self):
+    def thread_sets(self) -> None:
         time.sleep(1.0)
         time.sleep(0)
         self.value = 1

@@ -4,16 +4,16 @@ import not_run
 
 
 class UsesNothing:
-    def __init__(self):
+    def __init__(self) -> None:
         self.limit = not_run.LIMIT
 
-    def thread_a(self):
+    def thread_a(self) -> None:
         pass
 
-    def check(self):
+    def check(self) -> None:
         assert self.limit == 3
 
 
 class UsesIt(UsesNothing):
-    def thread_a(self):
+    def thread_a(self) -> None:
         self.limit = not_run.limit()
