@@ -102,20 +102,21 @@ class _Things:
     def _child(self) -> None:
         self._sleep(1_000)
 
-    def _sleep(self, ms: int) -> None:
+    def _sleep(self, ms: int) -> object:
         me = self._run.current.index
         with self._private[me]:
-            self._asleep[me].wait(ms)
+            return self._asleep[me].wait(ms)
 
     def _until(self, lock: Lock, ms: int | None, holds: Callable[[], bool]) -> bool:
         """One wait, as `Condition.wait` with a look before and after."""
         with lock:
             return holds() or (self._changed.wait(ms) and holds())
 
-    def _change(self, change: Callable[[], None]) -> None:
+    def _change(self, change: Callable[[], None]) -> object:
         with self._lock:
             change()
             self._changed.notify_all()
+        return None
 
     def do(self, name: str, ms: int | None) -> object:
         """One act; what it saw."""
@@ -140,7 +141,8 @@ class _Things:
         if name == "notify":
             return self._change(lambda: None)
         if name == "submit":
-            return self._executor.submit(self._ran)
+            self._executor.submit(self._ran)
+            return None
         if name == "time":
             return self._run.now_ms
         return self._order.add(1)

@@ -280,9 +280,10 @@ class Hooks:
 
     def function(self, function: Callable[..., T], /, *args: object, **named: object) -> T:
         """`function(...)`, of code that is not rewritten and may look into its arguments."""
-        if type(function) is BuiltinFunctionType and function in _ACCESSES:
+        access = _ACCESSES.get(function) if isinstance(function, BuiltinFunctionType) else None
+        if access is not None:
             if len(args) > 1 and isinstance(args[1], str):
-                self._use(args[0], args[1], _ACCESSES[function])
+                self._use(args[0], args[1], access)
             return function(*args, **named)
         reach = self._reach
         if function is next and args and reach.is_lazy(type(args[0])):
