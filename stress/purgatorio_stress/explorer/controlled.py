@@ -33,6 +33,7 @@ from purgatorio_stress.explorer.waiting import (
     ControlledExecutor,
     ControlledReadWriteLock,
     ControlledWorker,
+    ending,
 )
 
 T = TypeVar("T")
@@ -99,7 +100,7 @@ class ControlledSync:
         return self._told(self._executor(self._run, name))
 
     def spawn(self, name: str, body: Callable[[], None]) -> Worker:
-        return ControlledWorker(self._run, self._run.spawn(name, body, daemon=True))
+        return ControlledWorker(self._run, self._run.spawn(name, ending(self._run, body), daemon=True))
 
     def loop_head(self, loop: Hashable = None) -> None:
         self._run.loop_head()
@@ -118,6 +119,8 @@ class VirtualClock(Shared):
         super().__init__(run, "clock")
         self._start_ms = start_ms
         self._steps = steps
+        if steps:
+            run.clock = self.oid
 
     def now_ms(self) -> int:
         """The present time."""
@@ -129,5 +132,5 @@ class VirtualClock(Shared):
         """Move on; negative only where a scenario is about a clock that goes back."""
         if self._steps:
             self.run.point(self.oid, WRITE)
-        self.run.now_ms += by_ms
+        self.run.move_clock(self.run.now_ms + by_ms)
         return self._start_ms + learn(self.run, self.run.now_ms)

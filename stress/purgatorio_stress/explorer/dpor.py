@@ -23,14 +23,13 @@ from purgatorio_stress.explorer.run import CUT, Run
 from purgatorio_stress.explorer.schedule import preemptions_of
 from purgatorio_stress.explorer.search import explore_by
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TIME
-from purgatorio_stress.explorer.task import END_OF_TASK
 from purgatorio_stress.explorer.waiting import ControlledReadWriteLock
 
 _WAITING_KINDS: Final = (READ, ACQUIRE)
 """Reads too: the read side of a reader-writer lock is taken by a step of this kind."""
 
 _IN_VAIN: Final = 5
-"""The kind of a `try_lock` that failed, until its races have been looked for."""
+"""The kind of a TRY that failed, until its races have been looked for."""
 
 
 class Dpor:
@@ -46,7 +45,7 @@ class Dpor:
         self._kind: list[int] = []
         self._mask: list[int] = []
         self._undo: list[tuple[int, int | None, list[int]]] = []
-        self._before_time: list[dict[int, int]] = []
+        self._before_wakes: dict[int, dict[int, int]] = {}
         self._access: dict[int, list[int]] = {}
         self._after_task: dict[int, int] = {}
         self._open: list[int] = []
@@ -146,7 +145,7 @@ class Dpor:
         run.block_kinds.clear()
 
     def _settle_tries(self, run: Run) -> None:
-        """A `try_lock` that failed has only read, though its own races are those of a try."""
+        """A try that failed has only read, though its own races are those of a try."""
         for depth in run.in_vain:
             self._kind[depth] = _IN_VAIN if depth >= len(self._mask) else READ
         run.in_vain.clear()
@@ -187,12 +186,13 @@ class Dpor:
         chosen, masks, oids, kinds = self.chosen, self._mask, self._oid, self._kind
         after_task, undo, access = self._after_task, self._undo, self._access
         start = len(masks)
+        wakers = {depth for depth, _ in run.woken}
         steps = zip(chosen[start:], oids[start:], kinds[start:], strict=True)
         for depth, (index, oid, kind) in enumerate(steps, start):
             if index == TIME:
                 # After all that was, before all that comes.
                 mask = (1 << (depth + 1)) - 1
-                self._before_time.append(dict(after_task))
+                self._before_wakes[depth] = dict(after_task)
                 undo.append((TIME, None, []))
                 for one in after_task:
                     after_task[one] = mask
@@ -206,7 +206,7 @@ class Dpor:
             elif accesses:
                 last = accesses[-1]
                 # Who comes after the last use of an object comes after all that a read, or no read, depends on.
-                if not mask >> last & 1 or (kinds[last] == READ and kind != READ) or oid <= END_OF_TASK:
+                if not mask >> last & 1 or (kinds[last] == READ and kind != READ):
                     mask = self._races(run, index, depth, accesses, kind, mask, oid)
             accesses.append(depth)
             if kind == _IN_VAIN:
@@ -214,6 +214,12 @@ class Dpor:
             mask |= 1 << depth
             masks.append(mask)
             undo.append((index, known, accesses))
+            if depth in wakers:
+                # Whose wait ends by this step comes after it.
+                self._before_wakes[depth] = dict(after_task)
+                for at, woken in run.woken:
+                    if at == depth:
+                        after_task[woken] = after_task.get(woken, 0) | mask
             after_task[index] = mask
 
     def _born(self, at: int) -> int:
@@ -227,8 +233,6 @@ class Dpor:
         if kind in _WAITING_KINDS:
             # Neither is enabled before a RELEASE that it waits for: the race is with what that one gives back.
             own = mask
-            if oid <= END_OF_TASK:
-                mask |= self._after_task.get(END_OF_TASK - oid, 0)
             joined = False
             for at in reversed(accesses):
                 other = kinds[at]
@@ -296,12 +300,14 @@ class Dpor:
     def _pop_to(self, depth: int) -> None:
         """Forget the steps from `depth` on, but keep the node there."""
         after_task = self._after_task
-        for index, known, accesses in reversed(self._undo[depth:]):
-            if index == TIME:
-                after_task = self._after_task = self._before_time.pop()
-                continue
+        for at in range(len(self._undo) - 1, depth - 1, -1):
+            index, known, accesses = self._undo[at]
+            if at in self._before_wakes:
+                after_task = self._after_task = self._before_wakes.pop(at)
+                if index == TIME:
+                    continue
             if known is None:
-                del after_task[index]
+                after_task.pop(index, None)
             else:
                 after_task[index] = known
             accesses.pop()

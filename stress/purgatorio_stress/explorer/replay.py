@@ -11,7 +11,7 @@ from itertools import groupby
 
 from purgatorio_stress.explorer.program import Broken, Program, carry_out
 from purgatorio_stress.explorer.run import CUT, Run
-from purgatorio_stress.explorer.step import KIND_NAMES, TIME
+from purgatorio_stress.explorer.step import KIND_NAMES, READ, RELEASE, TIME
 from purgatorio_stress.explorer.task import Place
 
 
@@ -92,7 +92,7 @@ class Replay:
         if not place.task:
             return place.function
         if place.obj < 0:
-            return "start" if place.kind == 0 else "join"
+            return {READ: "start", RELEASE: "end"}.get(place.kind, "join")
         return f"{KIND_NAMES[place.kind]} {self.names.get(place.obj, '?')}"
 
 

@@ -5,7 +5,9 @@ next task; if that is the caller itself it just returns, else control goes over 
 chosen. So the code under test is unmodified, and a schedule, the list of the chosen tasks, determines a run.
 
 Virtual time passes only when nobody can go on: then the clock leaps to the earliest end of a timed wait. (Tasks may
-also move it themselves, with `VirtualClock.advance`.) A run ends when every task that is no daemon has ended and
+also move it themselves, with `VirtualClock.advance`.) All waits that are due then may end, in any order, and so may
+whatever else can happen at that instant: a wait that is due is a `TRY` of what it waits for. A run ends when every task
+that is no daemon has ended and
 nothing is left to do up to the horizon; in a deadlock; at a livelock (a loop that turns alone for ever); or where the
 chooser cuts it.
 
@@ -22,7 +24,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final, Protocol
 
 from purgatorio_stress.explorer.endless import NoEnd
-from purgatorio_stress.explorer.step import TIME
+from purgatorio_stress.explorer.step import ACQUIRE, TIME, TRY
 from purgatorio_stress.explorer.task import Gate, Place, Stop, Task
 
 if TYPE_CHECKING:
@@ -82,8 +84,9 @@ class Run:
     `free`: set by a chooser when it has chosen a task that may go on until it is blocked or ends, or is about to use
     the object `wary`, or a new task is spawned; `block_oids` and `block_kinds` then have the steps that it was not
     asked about. Only where all other tasks are enabled, and stay so. `in_vain`: the depths of the steps of `try_lock`
-    that failed. `objects`, `named`, `changed`, `volatile`: for `Fingerprint`, where states are compared. `steps`: how
-    many steps the run took, once it has ended.
+    and timed waits that failed. `clock`: the object of a clock that tasks move, or 0. `woken`: the depths of the steps
+    that ended a task's wait (a notice, or a clock that is moved so far), with the task. `objects`, `named`, `changed`,
+    `volatile`: for `Fingerprint`, where states are compared. `steps`: how many steps the run took, once it has ended.
     """
 
     __slots__ = (
@@ -96,6 +99,7 @@ class Run:
         "block_oids",
         "changed",
         "chooser",
+        "clock",
         "current",
         "depth",
         "free",
@@ -116,6 +120,7 @@ class Run:
         "turns",
         "volatile",
         "wary",
+        "woken",
     )
 
     def __init__(
@@ -133,6 +138,8 @@ class Run:
         self.turns = turns
         self.orders: dict[tuple[str, str], str] = {} if orders is None else orders
         self.in_vain: list[int] = []
+        self.clock = 0
+        self.woken: list[tuple[int, int]] = []
         self.free = False
         self.wary = 0
         self.block_oids: list[int] = []
@@ -197,6 +204,7 @@ class Run:
         self.schedule = schedule
         self.known = len(schedule)
         self.in_vain.clear()
+        self.woken.clear()
         self.free = False
         self.block_oids.clear()
         self.block_kinds.clear()
@@ -348,13 +356,35 @@ class Run:
             self.now_ms = max(self.now_ms, min(wakes))
             for task in waiting:
                 task.loops.clear()
-                if task.wake_ms is not None and task.wake_ms <= self.now_ms:
-                    task.wake_ms = None
-                    task.notified = True
+            self._wake()
             return True
         if busy:
             self.stop = Stop("deadlock", self._who_waits())
         return False
+
+    def wait_until(self, deadline_ms: int | None) -> int:
+        """The current task's next step waits no longer than that (None: for ever); returns the kind of the step."""
+        task = self.current
+        task.notified = deadline_ms is not None and deadline_ms <= self.now_ms
+        task.wake_ms = None if task.notified else deadline_ms
+        return TRY if task.notified else ACQUIRE
+
+    def move_clock(self, now_ms: int) -> None:
+        """A step of the current task: it is that time now. Waits that are due may end from here on."""
+        self.now_ms = now_ms
+        self.woken += [(self.depth - 1, index) for index in self._wake()]
+
+    def _wake(self) -> list[int]:
+        """All timed waits that are due can end. What they wait for may not have come: the steps are tries now."""
+        woken = []
+        for task in self.tasks:
+            if task.wake_ms is not None and task.wake_ms <= self.now_ms and not task.finished:
+                task.wake_ms = None
+                task.notified = True
+                if task.kind == ACQUIRE:
+                    task.kind = TRY
+                woken.append(task.index)
+        return woken
 
     def _who_waits(self) -> str:
         lines = []

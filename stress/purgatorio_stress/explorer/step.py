@@ -8,19 +8,20 @@ steps are one *class* (Mazurkiewicz), and a reduction runs one of each.
 from typing import Final
 
 READ: Final = 0
-"""Changes nothing: swaps with other reads. A `try_lock` that failed counts as one once that is known."""
+"""Changes nothing: swaps with other reads. A TRY that failed counts as one once that is known."""
 
 WRITE: Final = 1
 """Changes the object, or may."""
 
 ACQUIRE: Final = 2
-"""Takes something that may have to be waited for. Never enabled together with the step that gives it back."""
+"""Takes what only one task can have, or waits for the end of a task. Never enabled together with the step that gives it
+back. (Work, which may be put in twice before it is taken out, is used by WRITE steps, which may have to wait too.)"""
 
 RELEASE: Final = 3
-"""Gives it back, or puts in what an ACQUIRE takes out; always enabled."""
+"""Gives it back; always enabled."""
 
 TRY: Final = 4
-"""A `try_lock`: as ACQUIRE, but always enabled."""
+"""A `try_lock`, or the end of a timed wait that is due: as ACQUIRE, but always enabled."""
 
 KIND_NAMES: Final = ("read", "write", "acquire", "release", "try")
 

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     import greenlet
 
 END_OF_TASK: Final = -10
-"""The start and the end of task n are steps on the object END_OF_TASK - n."""
+"""The end of task n, where another may wait for it, is a step on the object END_OF_TASK - n."""
+
+START_OF_TASK: Final = -1_000_000
+"""The start of task n, and the end of its sleep, is a step on the object START_OF_TASK - n: no other task uses it."""
 
 
 class Gate(Protocol):
@@ -71,7 +74,7 @@ class Task:
         self.daemon = daemon
         self.born = born
         self.made = 0
-        self.obj = END_OF_TASK - index
+        self.obj = START_OF_TASK - index
         self.kind = READ
         self.gate: Gate | None = None
         self.begun = False
@@ -89,7 +92,7 @@ class Task:
     def begin_anew(self) -> None:
         """As before its first step."""
         self.made = 0
-        self.obj = END_OF_TASK - self.index
+        self.obj = START_OF_TASK - self.index
         self.kind = READ
         self.gate = None
         self.begun = False

@@ -1,10 +1,13 @@
 """What tasks wait for, under the explorer's scheduler: reader-writer locks, conditions, executors, other tasks.
 
-A timed wait ends by a notice, or when virtual time has come to its end, which it does only when nobody can go on.
+A timed wait ends by what it waits for, or when virtual time has come to its end, which it does only when nobody can go
+on. From then on its end is a try (`TRY`): it depends on whatever gives what is waited for, and which comes first is a
+choice.
 """
 
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from purgatorio.sync import ExecutorClosed
 from purgatorio_stress.explorer.endless import ends_the_run
@@ -146,14 +149,16 @@ class _Side:
 
 
 class ControlledCondition(Shared):
-    """`condition()`. A notice is given under the lock, so it is no step of its own."""
+    """`condition()`. A notice is given under the lock, so it is no step of its own, unless there are timed waits: the
+    end of a timed wait is a step on the condition, and then the sleeper takes the lock again."""
 
-    __slots__ = ("_lock", "_sleepers")
+    __slots__ = ("_lock", "_sleepers", "_timed")
 
     def __init__(self, run: Run, lock: ControlledLock, name: str) -> None:
         super().__init__(run, name)
         self._lock = lock
         self._sleepers: list[Task] = []
+        self._timed = False
         # A notice is no step.
         run.volatile.add(self.oid)
 
@@ -165,22 +170,33 @@ class ControlledCondition(Shared):
         if lock.owner is not task:
             raise RuntimeError(f"{task.name} waits on {self.name} without its lock")
         count = lock.count
+        deadline_ms = _deadline(run, timeout_ms)
         run.point(lock.oid, RELEASE)
         let_go(run, lock)
         lock.owner, lock.count = None, 0
-        task.notified = False
-        task.wake_ms = None if timeout_ms is None else run.now_ms + max(timeout_ms, 0)
+        run.wait_until(deadline_ms)
         self._sleepers.append(task)
-        run.point(lock.oid, ACQUIRE, self)
+        if timeout_ms is None:
+            run.point(lock.oid, ACQUIRE, self)
+        else:
+            self._timed = True
+            run.point(self.oid, WRITE, _NOTICE)
+            task.wake_ms = None
         in_time = task not in self._sleepers
-        if not in_time:
-            self._sleepers.remove(task)
-        task.wake_ms = None
+        if timeout_ms is not None:
+            if not in_time:
+                _in_vain(run)
+                self._sleepers.remove(task)
+            run.point(lock.oid, ACQUIRE, lock)
         lock.owner, lock.count = task, count
         take(run, lock)
         return learn(run, in_time)
 
     def notify_all(self) -> None:
+        run = self.run
+        if self._timed and run.live:
+            run.point(self.oid, WRITE)
+            run.woken += [(run.depth - 1, task.index) for task in self._sleepers if not task.notified]
         for task in self._sleepers:
             task.notified = True
             task.wake_ms = None
@@ -196,7 +212,7 @@ class ControlledCondition(Shared):
 
     def state(self) -> object:
         """Who sleeps, until when."""
-        return tuple((task.index, task.wake_ms) for task in self._sleepers)
+        return self._timed, tuple((task.index, task.wake_ms) for task in self._sleepers)
 
 
 class ControlledExecutor(Shared):
@@ -215,16 +231,16 @@ class ControlledExecutor(Shared):
     def submit(self, action: Callable[[], None], /) -> None:
         run = self.run
         if run.live:
-            run.point(self.oid, RELEASE)
+            run.point(self.oid, WRITE)
         if learn(run, self._closed):
             raise ExecutorClosed(f"executor {self.name!r} has been shut down")
         self._actions.append(action)
         if self._task is None:
-            self._task = run.spawn(self.name, self._work, daemon=True)
+            self._task = run.spawn(self.name, ending(run, self._work), daemon=True)
 
     def shutdown(self) -> None:
         if self.run.live:
-            self.run.point(self.oid, RELEASE)
+            self.run.point(self.oid, WRITE)
         self._closed = True
 
     def shutdown_now(self) -> int:
@@ -258,7 +274,8 @@ class ControlledExecutor(Shared):
     def _work(self) -> None:
         run = self.run
         while run.live:
-            run.point(self.oid, ACQUIRE, self)
+            # Not ACQUIRE: what is handed over while there is work already may as well come later.
+            run.point(self.oid, WRITE, self)
             if not learn(run, len(self._actions)):
                 return
             action = learn(run, self._actions.popleft())
@@ -309,8 +326,50 @@ def _join(run: Run, other: Task, timeout_ms: int | None) -> bool:
         return True
     if task is other:
         run.finish(Stop("deadlock", f"{task.name} waits for its own end"))
-    task.notified = False
-    task.wake_ms = None if timeout_ms is None else run.now_ms + timeout_ms
-    run.point(END_OF_TASK - other.index, ACQUIRE, End(other))
+    kind = run.wait_until(_deadline(run, timeout_ms))
+    run.point(END_OF_TASK - other.index, kind, End(other))
     task.wake_ms = None
+    if not other.finished:
+        _in_vain(run)
     return learn(run, other.finished)
+
+
+def ending(run: Run, body: Callable[[], object]) -> Callable[[], object]:
+    """`body` for a task whose end others may wait for: the end is a step."""
+
+    def whole() -> object:
+        try:
+            return body()
+        finally:
+            run.point(END_OF_TASK - run.current.index, RELEASE)
+
+    return whole
+
+
+def _deadline(run: Run, timeout_ms: int | None) -> int | None:
+    """When a wait of so long that begins now is due. To read a clock that tasks move is a step."""
+    if timeout_ms is None:
+        return None
+    if run.clock:
+        run.point(run.clock, READ)
+    return run.now_ms + max(timeout_ms, 0)
+
+
+def _in_vain(run: Run) -> None:
+    """The step that was just made did not get what it waited for: it has only read."""
+    run.in_vain.append(run.depth - 1)
+
+
+class _Notice:
+    """A notice or the end of a timed wait, as a gate."""
+
+    def is_open(self, task: Task, /) -> bool:
+        """Whether either has come."""
+        return task.notified
+
+    def why(self, task: Task, /) -> str:
+        """A notice."""
+        return "a notice"
+
+
+_NOTICE: Final = _Notice()

@@ -2,9 +2,11 @@
 
 import importlib
 import logging
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from types import FrameType
 from typing import Final, Protocol
 
 from purgatorio_spec.show.visible import counted
@@ -90,16 +92,27 @@ class _Program:
         if not (hasattr(made, "check") or hasattr(made, "outcome")):
             raise CannotLoad(f"{adapter} has neither check() nor outcome(), so nobody would look at the end")
         self.outcomes: dict[str, int] = {}
+        self.not_run = set(self.loader.package_of.values())
+        """The packages of which no function has been called in any run; watched until there is none."""
         self._adapter: Adapter
 
     def set_up(self, run: Run, /) -> None:
         """The adapter anew, and a task for each of its threads."""
         self.world.begin(run)
         self.loader.restore()
+        if self.not_run:
+            sys.setprofile(self._note_call)
         self._adapter = getattr(self.loader.adapter(), self._made_by)()
         for act in _threads_of(self._adapter):
             task = run.spawn(getattr(act, "__name__", "thread").removeprefix(_THREAD), act)
             self.world.started(task)
+
+    def _note_call(self, frame: FrameType, event: str, _: object) -> None:
+        package = self.loader.package_of.get(frame.f_code.co_filename)
+        if event == "call" and package is not None:
+            self.not_run.discard(package)
+            if not self.not_run:
+                sys.setprofile(None)
 
     def judge(self, run: Run, /) -> Sequence[Broken]:
         """Exceptions that ended a thread; then what `check` says."""
@@ -185,6 +198,13 @@ def explore_foreign(
     """Explore the adapter's program. `path` is searched for modules before `sys.path`. CannotLoad where it is not
     there, or does not import."""
     program = _Program(packages, adapter, early, path, races_count)
+    with _profiled_as_before():
+        return _explored(program, limits, strategy, seed, early, f"{'+'.join(packages)}+{adapter}")
+
+
+def _explored(
+    program: _Program, limits: Limits, strategy: str, seed: int, early: int, names: str
+) -> Explored:
     if _is_random(program):
         done = Exploration(strategy, "nothing", limit=_NOT_DETERMINISTIC)
         return Explored(program.name, done, (), tuple(sorted(program.world.uncontrolled)), {})
@@ -203,6 +223,8 @@ def explore_foreign(
     if world.diverged:
         done.complete, done.limit = False, _NOT_DETERMINISTIC
         done.found.clear()
+    if program.not_run:
+        done.complete, done.limit = False, _not_run(program.not_run)
     explored = Explored(
         program.name, done, tuple(sorted(world.races)), tuple(sorted(world.uncontrolled)),
         dict(sorted(program.outcomes.items())), program.loader.why_anew,
@@ -211,16 +233,23 @@ def explore_foreign(
         return explored
     with _quiet():
         small = minimise(program, done.found[0])
-    token = Token(FOREIGN, f"{'+'.join(packages)}+{adapter}", early, small.schedule)
+    token = Token(FOREIGN, names, early, small.schedule)
     try:
-        rows, names, _ = _replayed(program, small.schedule)
+        rows, tasks, _ = _replayed(program, small.schedule)
     except BadToken:
         done.limit = (
             "a violation was found, but the same schedule did not repeat: the code is not deterministic"
         )
         done.found.clear()
         return explored
-    return replace(explored, counterexample=small, token=token, rows=rows, names=names)
+    return replace(explored, counterexample=small, token=token, rows=rows, names=tasks)
+
+
+def _not_run(packages: set[str]) -> str:
+    named = " and ".join(sorted(packages))
+    return (
+        f"no line of {named} was run: call it in the adapter, or name the package whose code the adapter runs"
+    )
 
 
 def _is_random(program: _Program) -> bool:
@@ -325,6 +354,15 @@ def _shared(rows: Sequence[Row]) -> list[Row]:
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+@contextmanager
+def _profiled_as_before() -> Iterator[None]:
+    before = sys.getprofile()
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
 
 
 @contextmanager

@@ -2,41 +2,63 @@
 
 A container is one location, and what C code does with it in one call is one step, as under the GIL. So a method of
 `dict`, `list`, `set`, `deque` and their subclasses, `len`, `in`, `heappush` are one step each; an iteration is one step
-an item. An attribute is a location of its own. A method of a class in Python is no step: its body has some.
+an item. An attribute is a location of its own. A method of a rewritten class is no step: its body has some.
+
+A call of code that is not rewritten uses all containers that the callee holds (a bound method, a `partial`) and that it
+is given, also behind a view, an iterator or a generator of other code: `Reach` follows them. How the callee was come by
+makes no difference. An object of a class that nobody knows is one location as a whole.
 """
 
+import functools
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from types import BuiltinFunctionType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
-from typing import Final, TypeVar
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Final, TypeVar, cast
 
 from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.explorer.step import READ, WRITE
+from purgatorio_stress.foreign.reach import CONTAINERS, Reach, is_python, is_rewritten
 from purgatorio_stress.foreign.world import World, described
 
 T = TypeVar("T")
 
-_CONTAINERS: Final = (list, dict, set, deque, bytearray)
-_CONTAINER_SET: Final = frozenset((*_CONTAINERS, OrderedDict, defaultdict))
+_CONTAINER_SET: Final = frozenset((*CONTAINERS, OrderedDict, defaultdict))
 _READS: Final = frozenset(
     "get keys values items copy count index union intersection difference issubset issuperset isdisjoint "
-    "symmetric_difference __contains__ __len__ __iter__ __getitem__ __reversed__ __eq__ __ne__ __repr__".split()
+    "symmetric_difference __contains__ __len__ __iter__ __getitem__ __reversed__ __eq__ __ne__ __repr__ __or__ "
+    "__add__".split()
 )
-_VIEWS: Final = frozenset("keys values items __iter__ __reversed__".split())
-_READERS: Final[frozenset[object]] = frozenset(
-    (len, list, tuple, dict, set, frozenset, sorted, sum, min, max, any, all, iter, enumerate, zip, map, filter,
-     reversed, repr, str, bool, deque, OrderedDict, Counter)
+_READ_FUNCTIONS: Final[frozenset[tuple[str, str]]] = frozenset(
+    [("_operator", name) for name in
+     "getitem contains countOf indexOf length_hint eq ne lt le gt ge concat add or_ and_ sub xor mul mod truth".split()]
+    + [("copy", "copy"), ("copy", "deepcopy"), ("json", "dumps")]
 )  # fmt: skip
-_LAZY: Final[frozenset[object]] = frozenset((iter, enumerate, zip, map, filter, reversed))
+_READERS: Final[frozenset[object]] = frozenset(
+    (len, list, tuple, dict, set, frozenset, sorted, sum, min, max, any, all, iter, next, enumerate, zip, map, filter,
+     reversed, repr, str, bool, deque, OrderedDict, Counter, print, functools.reduce)
+)  # fmt: skip
+_CALL_BACK: Final[frozenset[object]] = frozenset((min, max, functools.reduce))
+"""These call a function of their caller's between two items."""
 
-HOOKED_NAMES: Final = frozenset(
-    "len list tuple dict set frozenset sorted sum min max any all next iter enumerate zip map filter reversed "
-    "repr bool getattr setattr hasattr delattr deque OrderedDict Counter".split()
-)
-"""Functions that look into what they are given. Names that a module imports from `_TAKERS` are hooked too."""
+_BLIND: Final[frozenset[object]] = frozenset(
+    (isinstance, issubclass, callable, type, super, id, locals, globals, vars, dir, eval, exec, object, property,
+     staticmethod, classmethod, sys._getframe)
+)  # fmt: skip
+"""These do not look into what they are given, or look at the frame of their caller."""
 
 _ACCESSES: Final[dict[object, int]] = {getattr: READ, hasattr: READ, setattr: WRITE, delattr: WRITE}
+
+_FIXED: Final = frozenset((tuple, str, bytes, int, float, bool, range, type(None)))
+_INSIDE: Final = frozenset("join format format_map".split())
+"""Methods of these types look at no container, but for those that look into what they are given."""
 
 _NOTHING: Final = -1
 _LOOK: Final = -2
@@ -48,21 +70,29 @@ class Hooks:
     """The functions that rewritten code finds among its builtins, by the names in `names`."""
 
     def __init__(
-        self, world: World, assigned: Callable[[str], bool], is_user_code: Callable[[str], bool]
+        self,
+        world: World,
+        assigned: Callable[[str], bool],
+        is_user_code: Callable[[str], bool],
+        is_known: Callable[[str], bool],
     ) -> None:
         self._world = world
         self._assigned = assigned
         self._is_user_code = is_user_code
         self._places: dict[tuple[object, str], tuple[object, bool] | None] = {}
         self._plans: dict[tuple[type, str], int] = {}
+        self._reach = Reach(is_known)
+        self._nothing = self._reach.nothing
+        self._transparent: set[object] = set()
 
     def names(self) -> dict[str, object]:
         """By the names that `rewrite` uses."""
         return {
             "_pg_load": self.load, "_pg_store": self.store, "_pg_delete": self.delete,
             "_pg_item": self.item, "_pg_put": self.put, "_pg_drop": self.drop,
-            "_pg_call": self.call, "_pg_function": self.function, "_pg_in": self.contains,
-            "_pg_over": self.over, "_pg_test": self.test, "_pg_change": self.change,
+            "_pg_call": self.call, "_pg_callee": self.callee, "_pg_in": self.contains,
+            "_pg_look": self.look, "_pg_spread": self.spread,
+            "_pg_over": self.over, "_pg_test": self.look, "_pg_change": self.change,
             "_pg_read": self.read_name, "_pg_write": self.write_name, "_pg_turn": self._world.turn,
             "id": self._world.identity,
         }  # fmt: skip
@@ -81,7 +111,7 @@ class Hooks:
         if isinstance(value, Shared):
             if value.name.endswith("?"):
                 value.name = described(thing, name)
-        elif world.rows is not None and isinstance(value, _CONTAINERS):
+        elif world.rows is not None and isinstance(value, CONTAINERS):
             world.names[world.number(value)] = described(thing, name)
         if world.run.live:
             self._use(thing, name, WRITE)
@@ -149,24 +179,29 @@ class Hooks:
         world.point(number, kind)
         world.synchronise(number)
 
-    def _container(self, thing: object) -> object | None:
-        """The container that this is, or shows."""
-        return thing if isinstance(thing, _CONTAINERS) else self._world.container_of(thing)
+    def _use_all(self, things: Iterable[object], kind: int) -> None:
+        """A step on every container that is among these or behind them."""
+        for thing in things:
+            if type(thing) not in self._nothing:
+                for container in self._reach.containers(thing):
+                    self._touch(container, kind)
 
     def _plan(self, thing: object, name: str) -> int:
-        """READ or WRITE where a method is a step on its object; else whether to look further."""
+        """READ or WRITE where a method is a step on its object; `_LOOK` where it may be one on what it is given."""
         kind = type(thing)
         plan = self._plans.get((kind, name))
         if plan is None:
-            plan = _NOTHING
-            if kind in (type, ModuleType, super):
-                plan = _LOOK
-            else:
-                for base in kind.__mro__:
-                    if name in vars(base):
-                        if base in _CONTAINER_SET:
-                            plan = READ if name in _READS and base is not defaultdict else WRITE
-                        break
+            reach = self._reach
+            plan = _NOTHING if kind in _FIXED and name not in _INSIDE else _LOOK
+            for base in kind.__mro__ if kind not in (type, ModuleType, super) else ():
+                if name in vars(base):
+                    if base in _CONTAINER_SET:
+                        plan = READ if name in _READS and base is not defaultdict else WRITE
+                    elif is_rewritten(vars(base)[name]) or reach.is_ours(vars(base)[name]):
+                        plan = _NOTHING
+                    break
+            if plan == _LOOK and reach.is_opaque(kind):
+                plan = READ if name in _READS else WRITE
             self._plans[kind, name] = plan
         return plan
 
@@ -177,12 +212,17 @@ class Hooks:
             if plan >= 0:
                 # A dict's `__missing__` puts something in.
                 self._touch(thing, WRITE if hasattr(type(thing), "__missing__") else plan)
+            elif plan == _LOOK:
+                self._use_all((thing,), READ)
         return thing[key]  # type: ignore[index]  # what the code does
 
     def put(self, value: object, thing: object, key: object) -> None:
         """`thing[key] = value`."""
-        if self._world.run.live and self._plan(thing, "__setitem__") >= 0:
-            self._touch(thing, WRITE)
+        if self._world.run.live:
+            if isinstance(key, slice):
+                self._use_all((value,), READ)
+            if self._plan(thing, "__setitem__") >= 0:
+                self._touch(thing, WRITE)
         thing[key] = value  # type: ignore[index]  # what the code does
 
     def drop(self, thing: object, key: object) -> None:
@@ -194,11 +234,11 @@ class Hooks:
     def contains(self, key: object, thing: object) -> bool:
         """`key in thing`."""
         if self._world.run.live:
-            container = self._world.container_of(thing)
-            if container is not None:
-                self._touch(container, READ)
-            elif self._plan(thing, "__contains__") >= 0:
+            plan = self._plan(thing, "__contains__")
+            if plan >= 0:
                 self._touch(thing, READ)
+            elif plan == _LOOK:
+                self._use_all((thing,), READ)
         return key in thing  # type: ignore[operator]  # what the code does
 
     def call(self, thing: object, name: str, /, *args: object, **named: object) -> object:
@@ -208,69 +248,111 @@ class Hooks:
             plan = self._plan(thing, name)
             if plan >= 0:
                 self._touch(thing, plan)
-                result = method(*args, **named)
-                if name in _VIEWS:
-                    self._world.alias(result, thing)
-                return result
-            if plan == _LOOK:
-                if type(thing) is super:
-                    target = getattr(method, "__self__", None)
-                    if isinstance(target, _CONTAINERS) and not isinstance(
-                        getattr(method, "__func__", None), FunctionType
-                    ):
-                        self._touch(target, READ if name in _READS else WRITE)
-                elif not isinstance(method, FunctionType):
-                    return self.function(method, *args, **named)
+                if args:
+                    args = self._stepping(args)
+                    self._use_all(args, READ)
+                if named:
+                    self._use_all(named.values(), READ)
+            elif plan == _LOOK:
+                return self.callee(method)(*args, **named)
         return method(*args, **named)
 
-    def function(self, function: Callable[..., T], /, *args: object, **named: object) -> T:
-        """`function(...)`, of C code that may look into its arguments."""
+    def callee(self, function: Callable[..., T]) -> Callable[..., T]:
+        """What is called in place of `function`: itself, or where it is not rewritten, with a step before."""
+        kind = type(function)
+        if kind is FunctionType or kind is MethodType:
+            code = function.__code__ if kind is FunctionType else getattr(function, "__code__", None)
+            if code in self._transparent:
+                return function
+            if is_rewritten(function) or self._reach.is_ours(function):
+                self._transparent.add(code)
+                return function
         if not self._world.run.live:
-            return function(*args, **named)
+            return function
+        if kind is not BuiltinFunctionType:
+            if isinstance(function, type):
+                known = self._reach.is_known(function) or issubclass(function, BaseException)
+            else:
+                known = self._reach.is_known(kind)
+            if known:
+                return function
+        return function if _is_among(function, _BLIND) else functools.partial(self.function, function)
+
+    def function(self, function: Callable[..., T], /, *args: object, **named: object) -> T:
+        """`function(...)`, of code that is not rewritten and may look into its arguments."""
         access = _ACCESSES.get(function) if isinstance(function, BuiltinFunctionType) else None
         if access is not None:
             if len(args) > 1 and isinstance(args[1], str):
                 self._use(args[0], args[1], access)
             return function(*args, **named)
-        shown = None
-        if not isinstance(function, FunctionType):
-            kind = READ if _is_among(function, _READERS) or _is_read(function) else WRITE
+        reach = self._reach
+        if function is next and args and reach.is_lazy(type(args[0])):
+            self._touch(args[0], WRITE)
+        elif not reach.is_lazy(function):
+            calls_back = _is_among(function, _CALL_BACK) and any(map(is_python, (*args, *named.values())))
+            args = self._stepping(args, calls_back=calls_back)
+        used = [one for one in (*args, *named.values()) if type(one) not in self._nothing]
+        if type(function) is not BuiltinFunctionType or type(function.__self__) is not ModuleType:
+            used.append(function)
+        if used:
+            self._use_all(used, READ if _is_among(function, _READERS) or _is_read(function) else WRITE)
+        return function(*args, **named)
+
+    def _stepping(self, args: tuple[object, ...], *, calls_back: bool = False) -> tuple[object, ...]:
+        """What C code goes over while it calls the program's own functions is no single step of it: one an item."""
+        reach = self._reach
+        if not calls_back:
             for one in args:
-                container = self._container(one)
-                if container is not None:
-                    self._touch(container, kind)
-                    shown = container
-        result = function(*args, **named)
-        if shown is not None and _is_among(function, _LAZY):
-            self._world.alias(result, shown)
-        return result
+                if type(one) not in self._nothing and reach.calls_back(one):
+                    break
+            else:
+                return args
+        lazy = reach.is_lazy
+        return tuple(
+            self.over(cast("Iterable[object]", one))
+            if (calls_back and isinstance(one, CONTAINERS)) or lazy(type(one))
+            else one
+            for one in args
+        )
 
     def over(self, thing: Iterable[T]) -> Iterable[T]:
         """`for ... in thing`."""
         if self._world.run.live:
-            container = self._world.container_of(thing)
-            if container is not None:
-                return self._items(thing, container)
-            if self._plan(thing, "__iter__") >= 0:
-                return self._items(thing, thing)
+            reach = self._reach
+            if not (isinstance(thing, CONTAINERS) and self._plan(thing, "__iter__") >= 0):
+                if reach.is_plain(type(thing)) or type(thing) is tuple:
+                    return thing
+                if self._plan(thing, "__iter__") == _NOTHING:
+                    thing = iter(thing)
+            containers = reach.containers(thing)
+            if hasattr(type(thing), "__next__") and reach.is_lazy(type(thing)):
+                containers = (*containers, thing)
+            if containers:
+                return self._items(thing, containers)
         return thing
 
-    def _items(self, thing: Iterable[T], container: object) -> Iterator[T]:
-        self._touch(container, READ)
+    def _items(self, thing: Iterable[T], containers: Iterable[object]) -> Iterator[T]:
+        for container in containers:
+            self._touch(container, WRITE if container is thing and hasattr(thing, "__next__") else READ)
         going = iter(thing)
         for one in going:
             yield one
-            self._touch(container, READ)
+            for container in containers:
+                self._touch(container, WRITE if container is thing and hasattr(thing, "__next__") else READ)
 
-    def test(self, thing: T) -> T:
-        """A value whose truth is asked."""
-        if isinstance(thing, _CONTAINERS) and self._world.run.live:
-            self._touch(thing, READ)
+    def look(self, thing: T) -> T:
+        """A value that is looked into: compared, unpacked, added to another, written into a string."""
+        if type(thing) not in self._nothing and self._world.run.live:
+            self._use_all((thing,), READ)
         return thing
+
+    def spread(self, thing: T) -> T:
+        """A value whose items are taken, `*thing`; what is in a tuple is not looked into."""
+        return thing if type(thing) is tuple else self.look(thing)
 
     def change(self, thing: object) -> None:
         """A value that an augmented assignment may change in place."""
-        if isinstance(thing, _CONTAINERS) and self._world.run.live:
+        if isinstance(thing, CONTAINERS) and self._world.run.live:
             self._touch(thing, WRITE)
 
     # Names that functions share: globals and nonlocals
@@ -292,7 +374,8 @@ class Hooks:
 
 
 def _is_read(function: object) -> bool:
-    return isinstance(function, BuiltinFunctionType) and function.__name__ in _READS
+    name, home = getattr(function, "__name__", ""), getattr(function, "__module__", None)
+    return home == "itertools" or (home or "", name) in _READ_FUNCTIONS or (not home and name in _READS)
 
 
 def _is_among(function: object, known: frozenset[object]) -> bool:

@@ -7,6 +7,7 @@ is of `threads`; `queue`, `sched`, `concurrent.futures` and `_threading_local` a
 
 import ast
 import builtins
+import collections
 import datetime as real_datetime
 import importlib
 import importlib.util
@@ -32,9 +33,13 @@ from purgatorio_stress.foreign.world import World
 
 _ANEW: Final = ("queue", "sched", "_threading_local", "concurrent.futures", "concurrent.futures._base",
                 "concurrent.futures.thread")  # fmt: skip
-_OF_THREADING: Final = frozenset(
-    "Condition _Condition Semaphore BoundedSemaphore Event Barrier BrokenBarrierError Timer".split()
-)
+_CLASSES: Final = {
+    "threading": frozenset(
+        "Condition _Condition Semaphore BoundedSemaphore Event Barrier BrokenBarrierError Timer".split()
+    ),
+    "collections": frozenset("Counter ChainMap UserDict UserList UserString".split()),
+}
+"""What is loaded anew of these: the rest is ours, or C code."""
 UNCONTROLLED: Final = frozenset(
     "asyncio socket ssl select selectors multiprocessing subprocess signal socketserver http urllib.request "
     "concurrent.futures.process gevent eventlet trio anyio uvloop fcntl mmap secrets uuid ctypes".split()
@@ -55,6 +60,9 @@ class Loader:
         self._path = [*path, *sys.path]
         self._adapter = adapter
         self.modules: dict[str, ModuleType] = {}
+        self.package_of: dict[str, str] = {}
+        """By file that was loaded: the one of `packages` that it belongs to."""
+        self._packages = tuple(packages)
         self._codes: dict[str, tuple[object, str]] = {}
         self._assigned: frozenset[str] | None = frozenset()
         self._state: list[Callable[[], None]] = []
@@ -62,7 +70,7 @@ class Loader:
         self._random = random.Random(0)
         self._hooks: Hooks
         self._find_assigned()
-        self._hooks = Hooks(world, self._is_assigned, self._is_user_code)
+        self._hooks = Hooks(world, self._is_assigned, self._is_user_code, self._is_loaded)
         self._load_all()
 
     @property
@@ -108,6 +116,9 @@ class Loader:
     def _is_user_code(self, module: str) -> bool:
         return self._is_user(module) and module != "threading"
 
+    def _is_loaded(self, module: str) -> bool:
+        return self._is_user(module) or module in _ANEW or module in ("threading", "_thread", "collections")
+
     def _is_assigned(self, name: str) -> bool:
         return self._assigned is None or name in self._assigned
 
@@ -115,14 +126,17 @@ class Loader:
         """The attributes that are ever bound, over all files: what is never bound is a method or a constant."""
         found: set[str] = set()
         everything = False
-        for name in (*self._names, *_ANEW, "threading"):
+        for name in (*self._names, *_ANEW, "threading", "collections"):
             spec = self._spec(name)
             files = [Path(spec.origin)] if spec.origin and spec.origin.endswith(".py") else []
             for folder in (spec.submodule_search_locations or ()) if self._is_user(name) else ():
                 files += sorted(Path(folder).rglob("*.py"))
             for file in dict.fromkeys(files):
                 try:
-                    names, all_of_them = assigned_names(ast.parse(file.read_bytes()))
+                    tree = ast.parse(file.read_bytes())
+                    names, all_of_them = assigned_names(
+                        _chosen(tree, name) if name == "collections" else tree
+                    )
                 except (SyntaxError, ValueError):
                     continue
                 found |= names
@@ -198,8 +212,13 @@ class Loader:
         known = self._codes.get(name)
         if known is None:
             tree = ast.parse(Path(origin).read_bytes(), origin)
+            if name in _CLASSES:
+                tree = _chosen(tree, name)
             tree = Rewriter(name, tree, self._assigned).visit(tree)
             known = self._codes[name] = compile(ast.fix_missing_locations(tree), origin, "exec"), origin
+            for one in self._packages:
+                if name == one or name.startswith(f"{one}."):
+                    self.package_of[origin] = one
         return known
 
     def _builtins(self) -> dict[str, object]:
@@ -251,6 +270,7 @@ class Loader:
         make = {
             "threading": self._threading, "_thread": self._low_threads, "time": self._time, "os": self._os,
             "random": self._random_module, "datetime": self._datetime,
+            "collections": self._collections,
         }.get(name)  # fmt: skip
         return None if make is None or (name != "threading" and self._is_user(name)) else make()
 
@@ -267,19 +287,18 @@ class Loader:
             _islice=itertools.islice, _count=itertools.count, functools=importlib.import_module("functools"),
             __excepthook__=ours["excepthook"], ExceptHookArgs=real.ExceptHookArgs,
         )  # fmt: skip
-        known = self._codes.get("threading")
-        if known is None:
-            tree = ast.parse(Path(origin).read_bytes(), origin)
-            tree.body = [
-                node for node in tree.body if isinstance(node, ast.ClassDef) and node.name in _OF_THREADING
-            ]
-            tree = Rewriter("threading", tree, self._assigned).visit(tree)
-            known = self._codes["threading"] = (
-                compile(ast.fix_missing_locations(tree), origin, "exec"), origin,
-            )  # fmt: skip
-        exec(cast("str", known[0]), module.__dict__)
+        exec(cast("str", self._code("threading", origin)[0]), module.__dict__)
         self.modules["threading"] = module
         module.__dict__["local"] = self.module("_threading_local").local
+        return module
+
+    def _collections(self) -> ModuleType:
+        """The real one, but the classes in Python over C containers have steps inside."""
+        module = _copy(collections)
+        module.__dict__["__builtins__"] = self._builtins()
+        exec(
+            cast("str", self._code("collections", self._spec("collections").origin or "")[0]), module.__dict__
+        )
         return module
 
     def _low_threads(self) -> ModuleType:
@@ -337,7 +356,7 @@ class Loader:
         seen: dict[int, object] = {}
         for module in list(self.modules.values()):
             own = module.__dict__.get("__builtins__")
-            if not (isinstance(own, dict) and "_pg_load" in own) or module.__name__ == "threading":
+            if not (isinstance(own, dict) and "_pg_load" in own) or module.__name__ in _CLASSES:
                 continue
             names = {key: value for key, value in vars(module).items() if not key.startswith("__")}
             self._state.append(partial(_refill_names, module.__dict__, names))
@@ -350,7 +369,7 @@ class Loader:
         seen[id(value)] = value
         inside: list[object] = []
         if isinstance(value, type):
-            if value.__module__ in self.modules and value.__module__ != "threading":
+            if value.__module__ in self.modules and value.__module__ not in _CLASSES:
                 own = {
                     key: one for key, one in vars(value).items()
                     if not callable(one) and not key.startswith(("__", "_abc_")) and not hasattr(type(one), "__get__")
@@ -446,6 +465,12 @@ def _clear_cache(function: object) -> None:
 def _recount(kind: type, key: str, counter: str) -> None:
     start = int(counter.removeprefix("count(").removesuffix(")").partition(",")[0])
     setattr(kind, key, itertools.count(start).__next__)
+
+
+def _chosen(tree: ast.Module, name: str) -> ast.Module:
+    """The classes of `_CLASSES`, and no other statement."""
+    tree.body = [one for one in tree.body if isinstance(one, ast.ClassDef) and one.name in _CLASSES[name]]
+    return tree
 
 
 def _copy(module: ModuleType) -> ModuleType:

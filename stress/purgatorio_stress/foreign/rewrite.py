@@ -3,16 +3,18 @@
 Only bodies of functions are changed: what a module does while it is imported is done by one thread. Lines stay what
 they are, so tracebacks and tables show the user's own.
 
-Not seen: unpacking (`a, b = shared`, `f(*shared)`), targets of `for`, `with` and `except` that are attributes, what an
-f-string or a comparison of two containers looks at, and `match` patterns. Such a use happens within another step.
+Not seen: targets of `for`, `with` and `except` that are attributes or unpack, and `match` patterns. Such a use happens
+within another step.
 """
 
 import ast
 from typing import Final
 
-from purgatorio_stress.foreign.hooks import HOOKED_NAMES
+_BLIND: Final = frozenset("isinstance issubclass super callable type range id object".split())
+"""Builtins that look into nothing: a call is no step."""
 
-_TAKERS: Final = frozenset("heapq bisect copy operator".split())
+_OF_CONTAINERS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.BitOr, ast.BitAnd, ast.BitXor)
+"""Operators that a container has, or a string for what is written into it."""
 
 
 def assigned_names(tree: ast.AST) -> tuple[set[str], bool]:
@@ -57,14 +59,20 @@ class Rewriter(ast.NodeTransformer):
         self._number = 0
         self._globals: set[str] = set()
         self._nonlocals: set[str] = set()
-        self._hooked = set(HOOKED_NAMES)
+        self._bound = {
+            one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+        }
         for node in ast.walk(tree):
             if isinstance(node, ast.Global):
                 self._globals.update(node.names)
             elif isinstance(node, ast.Nonlocal):
                 self._nonlocals.update(node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module in _TAKERS:
-                self._hooked.update(alias.asname or alias.name for alias in node.names)
+            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+                self._bound.add(node.name)
+            elif isinstance(node, ast.arg):
+                self._bound.add(node.arg)
+            elif isinstance(node, ast.alias):
+                self._bound.add(node.asname or node.name)
 
     # Where we are
 
@@ -77,6 +85,8 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.decorator_list = [self._expression(one) for one in node.decorator_list]
+        node.args = self.visit(node.args)
         self._depth += 1
         node.body = self._statements(node.body)
         self._depth -= 1
@@ -136,19 +146,62 @@ class Rewriter(ast.NodeTransformer):
             thing = self._expression(function.value)
             name = ast.Constant(self._mangled(function.attr))
             return _call("_pg_call", node, thing, name, *node.args, keywords=node.keywords)
-        if isinstance(function, ast.Name) and function.id in self._hooked:
-            return _call("_pg_function", node, function, *node.args, keywords=node.keywords)
         node.func = self._expression(function)
+        if not (isinstance(function, ast.Name) and function.id in _BLIND and function.id not in self._bound):
+            node.func = _call("_pg_callee", function, node.func)
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
+        if self._depth and not isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn):
+            self._look_at(node)
         if self._depth and len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
             found = _call("_pg_in", node, node.left, node.comparators[0])
             if isinstance(node.ops[0], ast.In):
                 return found
             return ast.copy_location(ast.UnaryOp(ast.Not(), found), node)
         return node
+
+    def _look_at(self, node: ast.Compare) -> None:
+        """A comparison may go through both of its sides, unless one is a constant."""
+        sides = [node.left, *node.comparators]
+        if not _is_number(*sides):
+            node.left, *node.comparators = [self._looked_into(one) for one in sides]
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        sides = (node.left, node.right)
+        if (
+            self._depth
+            and isinstance(node.op, _OF_CONTAINERS)
+            and (isinstance(node.op, ast.Mult) or not _is_number(*sides))
+        ):
+            node.left, node.right = map(self._looked_into, sides)
+        return node
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
+        self.generic_visit(node)
+        node.value = self._looked_into(node.value)
+        return node
+
+    def visit_Starred(self, node: ast.Starred) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load) and self._depth:
+            node.value = _call("_pg_spread", node.value, node.value)
+        return node
+
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        self.generic_visit(node)
+        pairs = zip(node.keys, node.values, strict=True)
+        node.values = [self._looked_into(value) if key is None else value for key, value in pairs]
+        return node
+
+    def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.AST:
+        node.value = self._gone_over(node.value)
+        return node
+
+    def _looked_into(self, node: ast.expr) -> ast.expr:
+        return _call("_pg_look", node, node) if self._depth and not isinstance(node, ast.Constant) else node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         node.values = [self._tested(one) for one in node.values]
@@ -207,10 +260,18 @@ class Rewriter(ast.NodeTransformer):
         node.orelse = self._statements(node.orelse)
         return node
 
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        node.test = self._tested(node.test)
+        if node.msg is not None:
+            node.msg = self._expression(node.msg)
+        return node
+
     def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
         node.value = self._expression(node.value)
         if not self._depth:
             return node
+        if any(isinstance(target, ast.Tuple | ast.List) for target in node.targets):
+            node.value = self._unpacked(node.value)
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute | ast.Subscript):
             return self._bind(node.targets[0], node.value, node)
         after: list[ast.stmt] = []
@@ -231,12 +292,12 @@ class Rewriter(ast.NodeTransformer):
             return node
         if isinstance(target, ast.Name):
             if not self._owner(target.id):
-                return node
+                return self._changed_in_place(target.id, node)
             now: ast.expr = self._expression(ast.copy_location(ast.Name(target.id, ast.Load()), target))
             value, amount = self._temporary(), self._temporary()
             return [
                 _assign(value, now, node),
-                _assign(amount, node.value, node),
+                _assign(amount, self._looked_into(node.value), node),
                 _copied(ast.AugAssign(_name(value, store=True), node.op, _name(amount)), node),
                 self._written(target.id, node),
                 _copied(ast.Assign([_name(target.id, store=True)], _name(value)), node),
@@ -255,11 +316,25 @@ class Rewriter(ast.NodeTransformer):
         return [
             *before,
             _assign(value, now, node),
-            _assign(amount, node.value, node),
+            _assign(amount, self._looked_into(node.value), node),
             _copied(ast.Expr(_call("_pg_change", node, _name(value))), node),
             _copied(ast.AugAssign(_name(value, store=True), node.op, _name(amount)), node),
             _copied(ast.Expr(stored), node),
         ]
+
+    def _changed_in_place(self, name: str, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
+        """A local variable: what it is bound to may be shared."""
+        if isinstance(node.value, ast.Constant):
+            return node
+        amount = self._temporary()
+        return [
+            _assign(amount, self._looked_into(node.value), node),
+            _copied(ast.Expr(_call("_pg_change", node, _name(name))), node),
+            _copied(ast.AugAssign(_name(name, store=True), node.op, _name(amount)), node),
+        ]
+
+    def _unpacked(self, node: ast.expr) -> ast.expr:
+        return node if isinstance(node, ast.Tuple | ast.List) else self._looked_into(node)
 
     def visit_Delete(self, node: ast.Delete) -> ast.AST | list[ast.stmt]:
         if not self._depth:
@@ -340,6 +415,11 @@ def _copied(made: ast.stmt, node: ast.AST) -> ast.stmt:
 
 def _assign(name: str, value: ast.expr, node: ast.AST) -> ast.stmt:
     return _copied(ast.Assign([_name(name, store=True)], value), node)
+
+
+def _is_number(*sides: ast.expr) -> bool:
+    """Whether one of them is a constant that no container is compared with or added to."""
+    return any(isinstance(one, ast.Constant) and not isinstance(one.value, str | bytes) for one in sides)
 
 
 def _name(name: str, *, store: bool = False) -> ast.Name:

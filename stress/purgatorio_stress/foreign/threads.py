@@ -8,12 +8,11 @@ import itertools
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
-from purgatorio_stress.explorer.run import Shared
-from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TRY, WRITE
-from purgatorio_stress.explorer.task import END_OF_TASK, Task
+from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TRY
+from purgatorio_stress.explorer.task import END_OF_TASK, START_OF_TASK, Task
 from purgatorio_stress.explorer.waiting import End
 from purgatorio_stress.foreign.world import World
 
@@ -66,7 +65,7 @@ class ForeignLock(ControlledLock):
 
     def _acquire_in_time(self, timeout: float) -> bool:
         world, run, task = self._world, self.run, self.run.current
-        deadline = run.now_ms + int(timeout * S)
+        deadline = world.deadline(timeout)
         self._show()
         if world.may_be_early(task):
             world.waits(self.oid, TRY, _ALWAYS)
@@ -75,13 +74,14 @@ class ForeignLock(ControlledLock):
             run.in_vain.append(run.depth - 1)
             world.let_pass(task, deadline)
             return False
-        task.notified = False
-        task.wake_ms = deadline
+        kind = run.wait_until(deadline)
         # The gate is the lock itself: the search looks for races of those who wait for a lock, and knows them so.
         self._in_time.add(task.index)
-        world.waits(self.oid, ACQUIRE, self)
+        world.waits(self.oid, kind, self)
         self._in_time.discard(task.index)
         task.wake_ms = None
+        if self.owner is not None:
+            run.in_vain.append(run.depth - 1)
         return self.owner is None
 
     def release(self) -> None:
@@ -113,7 +113,8 @@ class ForeignLock(ControlledLock):
     def locked(self) -> bool:
         """Whether anybody has it."""
         if self.run.live:
-            self._world.point(self.oid, READ)
+            self._world.point(self.oid, TRY)
+            self.run.in_vain.append(self.run.depth - 1)
         return self.owner is not None
 
     def is_open(self, task: Task, /) -> bool:
@@ -200,151 +201,170 @@ class Clocks:
         if not run.live:
             if task.index:
                 _leave()
-            run.now_ms += int(seconds * S)
+            run.now_ms = world.deadline(seconds)
             return
-        deadline = run.now_ms + int(seconds * S)
+        deadline = world.deadline(seconds)
         if world.may_be_early(task):
             world.let_pass(task, deadline)
             return
-        task.notified = False
-        task.wake_ms = deadline
-        world.names[END_OF_TASK - task.index] = "sleep"
-        world.waits(END_OF_TASK - task.index, READ, _Sleep())
+        run.wait_until(deadline)
+        world.names[START_OF_TASK - task.index] = "sleep"
+        world.waits(START_OF_TASK - task.index, READ, _Sleep())
         task.wake_ms = None
+
+
+class ForeignThread:
+    """`threading.Thread`: its body is a task. `thread_names` makes the class for one world."""
+
+    _pg_world: ClassVar[World]
+
+    def __init__(
+        self,
+        group: None = None,
+        target: Callable[..., object] | None = None,
+        name: str | None = None,
+        args: Iterable[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+        *,
+        daemon: bool | None = None,
+    ) -> None:
+        self._pg_world.threads_made += 1
+        self._target = target
+        self._name = name or f"Thread-{self._pg_world.threads_made}"
+        if name is None and target is not None and hasattr(target, "__name__"):
+            self._name += f" ({target.__name__})"
+        self._args = tuple(args)
+        self._kwargs = dict(kwargs or {})
+        self._daemonic = current_thread(self._pg_world).daemon if daemon is None else daemon
+        self._task: Task | None = None
+
+    name = property(lambda self: self._name, lambda self, name: setattr(self, "_name", name))
+    daemon = property(lambda self: self._daemonic, lambda self, daemon: setattr(self, "_daemonic", daemon))
+    ident = property(lambda self: None if self._task is None else self._task.index)
+    native_id = ident
+
+    def run(self) -> None:
+        """The target; a subclass may do something else."""
+        if self._target is not None:
+            self._target(*self._args, **self._kwargs)
+
+    def start(self) -> None:
+        if self._task is not None:
+            raise RuntimeError("threads can only be started once")
+        if self._pg_world.loading:
+            raise RuntimeError("a thread is started while the modules are imported")
+        run = self._pg_world.run
+        task = self._task = run.spawn(self._name, self._bootstrap, bool(self._daemonic))
+        self._pg_world.started(task)
+        self._pg_world.bodies[task] = self
+
+    def _bootstrap(self) -> None:
+        try:
+            self.run()
+        except SystemExit:
+            pass
+        finally:
+            if self._pg_world.run.live:
+                self._pg_world.point(self._pg_end(self._pg_world.run.current), RELEASE)
+
+    def _pg_end(self, task: Task) -> int:
+        number = END_OF_TASK - task.index
+        self._pg_world.names[number] = f"the end of {self._name}"
+        return number
+
+    def join(self, timeout: float | None = None) -> None:
+        task, run = self._task, self._pg_world.run
+        if task is None:
+            raise RuntimeError("cannot join thread before it is started")
+        if task is run.current:
+            raise RuntimeError("cannot join current thread")
+        me = run.current
+        if not run.live:
+            if me.index:
+                _leave()
+            return
+        deadline = None if timeout is None else self._pg_world.deadline(timeout)
+        if deadline is not None and self._pg_world.may_be_early(me):
+            self._pg_world.waits(self._pg_end(task), TRY, _ALWAYS)
+            if not task.finished:
+                run.in_vain.append(run.depth - 1)
+                self._pg_world.let_pass(me, deadline)
+        else:
+            kind = run.wait_until(deadline)
+            self._pg_world.waits(self._pg_end(task), kind, End(task))
+            me.wake_ms = None
+            if not task.finished:
+                run.in_vain.append(run.depth - 1)
+        if task.finished:
+            self._pg_world.ended(task)
+
+    def is_alive(self) -> bool:
+        if self._task is None:
+            return False
+        if self._pg_world.run.live:
+            self._pg_world.point(self._pg_end(self._task), TRY)
+            self._pg_world.run.in_vain.append(self._pg_world.run.depth - 1)
+        return not self._task.finished
+
+    def isDaemon(self) -> bool:  # noqa: N802  as it is called in threading
+        return self._daemonic
+
+    def getName(self) -> str:  # noqa: N802  as it is called in threading
+        return self._name
+
+    def setName(self, name: str) -> None:  # noqa: N802  as it is called in threading
+        self._name = name
+
+    def setDaemon(self, daemon: bool) -> None:  # noqa: N802  as it is called in threading
+        self._daemonic = daemon
+
+    def __repr__(self) -> str:
+        return f"<Thread({self._name})>"
+
+
+class _ActThread(ForeignThread):
+    """The thread of an act of the adapter, or the main thread."""
+
+    def __init__(self, task: Task) -> None:
+        self._name = task.name if task.index else "MainThread"
+        self._daemonic = False
+        self._task = task
+
+
+def current_thread(world: World) -> ForeignThread:
+    """The thread of the task that runs."""
+    task = world.run.current
+    known = world.bodies.get(task)
+    if known is None:
+        known = world.act_thread(task)
+        if not world.loading:
+            # Else not kept: `begin` forgets who was there.
+            world.bodies[task] = known
+    assert isinstance(known, ForeignThread)
+    return known
+
+
+def _running(world: World) -> list[ForeignThread]:
+    return [
+        one
+        for one in world.bodies.values()
+        if isinstance(one, ForeignThread) and one._task is not None and not one._task.finished
+    ]
 
 
 def thread_names(world: World) -> dict[str, object]:
     """What `threading` has of ours, by name."""
 
-    class Thread:
-        """`threading.Thread`: its body is a task."""
+    class Thread(ForeignThread):
+        _pg_world = world
 
-        def __init__(
-            self,
-            group: None = None,
-            target: Callable[..., object] | None = None,
-            name: str | None = None,
-            args: Iterable[object] = (),
-            kwargs: Mapping[str, object] | None = None,
-            *,
-            daemon: bool | None = None,
-        ) -> None:
-            world.threads_made += 1
-            self._target = target
-            self._name = name or f"Thread-{world.threads_made}"
-            if name is None and target is not None and hasattr(target, "__name__"):
-                self._name += f" ({target.__name__})"
-            self._args = tuple(args)
-            self._kwargs = dict(kwargs or {})
-            self._daemonic = current_thread().daemon if daemon is None else daemon
-            self._task: Task | None = None
-            self._alive = Shared(world.run, f"{self._name} is alive")
+    class ActThread(_ActThread, Thread):
+        pass
 
-        name = property(lambda self: self._name, lambda self, name: setattr(self, "_name", name))
-        daemon = property(
-            lambda self: self._daemonic, lambda self, daemon: setattr(self, "_daemonic", daemon)
-        )
-        ident = property(lambda self: None if self._task is None else self._task.index)
-        native_id = ident
+    world.act_thread = ActThread
 
-        def run(self) -> None:
-            """The target; a subclass may do something else."""
-            if self._target is not None:
-                self._target(*self._args, **self._kwargs)
-
-        def start(self) -> None:
-            if self._task is not None:
-                raise RuntimeError("threads can only be started once")
-            if world.loading:
-                raise RuntimeError("a thread is started while the modules are imported")
-            run = world.run
-            task = self._task = run.spawn(self._name, self._bootstrap, bool(self._daemonic))
-            world.started(task)
-            world.bodies[task] = self
-
-        def _bootstrap(self) -> None:
-            try:
-                self.run()
-            except SystemExit:
-                pass
-            finally:
-                run = world.run
-                if run.live:
-                    world.names[self._alive.oid] = self._alive.name
-                    world.point(self._alive.oid, WRITE)
-
-        def join(self, timeout: float | None = None) -> None:
-            task, run = self._task, world.run
-            if task is None:
-                raise RuntimeError("cannot join thread before it is started")
-            if task is run.current:
-                raise RuntimeError("cannot join current thread")
-            me = run.current
-            if not run.live:
-                if me.index:
-                    _leave()
-                return
-            if timeout is not None and world.may_be_early(me):
-                world.waits(END_OF_TASK - task.index, READ, _ALWAYS)
-                if not task.finished:
-                    world.let_pass(me, run.now_ms + int(max(timeout, 0) * S))
-                    return
-            else:
-                me.notified = False
-                me.wake_ms = None if timeout is None else run.now_ms + int(max(timeout, 0) * S)
-                world.names[END_OF_TASK - task.index] = f"the end of {self._name}"
-                world.waits(END_OF_TASK - task.index, ACQUIRE, End(task))
-                me.wake_ms = None
-            if task.finished:
-                world.ended(task)
-
-        def is_alive(self) -> bool:
-            if self._task is None:
-                return False
-            if world.run.live:
-                world.point(self._alive.oid, READ)
-            return not self._task.finished
-
-        def isDaemon(self) -> bool:  # noqa: N802  as it is called in threading
-            return self._daemonic
-
-        def getName(self) -> str:  # noqa: N802  as it is called in threading
-            return self._name
-
-        def setName(self, name: str) -> None:  # noqa: N802  as it is called in threading
-            self._name = name
-
-        def setDaemon(self, daemon: bool) -> None:  # noqa: N802  as it is called in threading
-            self._daemonic = daemon
-
-        def __repr__(self) -> str:
-            return f"<Thread({self._name})>"
-
-    class ActThread(Thread):
-        """The thread of an act of the adapter, or the main thread."""
-
-        def __init__(self, task: Task) -> None:
-            self._name = task.name if task.index else "MainThread"
-            self._daemonic = False
-            self._task = task
-            self._alive = Shared(world.run, f"{self._name} is alive")
-
-    def current_thread() -> Thread:
-        task = world.run.current
-        known = world.bodies.get(task)
-        if known is None:
-            if world.loading:
-                # Not kept: `begin` forgets who was there.
-                return ActThread(task)
-            known = world.bodies[task] = ActThread(task)
-        assert isinstance(known, Thread)
-        return known
-
-    def threads() -> list[Thread]:
-        return [
-            one for one in world.bodies.values() if isinstance(one, Thread) and one._task is not None
-            and not one._task.finished
-        ]  # fmt: skip
+    def current() -> ForeignThread:
+        return current_thread(world)
 
     def lock() -> ForeignLock:
         return ForeignLock(world, reentrant=False)
@@ -362,14 +382,14 @@ def thread_names(world: World) -> dict[str, object]:
         "_allocate_lock": lock,
         "allocate_lock": lock,
         "LockType": ForeignLock,
-        "current_thread": current_thread,
-        "currentThread": current_thread,
-        "main_thread": current_thread,
+        "current_thread": current,
+        "currentThread": current,
+        "main_thread": current,
         "get_ident": lambda: world.run.current.index,
         "get_native_id": lambda: world.run.current.index,
-        "enumerate": threads,
-        "active_count": lambda: len(threads()),
-        "activeCount": lambda: len(threads()),
+        "enumerate": lambda: _running(world),
+        "active_count": lambda: len(_running(world)),
+        "activeCount": lambda: len(_running(world)),
         "TIMEOUT_MAX": threading.TIMEOUT_MAX,
         "ThreadError": RuntimeError,
         "error": RuntimeError,

@@ -27,6 +27,10 @@ MAX_TURNS: Final = 200
 """So many turns of one `while` loop by one thread in a run, and the run is cut: UNKNOWN."""
 
 
+GRAIN_NS: Final = 1_000
+"""The clock's grain."""
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A step for a table: which task, where in the user's source, what it does. Time passing has task 0."""
@@ -69,6 +73,7 @@ class World:
         self.clocks: dict[int, _Clock] = {}
         self.ends: dict[int, _Clock] = {}
         self.bodies: dict[Task, object] = {}
+        self.act_thread: Callable[[Task], object] = _not_loaded
         self.names: dict[int, str] = {}
         self._numbers: dict[object, tuple[object, int]] = {}
         self._identities: dict[int, tuple[object, int]] = {}
@@ -152,12 +157,26 @@ class World:
         self._early_used[task.index] = used + 1
         return used < self.early
 
+    def deadline(self, seconds: float) -> int:
+        """When a wait of so long that begins now is due.
+
+        In whole microseconds: what is computed from the clock's floating-point seconds is off by some hundred
+        nanoseconds, and two waits that the code means to end together would always end in one order.
+        """
+        run = self.run
+        if self.early and run.live:
+            self.point(self.clock_number, READ)
+        if seconds <= 0:
+            return run.now_ms
+        due_ns = (run.now_ms + int(seconds * 1_000_000_000) + GRAIN_NS // 2) // GRAIN_NS * GRAIN_NS
+        return max(due_ns, run.now_ms + GRAIN_NS)
+
     def let_pass(self, task: Task, deadline_ns: int) -> None:
         """A step of `task`: time comes to its deadline."""
         number = self.clock_number
         self.names[number] = "the clock"
         self.point(number, WRITE)
-        self.run.now_ms = max(self.run.now_ms, deadline_ns)
+        self.run.move_clock(max(self.run.now_ms, deadline_ns))
 
     def waits(self, number: int, kind: int, gate: Gate) -> None:
         """A step that may have to wait."""
@@ -281,6 +300,10 @@ def _join(mine: _Clock, theirs: _Clock) -> None:
     for task, clock in theirs.items():
         if mine.get(task, 0) < clock:
             mine[task] = clock
+
+
+def _not_loaded(task: Task) -> object:
+    raise AssertionError("nobody asks for a thread before `threading` is loaded")
 
 
 class _Nobody:

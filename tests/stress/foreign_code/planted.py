@@ -1,5 +1,6 @@
 """Programs with a known fault, or none, each for one ability of the foreign explorer."""
 
+import array
 import asyncio
 import threading
 import time
@@ -242,3 +243,24 @@ class LooksAtNothing:
 
     def thread_idle(self) -> None:
         pass
+
+
+class SharesUnknown:
+    """An object of a class that is neither ours nor a container: two operations of it that are one in nobody's view."""
+
+    def __init__(self) -> None:
+        self.ids = array.array("i", [1, 2])
+        self.seen = 0
+
+    def threads(self) -> Acts:
+        return [self.sums, self.changes]
+
+    def sums(self) -> None:
+        self.seen = sum(self.ids)
+
+    def changes(self) -> None:
+        self.ids.append(777)
+        self.ids.pop()
+
+    def check(self) -> None:
+        assert self.seen == 3, self.seen

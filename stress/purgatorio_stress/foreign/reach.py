@@ -1,0 +1,181 @@
+"""Which containers a value shows: itself, or what is behind a view, an iterator, a bound method, a `partial`.
+
+The garbage collector knows what each object of C code refers to, so no kind of view or iterator needs to be known by
+name, nor how it was come by. It is followed through objects of C code, generators of code that is not rewritten, and
+objects of the classes of `collections`; not through functions, modules, classes and the user's own objects, whose
+attributes are locations of their own.
+"""
+
+import gc
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import chain
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Final
+
+CONTAINERS: Final = (list, dict, set, deque, bytearray)
+
+_PLAIN, _KNOWN, _CONTAINER, _THROUGH, _GENERATOR, _INSTANCE, _OPAQUE = range(7)
+
+_HEAP: Final = 1 << 9
+_HAS_REFERENTS: Final = 1 << 14
+"""Flags of a type: it was made while the program runs; its objects take part in garbage collection."""
+
+_FOLLOWED: Final = frozenset(
+    "builtins types itertools functools operator _operator collections _collections".split()
+)
+_WITHOUT_STATE: Final = frozenset(
+    "typing abc re enum datetime decimal fractions uuid pathlib inspect dataclasses typing_extensions logging warnings "
+    "contextvars greenlet ipaddress zoneinfo time random contextlib string numbers collections.abc".split()
+)
+"""Objects of these modules are not changed once they are made, or guard themselves."""
+
+_DEEP: Final = 8
+_MANY: Final = 200
+"""An iterator over iterators is followed so far."""
+
+
+def is_rewritten(function: object) -> bool:
+    """Whether it is code of Python that has steps of its own."""
+    if isinstance(function, staticmethod | classmethod | MethodType):
+        function = function.__func__
+    return isinstance(function, FunctionType) and "_pg_load" in function.__builtins__
+
+
+def is_python(function: object) -> bool:
+    """Whether it is a function or a method in Python."""
+    return isinstance(function, FunctionType | MethodType)
+
+
+class Reach:
+    """See the module."""
+
+    def __init__(self, is_known: Callable[[str], bool]) -> None:
+        self._is_known = is_known
+        self._kinds: dict[type, int] = {}
+        self.nothing: set[type] = set()
+        """Classes whose objects are known to show no container."""
+
+    def _kind(self, kind: type) -> int:
+        known = self._kinds.get(kind)
+        if known is None:
+            known = self._kinds[kind] = self._kind_of(kind)
+            if known <= _KNOWN:
+                self.nothing.add(kind)
+        return known
+
+    def is_plain(self, kind: type) -> bool:
+        """Whether its objects show no container."""
+        return self._kind(kind) == _PLAIN
+
+    def is_opaque(self, kind: type) -> bool:
+        """Whether its objects may have a state that nobody knows."""
+        return self._kind(kind) == _OPAQUE
+
+    def is_known(self, kind: type) -> bool:
+        """Whether what its objects do is rewritten code, or of no interest."""
+        return self._kind(kind) == _KNOWN
+
+    def is_ours(self, function: object) -> bool:
+        """Whether it is code of the explorer's, which makes its own steps."""
+        return str(getattr(function, "__module__", "")).startswith("purgatorio_stress.")
+
+    def is_lazy(self, kind: object) -> bool:
+        """Whether it is a class of C code whose objects go over something when they are asked to."""
+        return isinstance(kind, type) and self._kind(kind) == _THROUGH and hasattr(kind, "__next__")
+
+    def calls_back(self, thing: object) -> bool:
+        """Whether it is an iterator of C code that calls a function in Python for each item."""
+        return self.is_lazy(type(thing)) and any(map(is_python, self._behind(thing)))
+
+    def containers(self, thing: object) -> tuple[object, ...]:
+        """The containers that `thing` is or shows, each once."""
+        kind = self._kind(type(thing))
+        if kind <= _KNOWN:
+            return ()
+        if isinstance(thing, BuiltinFunctionType):
+            owner = thing.__self__
+            return () if isinstance(owner, ModuleType | None) else self.containers(owner)
+        if kind in (_CONTAINER, _OPAQUE):
+            return (thing,)
+        if type(thing) is tuple and all(type(one) in self.nothing for one in thing):
+            return ()
+        behind = list(self._behind(thing))
+        found = {id(one): one for one in behind if self._kind(type(one)) in (_CONTAINER, _OPAQUE)}
+        if isinstance(thing, chain) or any(isinstance(one, chain) for one in behind):
+            # It goes through what is inside, too.
+            for one in list(found.values()):
+                if isinstance(one, CONTAINERS):
+                    found.update((id(inner), inner) for inner in one if isinstance(inner, CONTAINERS))
+        return tuple(found.values())
+
+    def _behind(self, thing: object) -> Iterator[object]:
+        """What is found on the way; containers are not looked into, but for the maps of a `ChainMap`."""
+        seen = {id(thing)}
+        level = [thing]
+        for _ in range(_DEEP):
+            following: list[object] = []
+            for one in level:
+                for other in self._next(one):
+                    if id(other) not in seen and len(seen) < _MANY:
+                        seen.add(id(other))
+                        yield other
+                        following.append(other)
+            level = following
+
+    def _next(self, thing: object) -> list[object]:
+        kind = self._kind(type(thing))
+        if kind == _THROUGH:
+            return gc.get_referents(thing)
+        if kind == _GENERATOR and isinstance(thing, GeneratorType):
+            frame = thing.gi_frame
+            if frame is None or "_pg_load" in frame.f_builtins:
+                return []
+            return [*frame.f_locals.values(), thing.gi_yieldfrom]
+        if kind == _INSTANCE:
+            values: list[object] = list(getattr(thing, "__dict__", {}).values())
+            values += [getattr(thing, "_mapping", None)]
+            return values + [one for value in values if type(value) is list for one in value[:_DEEP]]
+        return []
+
+    def _kind_of(self, kind: type) -> int:
+        home = kind.__module__
+        if issubclass(kind, CONTAINERS):
+            return _CONTAINER
+        if issubclass(kind, type | BaseException) or kind in _NEVER_FOLLOWED:
+            return _PLAIN
+        if kind is GeneratorType:
+            return _GENERATOR
+        if home in _FOLLOWED:
+            if any(isinstance(one, FunctionType) for one in vars(kind).values()):
+                return _INSTANCE
+            return _THROUGH if kind.__flags__ & _HAS_REFERENTS else _PLAIN
+        if any(
+            base.__name__ in _MADE_OF_CONTAINERS and base.__module__ in ("collections", "collections.abc")
+            for base in kind.__mro__
+        ):
+            return _INSTANCE
+        if (
+            self._is_known(home)
+            or home.startswith("purgatorio_stress.")
+            or home.partition(".")[0] in _WITHOUT_STATE
+        ):
+            return _KNOWN
+        if home == "weakref" and not kind.__flags__ & _HEAP:
+            return _KNOWN
+        return _OPAQUE
+
+
+_NEVER_FOLLOWED: Final = frozenset(
+    (object, FunctionType, MethodType, ModuleType, CodeType, FrameType, CellType)
+)
+_MADE_OF_CONTAINERS: Final = frozenset("UserDict UserList UserString ChainMap MappingView".split())

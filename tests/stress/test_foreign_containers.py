@@ -1,0 +1,73 @@
+"""Every container by every path that reads it: a reader without the writer's lock is VIOLATED, with it PASS."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.explorer.dpor import explore_dpor
+from purgatorio_stress.explorer.result import Limits
+from purgatorio_stress.foreign.explored import _Program, explore_foreign
+from purgatorio_stress.foreign.reach import CONTAINERS, Reach
+
+HERE = str(Path(__file__).parent / "foreign_code")
+
+
+@pytest.fixture(scope="module")
+def program() -> _Program:
+    """Loaded once for all pairs."""
+    return _Program(["containers"], "containers:dict__for_loop", 0, [HERE], False)
+
+
+def _verdict(program: _Program, name: str) -> Verdict:
+    program._made_by = name
+    done = explore_dpor(program, Limits(500, 60))
+    for found in done.found:
+        seen = found.broken[0].seen
+        assert seen.startswith(("AssertionError", "RuntimeError", "ValueError")), f"{name}: {seen}"
+    return done.verdict
+
+
+def _pairs(program: _Program) -> list[str]:
+    pairs: list[str] = program.loader.adapter().PAIRS
+    return pairs
+
+
+def test_every_container_by_every_path(program: _Program) -> None:
+    pairs = _pairs(program)
+    wrong = [pair for pair in pairs if _verdict(program, pair) is not Verdict.VIOLATED]
+    wrong += [pair for pair in pairs if _verdict(program, f"{pair}__locked") is not Verdict.PASS]
+    assert not wrong
+    assert len(Counter(pair.split("__")[0] for pair in pairs)) == 16
+
+
+def test_the_table_sees_what_is_not_followed(program: _Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control: a container is found only where it is given as itself."""
+
+    def itself(self: Reach, thing: object) -> tuple[object, ...]:
+        return (thing,) if isinstance(thing, CONTAINERS) else ()
+
+    monkeypatch.setattr(Reach, "containers", itself)
+    wrong = {
+        pair
+        for pair in _pairs(program)
+        if pair.startswith(("Dict__s", "deque__s")) and _verdict(program, pair) is not Verdict.VIOLATED
+    }
+    assert {"Dict__super_for", "deque__stored"} <= wrong
+
+
+def test_an_object_of_a_class_that_nobody_knows_is_one_location() -> None:
+    explored = explore_foreign(["planted"], "planted:SharesUnknown", Limits(500, 60), path=[HERE])
+    assert explored.verdict is Verdict.VIOLATED
+
+
+@pytest.mark.parametrize(("name", "verdict"), [("UsesNothing", Verdict.UNKNOWN), ("UsesIt", Verdict.PASS)])
+def test_a_package_of_which_no_line_was_run_is_no_pass(name: str, verdict: Verdict) -> None:
+    explored = explore_foreign(["not_run"], f"uses_not_run:{name}", Limits(500, 60), path=[HERE])
+    assert explored.verdict is verdict
+    assert ("no line of not_run was run: call it" in explored.exploration.limit) == (
+        verdict is Verdict.UNKNOWN
+    )
