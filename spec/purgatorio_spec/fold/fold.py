@@ -20,13 +20,13 @@ from purgatorio_spec.fold.readings import READING_RULES, ReadingsSoFar, Truths
 from purgatorio_spec.fold.rules import Block, marks, summaries
 from purgatorio_spec.fold.texts import Texts
 from purgatorio_spec.fold.thread_checks import Doubtful, ThreadChecks
-from purgatorio_spec.history.run import Run, RunFacts, run_of
+from purgatorio_spec.history.run import BACKWARDS, CROSSED, UNCALLED, Run, RunFacts, run_of
 from purgatorio_spec.judge.context import key_cancels
 from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
 from purgatorio_spec.show.selection import Tasks, select, selection
-from purgatorio_spec.trace.coded import AT, CALL, RET, Coded, Codes, Flags, Ints, plain
+from purgatorio_spec.trace.coded import AT, CALL, RET, Coded, Codes, Flags, Ints, code_of, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
-from purgatorio_spec.trace.record import Header
+from purgatorio_spec.trace.record import FUNCTIONS, Header
 from purgatorio_spec.verdict import Violation
 
 SAMPLE_ONE_IN: Final = 1000
@@ -76,6 +76,10 @@ class Fold:
         self.cancels: list[dict[str, Any]] = []
         self.readings = ReadingsSoFar()
         self.clocks = Clocks()
+        self.broken: dict[str, list[int]] = {}
+        """As `RunFacts.broken`."""
+        self.called = np.zeros(256, bool)
+        """By code whether there is any such event."""
         self._held: list[tuple[Numbered, Ints]] | None = None if held_bytes == 0 else []
         self._operations_of: list[Codes] | None = None if held_bytes == 0 else []
         """By batch the numbers of its operations: when it is read again, no name is looked up."""
@@ -97,10 +101,12 @@ class Fold:
         self.events += len(batch)
         self.last_i = int(batch.i[-1])
         self.operations.make_room(len(self.names))
-        call_row, unpaired = self.open_calls.pair(some)
+        call_row, uncalled, crossed = self.open_calls.pair(some)
+        self._note_broken(UNCALLED, batch.i[uncalled])
+        self._note_broken(CROSSED, batch.i[crossed])
         of = self.operations.slots(some.operation, change=True)
         self.operations.add(some, of, call_row)
-        self._flag("unpaired", unpaired)
+        self._flag("unpaired", some.operation[uncalled])
         if self._keeps_keys:
             self._add_keys(some, of, keys)
         if self._joins_keys:
@@ -108,7 +114,8 @@ class Fold:
         if self._counts_checks:
             self.thread_checks.feed(some, len(self.threads))
         self.readings.feed(some)
-        self.clocks.feed(some, len(self.threads))
+        self._note_broken(BACKWARDS, self.clocks.feed(some, len(self.threads)))
+        self.called[batch.code] = True
         self._add_times(some)
         self._add_cancels(some)
         self.gave_back |= len(some.rows.of("cancelled", AT)) > 0
@@ -118,6 +125,10 @@ class Fold:
     def _close_pages(self) -> None:
         self.operations.close()
         self.names.close(self.operations.is_open)
+
+    def _note_broken(self, kind: str, i: Ints) -> None:
+        if len(i):
+            self.broken.setdefault(kind, [0, int(i[0])])[0] += len(i)
 
     def _flag(self, name: str, operations: Codes) -> None:
         self.operations.set_flag(name, self.operations.slots(operations, change=True))
@@ -199,8 +210,8 @@ class Fold:
             unsettled=unsettled,
             settled=settled,
             unreturned=unreturned,
-            backwards=self.clocks.backwards,
-            first_back_i=self.clocks.first_i,
+            broken={kind: (count, first_i) for kind, (count, first_i) in self.broken.items()},
+            called=frozenset(f for f in FUNCTIONS if self.called[[code_of(f, CALL), code_of(f, AT)]].any()),
         )
         return run_of(self._header, facts, whole=outer.whole, dropped=outer.dropped)
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from purgatorio_spec.judge.result import ClauseResult, RunResult
+from purgatorio_spec.judge.result import ClauseResult, RunResult, accusing_nobody, verdict_of
 from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.trace.record import Header, Implementation
-from purgatorio_spec.verdict import Verdict, Violation, worst
+from purgatorio_spec.verdict import Verdict, Violation
 from purgatorio_spec.wire.bound import Bounds, Held
 from purgatorio_spec.wire.commit import committed
 from purgatorio_spec.wire.coordinator import coordinated
@@ -285,7 +285,9 @@ def judge_trace(trace: WireTrace, told: Callable[[Violation], None] | None = Non
     clauses = {clause: tallied.result(clause, end, told) for clause, tallied in tallies.items()}
     if not trace.whole:
         clauses = {name: _not_whole(one) for name, one in clauses.items()}
-    verdict = Verdict.INVALID_TRACE if trace.broken_count else worst(one.verdict for one in clauses.values())
+    if trace.broken_count:
+        clauses = {name: accusing_nobody(one) for name, one in clauses.items()}
+    verdict = Verdict.INVALID_TRACE if trace.broken_count else verdict_of(clauses.values())
     return RunResult(
         header.run, trace.name, subject_of(header), PROFILE, verdict, len(trace.events), clauses, tuple(problems),
         header=_as_header(header), quarantined=trace.broken_count,
