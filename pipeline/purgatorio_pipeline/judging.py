@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from purgatorio_pipeline.pictures import GaugeSeries, pictures
-from purgatorio_spec.check import fold_reader
+from purgatorio_spec.check import Folded, fold_reader
+from purgatorio_spec.failure import Failure, surviving
 from purgatorio_spec.judge.result import CheckResult, RunResult, verdict_of
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.show.selection import CauseKey
@@ -106,13 +107,15 @@ class FileCounts:
 @dataclass(frozen=True, slots=True)
 class Judged:
     """A check with what is needed to show it: each cause's first violation event by event, the lateness of runs,
-    and what their gauges read over time. `files`: what was read of them, where there is a lake that knows."""
+    and what their gauges read over time. `files`: what was read of them, where there is a lake that knows. `failures`:
+    errors of ours besides those of its runs."""
 
     result: CheckResult
     examples: Mapping[CauseKey, Counterexample]
     lateness: Sequence[Lateness]
     gauges: Sequence[GaugeSeries] = ()
     files: FileCounts | None = None
+    failures: Sequence[Failure] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +175,7 @@ def together(parts: Sequence[Judged]) -> Judged:
         {key: example for one in parts for key, example in one.examples.items()},
         [late for one in parts for late in one.lateness],
         [gauges for one in parts for gauges in one.gauges],
+        failures=[failure for one in parts for failure in one.failures],
     )
 
 
@@ -185,23 +189,39 @@ def judge_in_process(
     for path, read_bytes in zip(paths, before, strict=True):
         if is_wire_trace(path):
             if operation is None:
-                trace, run = judge_file(path)
-                result = CheckResult((run,), trace.broken_count, tuple(trace.broken))
-                parts.append(Judged(result, counterexamples(trace, run), []))
+                parts.append(_judged_wire(path))
             continue
         reader = reading.next(TraceReader(path), read_bytes)
         folded = fold_reader(reader, full=full, only=operation)
         absent = operation is not None and not folded.has(operation)
         if absent and folded.result.verdict is not Verdict.INVALID_TRACE:
             continue
-        examples = {
-            key: counterexample(key.file, key.run, violation, events, count)
-            for key, count, violation, events in folded.examples()
-        }
-        late, read = pictures(folded)
-        result = CheckResult((folded.result,), reader.broken_count, tuple(reader.broken))
-        parts.append(Judged(result, examples, [] if late is None else [late], [] if read is None else [read]))
+        parts.append(_shown(folded, CheckResult((folded.result,), reader.broken_count, tuple(reader.broken))))
     return together(parts)
+
+
+def _shown(folded: Folded, result: CheckResult) -> Judged:
+    failures: list[Failure] = []
+    examples: dict[CauseKey, Counterexample] = {}
+    late, read = None, None
+    with surviving(f"finding the events of {folded.result.file}", failures):
+        for key, count, violation, events in folded.examples():
+            with surviving(f"showing {key.clause} of {key.file}", failures):
+                examples[key] = counterexample(key.file, key.run, violation, events, count)
+    with surviving(f"measuring {folded.result.file}", failures):
+        late, read = pictures(folded)
+    lates, reads = ([] if one is None else [one] for one in (late, read))
+    return Judged(result, examples, lates, reads, failures=failures)
+
+
+def _judged_wire(path: Path) -> Judged:
+    trace, run = judge_file(path)
+    failures: list[Failure] = []
+    examples: dict[CauseKey, Counterexample] = {}
+    with surviving(f"showing {path}", failures):
+        examples = counterexamples(trace, run)
+    result = CheckResult((run,), trace.broken_count, tuple(trace.broken))
+    return Judged(result, examples, [], failures=failures)
 
 
 def with_wire_examples(judged: Judged) -> Judged:

@@ -70,7 +70,7 @@ def test_where_threads_are_held_their_order_is_shown(
     broken = {"O4": ClauseResult("O4", Verdict.VIOLATED)}
     run = RunResult(f"{one.name}-seed1", "", "one", "locked", Verdict.VIOLATED, 1, broken)
     monkeypatch.setattr(drive, "order_of_run", lambda *_: ('> {"m":"start"}',))
-    shown = shortest_sessions(to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None)
+    shown = shortest_sessions(to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None, [])
     assert [(each.run, each.clause, each.calls) for each in shown] == [(run.run, "O4", 1)]
 
 

@@ -139,7 +139,10 @@ def test_legal_histories_are_not_called_broken() -> None:
     """The control: nothing in a legal history contradicts another record, open calls and exceptions included."""
     for drawn in _clean(range(40)):
         rowwise, folded = _both_ways(drawn)
-        assert rowwise.verdict == folded.verdict != Verdict.INVALID_TRACE, (drawn.header.run, rowwise.problems)
+        assert rowwise.verdict == folded.verdict != Verdict.INVALID_TRACE, (
+            drawn.header.run,
+            rowwise.problems,
+        )
 
 
 def _orphan(made: Trace) -> None:
@@ -188,7 +191,9 @@ SAID: Final = {
 
 @pytest.mark.parametrize("break_it", SAID)
 @pytest.mark.parametrize("form", ["a.jsonl", "a.parquet"])
-def test_each_kind_is_said_in_both_forms(break_it: Callable[[Trace], None], form: str, tmp_path: Path) -> None:
+def test_each_kind_is_said_in_both_forms(
+    break_it: Callable[[Trace], None], form: str, tmp_path: Path
+) -> None:
     """Exit status 2, with what is broken and what to do, whether clauses are asked for occasions or not; and a real
     violation beside it, on another task, is told as what it would be, and not as one."""
     made = Trace("timer")
@@ -263,8 +268,16 @@ def test_a_recording_without_what_any_clause_needs_was_not_judged(tmp_path: Path
     made.wait(20 * MS)
     made.fire("a")
     whole = made.header
-    for functions, verdict in ((("timer_fire",), Verdict.UNKNOWN), (("timer_add", "timer_fire"), Verdict.PASS)):
+    for functions, verdict in (
+        (("timer_fire",), Verdict.UNKNOWN),
+        (("timer_add", "timer_fire"), Verdict.PASS),
+    ):
         made.header = replace(whole, recorded=functions)
         result = without_silent_pass(check_files([made.write(tmp_path / "a.jsonl")]))
-        assert (result.verdict, EXIT_STATUS[result.verdict]) == (verdict, 3 if verdict is Verdict.UNKNOWN else 0)
-        assert any("nothing was judged" in one for one in result.runs[0].problems) == (verdict is Verdict.UNKNOWN)
+        assert (result.verdict, EXIT_STATUS[result.verdict]) == (
+            verdict,
+            3 if verdict is Verdict.UNKNOWN else 0,
+        )
+        assert any("nothing was judged" in one for one in result.runs[0].problems) == (
+            verdict is Verdict.UNKNOWN
+        )

@@ -239,7 +239,7 @@ def operation_history(
                 inside.append((last, call))
             last = call
             continue
-        elif ph == "ret":
+        if ph == "ret":
             started = open_calls.pop(-1 if c is None else c, None)
             if started is None or started.f != f:
                 last = None

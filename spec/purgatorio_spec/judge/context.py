@@ -322,7 +322,9 @@ def run_facts(table: pa.Table, recorded: Collection[str]) -> RunFacts:
         unreturned=_unreturned(table),
         broken=broken_records(table),
         called=frozenset(
-            pc.unique(table.filter(pc.not_equal(table.column("ph"), pa.scalar("ret"))).column("f")).to_pylist()
+            pc.unique(
+                table.filter(pc.not_equal(table.column("ph"), pa.scalar("ret"))).column("f")
+            ).to_pylist()
         ),
     )
 

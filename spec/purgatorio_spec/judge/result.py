@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.failure import Failure
 from purgatorio_spec.history.run import BACKWARDS, BROKEN_RECORDS, REPEATED, Run
 from purgatorio_spec.judge.tally import Cause, RunTally, Tally
 from purgatorio_spec.trace.block import BrokenLine
@@ -33,7 +34,8 @@ class RunResult:
     """One run. `problems`: what is wrong with the trace itself, in words, with what to do.
 
     `failure`: in a word, why a driven subject did not come to the end of its run; nothing otherwise. `header`: of the
-    trace, for who shows the run beside its constants. `quarantined`: lines of the file that are no records.
+    trace, for who shows the run beside its constants. `quarantined`: lines of the file that are no records. `failures`:
+    errors of ours while it was judged.
     """
 
     run: str
@@ -47,6 +49,7 @@ class RunResult:
     failure: str = ""
     header: Header | None = None
     quarantined: int = 0
+    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,10 @@ def conclude(facts: TraceFacts, run: Run | None, tally: RunTally) -> RunResult:
     clauses: dict[str, ClauseResult] = {}
     invalid = run is None or facts.broken > 0 or bool(broken)
     if run is not None:
-        clauses = {name: _clause(name, run, tally.clauses.get(name, Tally())) for name in CLAUSES}
+        clauses = {
+            name: _clause(name, run, tally.clauses.get(name, Tally()), tally.failures.get(name))
+            for name in CLAUSES
+        }
     if invalid:
         clauses = {name: accusing_nobody(one) for name, one in clauses.items()}
     verdict = Verdict.INVALID_TRACE if invalid else verdict_of(clauses.values())
@@ -142,11 +148,20 @@ def conclude(facts: TraceFacts, run: Run | None, tally: RunTally) -> RunResult:
         problems=tuple(problems),
         header=header,
         quarantined=facts.quarantined,
+        failures=tuple(tally.failures.values()),
     )
 
 
+def unjudged(facts: TraceFacts, failure: Failure) -> RunResult:
+    """A run that could not be judged, by an error of ours."""
+    result = conclude(facts, None, RunTally(failures={"": failure}))
+    verdict = result.verdict if facts.header is None else Verdict.UNKNOWN
+    return replace(result, verdict=verdict, problems=(f"an error of ours: {failure}",))
+
+
 NOTHING_JUDGED: Final = (
-    "nothing was judged: every clause is SKIPPED; record what they need (`purgatorio clause ID` says what that is)"
+    "nothing was judged: every clause is SKIPPED; record what they need "
+    "(`purgatorio clause ID` says what that is)"
 )
 
 
@@ -162,7 +177,9 @@ def accusing_nobody(clause: ClauseResult) -> ClauseResult:
         return clause
     reason = "the recording is broken"
     if clause.violations:
-        reason += f"; if the rest of it is right, {clause.violations:,} of {clause.occasions:,} occasions broke it"
+        reason += (
+            f"; if the rest of it is right, {clause.violations:,} of {clause.occasions:,} occasions broke it"
+        )
     return ClauseResult(clause.clause, Verdict.UNKNOWN, clause.occasions, reason=reason)
 
 
@@ -178,7 +195,7 @@ def _broken_record(found: tuple[str, tuple[int, int]]) -> str:
     return f"{kind}, {times:,} time{'s' * (times > 1)}, first at i = {first_i}: {BROKEN_RECORDS[kind]}"
 
 
-def _clause(name: str, run: Run, tally: Tally) -> ClauseResult:
+def _clause(name: str, run: Run, tally: Tally, failure: Failure | None) -> ClauseResult:
     clause = CLAUSES[name]
     skipped = clause.skipped(run)
     if skipped is not None:
@@ -187,6 +204,8 @@ def _clause(name: str, run: Run, tally: Tally) -> ClauseResult:
         # Engines meet them in orders of their own.
         causes = sorted(tally.causes.items(), key=lambda one: (one[1].examples[0].events[-1], one[0]))
         return ClauseResult(name, Verdict.VIOLATED, tally.occasions, dict(causes))
+    if failure is not None:
+        return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=f"an error of ours: {failure}")
     if clause.needs_whole and not run.whole:
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason="the trace is not whole")
     if tally.beyond:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from purgatorio_spec.check import check_files
+from purgatorio_spec.failure import surviving
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.account import Account
@@ -478,7 +479,10 @@ def _called(command: Sequence[str]) -> str:
 
 def _breaks_so_far(recording: StreamedRecording) -> bool:
     recording.flush()
-    return _breaks(recording.path)
+    # The run goes on, and its trace has its end: what fails here is told when that is judged.
+    with surviving("judging so far", []):
+        return _breaks(recording.path)
+    return False
 
 
 def _breaks(trace: Path) -> bool:
