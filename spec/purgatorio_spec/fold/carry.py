@@ -21,7 +21,7 @@ from purgatorio_spec.trace.record import Header
 Arrays = dict[str, npt.NDArray[np.generic]]
 
 _TEXTS: Final = ("threads", "key_names")
-_PLAIN: Final = ("events", "last_i", "start_t", "end_t", "rest_t", "cancels", "gave_back", "broken")
+_PLAIN: Final = ("events", "last_i", "start_t", "end_t", "rest_t", "cancels", "gave_back", "broken", "stride")
 """What a fold carries besides arrays."""
 
 
@@ -42,7 +42,7 @@ def write_carry(fold: Fold, place: Path) -> None:
         arrays[f"reading_calls.{name}"] = np.concatenate([_NONE, *getattr(fold.readings, name)])
     arrays["last_row"] = fold.readings.last_row
     arrays["last_t"] = fold.clocks.last_t
-    arrays["called"] = fold.called
+    arrays["called"], arrays["times"] = fold.called, fold.times
     plain = {name: getattr(fold, name) for name in _PLAIN}
     plain["operations"] = fold.operations.count
     plain["sure"] = fold.thread_checks.sure
@@ -77,6 +77,7 @@ def read_carry(header: Header, place: Path) -> Fold:
         fold.readings.open_calls, fold.readings.last_t = plain["readings"]
         fold.readings.last_row = arrays["last_row"]
         fold.clocks.last_t, fold.called = arrays["last_t"], arrays["called"]
+        fold.times = arrays["times"]
         fold.readings.call_i, fold.readings.call_row = ([arrays[f"reading_calls.{name}"]] for name in _CALLS)
     return fold
 

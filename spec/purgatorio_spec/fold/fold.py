@@ -20,7 +20,7 @@ from purgatorio_spec.fold.readings import READING_RULES, ReadingsSoFar, Truths
 from purgatorio_spec.fold.rules import Block, marks, summaries
 from purgatorio_spec.fold.texts import Texts
 from purgatorio_spec.fold.thread_checks import Doubtful, ThreadChecks
-from purgatorio_spec.history.run import BACKWARDS, CROSSED, UNCALLED, Run, RunFacts, run_of
+from purgatorio_spec.history.run import BACKWARDS, CROSSED, TIMES, UNCALLED, Run, RunFacts, run_of
 from purgatorio_spec.judge.context import key_cancels
 from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
 from purgatorio_spec.show.selection import Tasks, select, selection
@@ -86,6 +86,8 @@ class Fold:
         self._held_bytes = 0
         self.gave_back = False
         """Whether a key gave any operation back."""
+        self.times, self.stride = np.zeros(0, np.int64), 1
+        """As `RunFacts.times`, and of how many events one is among them."""
         self.start_t: int | None = None
         self.end_t: int | None = None
         self.rest_t: int | None = None
@@ -142,6 +144,9 @@ class Fold:
 
     def _add_times(self, some: Numbered) -> None:
         t = some.batch.t
+        self.times = np.concatenate((self.times, t[-some.first % self.stride :: self.stride]))
+        while len(self.times) > TIMES:
+            self.times, self.stride = self.times[::2], 2 * self.stride
         first, last = int(t.min()), int(t.max())
         self.start_t = first if self.start_t is None else min(self.start_t, first)
         self.end_t = last if self.end_t is None else max(self.end_t, last)
@@ -211,6 +216,7 @@ class Fold:
             settled=settled,
             unreturned=unreturned,
             broken={kind: (count, first_i) for kind, (count, first_i) in self.broken.items()},
+            times=tuple(self.times.tolist()),
             called=frozenset(f for f in FUNCTIONS if self.called[[code_of(f, CALL), code_of(f, AT)]].any()),
         )
         return run_of(self._header, facts, whole=outer.whole, dropped=outer.dropped)

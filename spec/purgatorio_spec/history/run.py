@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from purgatorio_spec.profile import PROFILES, Profile
 from purgatorio_spec.trace.record import Header
 
+TIMES: Final = 4096
 BACKWARDS: Final = "time runs backwards on a thread"
 UNCALLED: Final = "a return without its call"
 CROSSED: Final = "a return before that of a call made inside it"
@@ -38,7 +39,8 @@ class RunFacts:
     are open, or raised, or `cancelled` is not recorded): calls and returns, as positions. `settled`:
     by key all others, in the order of their calls. `unreturned`: by key the position of the first `check_and_complete`
     that has not returned. `broken`: by kind (`BROKEN_RECORDS`) how many records contradict the others, and the `i` of
-    the first. `called`: the functions of which there is any call or point.
+    the first. `called`: the functions of which there is any call or point. `times`: the `t` of every so manieth event,
+    by a power of two, and `TIMES` at most.
     """
 
     start_t: int = 0
@@ -50,6 +52,7 @@ class RunFacts:
     unreturned: Mapping[str, int] = field(default_factory=dict)
     broken: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     called: frozenset[str] = frozenset()
+    times: Sequence[int] = ()
 
     def unsettled_before(self, i: int) -> bool:
         """Whether any of the `unsettled` calls began before that position."""

@@ -27,7 +27,7 @@ from purgatorio_spec.history.operation import (
     operation_history,
 )
 from purgatorio_spec.history.part import CheckCall, RawReading
-from purgatorio_spec.history.run import BACKWARDS, CROSSED, UNCALLED, KeyCancel, RunFacts
+from purgatorio_spec.history.run import BACKWARDS, CROSSED, TIMES, UNCALLED, KeyCancel, RunFacts
 from purgatorio_spec.history.summary import Ints
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 from purgatorio_spec.trace.coded import values_of
@@ -321,10 +321,10 @@ def run_facts(table: pa.Table, recorded: Collection[str]) -> RunFacts:
         settled=settled,
         unreturned=_unreturned(table),
         broken=broken_records(table),
+        times=sampled_times(table.column("t").to_numpy()),
         called=frozenset(
-            pc.unique(
-                table.filter(pc.not_equal(table.column("ph"), pa.scalar("ret"))).column("f")
-            ).to_pylist()
+            str(f)
+            for f in pc.unique(table.filter(pc.not_equal(table.column("ph"), pa.scalar("ret"))).column("f"))
         ),
     )
 
@@ -339,6 +339,14 @@ def _unreturned(table: pa.Table) -> dict[str, int]:
         for key in keys or ():
             found.setdefault(key, i)
     return found
+
+
+def sampled_times(t: Ints) -> tuple[int, ...]:
+    """`RunFacts.times` of all times of a run."""
+    stride = 1
+    while -(-len(t) // stride) > TIMES:
+        stride *= 2
+    return tuple(t[::stride].tolist())
 
 
 def broken_records(table: pa.Table) -> dict[str, tuple[int, int]]:
