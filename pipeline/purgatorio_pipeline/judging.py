@@ -3,6 +3,7 @@ process."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -31,6 +32,13 @@ QUICK_BYTES = 256 << 20
 
 LARGE_BYTES: Final = 1 << 30
 """Inputs from here on are checked on Spark, where it is installed: below, starting it costs more than it saves."""
+
+
+STDERR_READ_BYTES: Final = 1 << 16
+STDERR_LINES: Final = 4
+"""Lines of a program's standard error that a counterexample shows."""
+_FRAME: Final = re.compile(r"\s+(at |\.\.\. |File ).*")
+"""A line of a stack, of the JVM or of Python."""
 
 
 class Engine(StrEnum):
@@ -207,11 +215,30 @@ def _shown(folded: Folded, result: CheckResult) -> Judged:
     with surviving(f"finding the events of {folded.result.file}", failures):
         for key, count, violation, events in folded.examples():
             with surviving(f"showing {key.clause} of {key.file}", failures):
-                examples[key] = counterexample(key.file, key.run, violation, events, count)
+                example = counterexample(key.file, key.run, violation, events, count)
+                examples[key] = replace(example, stderr=_stderr_of(Path(key.file), key.run))
     with surviving(f"measuring {folded.result.file}", failures):
         late, read = pictures(folded)
-    lates, reads = ([] if one is None else [one] for one in (late, read))
-    return Judged(result, examples, lates, reads, failures=failures)
+    return Judged(
+        result,
+        examples,
+        [] if late is None else [late],
+        [] if read is None else [read],
+        failures=failures,
+    )
+
+
+def _stderr_of(trace: Path, run: str) -> tuple[str, ...]:
+    """The last lines of what the program of a run wrote to standard error, which lies beside its trace; of a JVM's
+    stacks the first, which say what was thrown."""
+    place = trace.with_name(f"{run}.stderr")
+    if not place.is_file():
+        return ()
+    with place.open("rb") as file:
+        text = file.read(STDERR_READ_BYTES).decode(errors="replace")
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if not _FRAME.match(line)]
+    return tuple((errors or lines)[-STDERR_LINES:])
 
 
 def _judged_wire(path: Path) -> Judged:

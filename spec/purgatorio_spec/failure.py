@@ -1,7 +1,5 @@
 """An error of ours on the way from a trace to what is shown of it: reported beside the verdicts, which stand."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from traceback import format_exception
 from typing import Final
@@ -33,12 +31,18 @@ def failure_of(stage: str, error: Exception) -> Failure:
     return Failure(stage, f"{type(error).__name__}: {error}", text)
 
 
-@contextmanager
-def surviving(stage: str, failures: list[Failure]) -> Iterator[None]:
-    """Add an error in the block to `failures`. A closed pipe is none: who reads our output has gone."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except Exception as error:
-        failures.append(failure_of(stage, error))
+class surviving:  # noqa: N801 - a verb, as `suppress`
+    """Adds an error in its block to `failures`, and goes on behind it. A closed pipe is none: who reads our output has
+    gone."""
+
+    def __init__(self, stage: str, failures: list[Failure]) -> None:
+        self._stage, self._failures = stage, failures
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> bool:
+        if not isinstance(error, Exception) or isinstance(error, BrokenPipeError):
+            return False
+        self._failures.append(failure_of(self._stage, error))
+        return True

@@ -143,8 +143,10 @@ def record_runs(
             progress(subject.name, ops, ops)
             ours = failure_of(f"recording {run}", error)
             trace = path if path.is_file() else None
-            failure = SubjectFailed(subject.name, "unfinished", f"an error of ours: {ours.error}", trace)
-            record = RunRecord(run, subject.name, None, failure, ours)
+            why = f"an error of ours: {ours.error}"
+            record = RunRecord(
+                run, subject.name, None, SubjectFailed(subject.name, "unfinished", why, trace), ours
+            )
         if ended is not None and not stopping.is_set():
             ended(record)
         return record

@@ -98,7 +98,8 @@ def _clean(seeds: range) -> list[Drawn]:
 
 
 def _spoilt(drawn: Drawn, random: Random, places: int) -> list[tuple[str, str, bool, RunResult, RunResult]]:
-    found, whole = [], list(drawn.events)
+    found: list[tuple[str, str, bool, RunResult, RunResult]] = []
+    whole = list(drawn.events)
     returned = {event.c for event in whole}
     for spoil in SPOILS:
         for at in random.sample(range(len(whole)), min(places, len(whole))):
@@ -180,7 +181,7 @@ def _crossed(made: Trace) -> None:
     made.end(outer)
 
 
-SAID: Final = {
+SAID: Final[dict[Callable[[Trace], None], str]] = {
     _orphan: "a return without its call",
     _twice: "a call that is recorded twice",
     _back: "time runs backwards on a thread",

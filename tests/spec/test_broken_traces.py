@@ -92,6 +92,7 @@ def test_what_is_not_recorded_or_not_promised_is_skipped(tmp_path: Path) -> None
             ["O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2"], "profile asyncio does not promise it"
         ),
         "T3": "the trace does not record timer_cancel",
+        "T4": "the trace does not record timer_cancel or force_complete or cancel_for_key",
         "T5": "the trace does not record timer_cancel, gauge or quiesce",
     }
     assert run.clauses["T1"].verdict == Verdict.PASS

@@ -96,7 +96,7 @@ def _judged(run_key: int, path: Path, name: str, full: bool, every: bool) -> Ite
         reader = TraceReader(path, name)
         cached = cached_of(fold_reader(reader, RunTally(told=told), full=full), reader.broken)
     yield (run_key, None, None, None, None, None, None, encoded(cached).decode())
-    for one in broken if cached.result.verdict is not Verdict.INVALID_TRACE else ():
+    for one in broken if cached.run.verdict is not Verdict.INVALID_TRACE else ():
         yield (run_key, one.clause, one.cause, one.subject, one.events, one.allowed, one.seen, None)
 
 

@@ -109,11 +109,13 @@ class Clause:
     def never_asked(self, run: Run) -> str | None:
         """Which call it lacked for an occasion, if the program never made it: no doubt about that program. None where
         records are missing, and the call may have been among them."""
-        missing = [names for names in self.asks if run.facts.called.isdisjoint(names.split("|"))]
+        missing = [names.split("|") for names in self.asks if run.facts.called.isdisjoint(names.split("|"))]
         if not missing or not run.whole:
             return None
-        told = [" or ".join(one for one in names.split("|") if one in run.recorded) for names in missing]
-        return f"the program never called {', '.join(told)}"
+        recorded = [[one for one in names if one in run.recorded] for names in missing]
+        if not all(recorded):
+            return f"the trace does not record {', '.join(' or '.join(names) for names in missing)}"
+        return f"the program never called {', '.join(' or '.join(names) for names in recorded)}"
 
     def judge(self, run: Run, part: Part) -> Judgement | None:
         """What it says of a part of a history of that run; None if it does not judge such parts."""

@@ -23,7 +23,8 @@ from purgatorio_spec.fold.thread_checks import Doubtful, ThreadChecks
 from purgatorio_spec.history.run import BACKWARDS, CROSSED, TIMES, UNCALLED, Run, RunFacts, run_of
 from purgatorio_spec.judge.context import key_cancels
 from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
-from purgatorio_spec.show.selection import Tasks, select, selection
+from purgatorio_spec.show.company import Company
+from purgatorio_spec.show.selection import Selection, Tasks, select, selection
 from purgatorio_spec.trace.coded import AT, CALL, RET, Coded, Codes, Flags, Ints, code_of, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.record import FUNCTIONS, Header
@@ -317,13 +318,37 @@ class Fold:
             for tasks in filter(None, counted):
                 tasks.feed(pa.Table.from_batches([batch.rows]))
         wanted = [selection(one, tasks) for one, tasks in zip(violations, counted, strict=True)]
-        parts: list[list[pa.RecordBatch]] = [[] for _ in wanted]
+        own = [pa.Table.from_batches(some, EVENT_SCHEMA) for some in self._selected(batches(), wanted)]
+        companies = [Company.of(table, one) for table, one in zip(own, violations, strict=True)]
+        if not any(companies):
+            return own
         for batch in batches():
+            for company in filter(None, companies):
+                company.feed(pa.Table.from_batches([batch.rows]))
+        beside = [
+            () if one is None else tuple(one.positions() - set(table.column("i").to_pylist()))
+            for one, table in zip(companies, own, strict=True)
+        ]
+        wanted = [
+            Selection((), some, one.last_i, exact=True) for some, one in zip(beside, wanted, strict=True)
+        ]
+        others = (pa.Table.from_batches(some, EVENT_SCHEMA) for some in self._selected(batches(), wanted))
+        return [
+            pa.concat_tables([mine, more]).sort_by("i") if more.num_rows else mine
+            for mine, more in zip(own, others, strict=True)
+        ]
+
+    def _selected(
+        self, batches: Iterable[Coded], wanted: Sequence[Selection]
+    ) -> Sequence[Sequence[pa.RecordBatch]]:
+        """The rows that each selection keeps."""
+        parts: list[list[pa.RecordBatch]] = [[] for _ in wanted]
+        for batch in batches:
             table = pa.Table.from_batches([batch.rows])
             for part, one in zip(parts, wanted, strict=True):
-                if len(batch) and batch.i[0] <= one.last_i:
+                if len(batch) and batch.i[0] <= one.last_i and (one.events or not one.exact):
                     part += (plain(rows, EVENT_SCHEMA) for rows in select(table, one).to_batches())
-        return [pa.Table.from_batches(some, EVENT_SCHEMA) for some in parts]
+        return parts
 
     def block(self, run: Run, of: slice | Ints) -> Block:
         """The columns of some operations, by slot."""

@@ -91,6 +91,6 @@ def about(script: Script, *operations: str) -> Script:
 
 def leaping(script: Script) -> Script:
     """Time goes at once to where something is called."""
-    pairs = pairwise((*script.calls, None))
+    pairs = pairwise(script.calls)
     kept = (call for call, then in pairs if not (isinstance(call, Advance) and isinstance(then, Advance)))
-    return replace(script, calls=tuple(kept))
+    return replace(script, calls=(*kept, *script.calls[-1:]))
