@@ -41,7 +41,13 @@ P1 = Clause(
 
 @P1.of_reading
 def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading of `watched` at rest."""
+    """An occasion is a reading of `watched` at rest.
+
+    *waiting*: the entries of what is registered, not completed, and not given back by every key. *most_entries(n)*:
+    those of the n operations with the most keys. *unseen*: the most, over the moments at which the last purge may have
+    been, of the entries of what was watched and out of the timer then, and completed since: handed over to run, without
+    a time-out, or being registered.
+    """
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most
@@ -74,7 +80,9 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
 
     `watched` counts every entry of an operation that is still live, and never more than were ever made. At rest,
     `delayed` counts no more than the operations still live, which no key has given back, and the timer's tasks that are
-    no operations.
+    no operations; in the dialects of Kafka also, one for each thread beside the reader's at most, the *raced*: tasks of
+    which a cancel has begun during which another event was recorded, or that came during an add, up to a `quiesce` at
+    which they are long overdue.
     """
     if not reading.bounded:
         return NO_OCCASION
