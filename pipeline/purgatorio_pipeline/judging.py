@@ -15,12 +15,12 @@ from typing import Final
 from purgatorio_pipeline.pictures import GaugeSeries, pictures
 from purgatorio_spec.check import Folded, fold_reader
 from purgatorio_spec.failure import Failure, surviving
-from purgatorio_spec.judge.result import CheckResult, RunResult, verdict_of
+from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.show.wire import counterexamples
 from purgatorio_spec.trace.reader import TraceReader
-from purgatorio_spec.verdict import Verdict
+from purgatorio_spec.verdict import Verdict, worst
 from purgatorio_spec.wire.file import is_wire_trace, read_trace
 from purgatorio_spec.wire.judge import judge_file
 from purgatorio_spec.wire.record import PROFILE
@@ -150,7 +150,7 @@ class Focus:
             return run
         clauses = {name: clause for name, clause in run.clauses.items() if name == self.clause}
         invalid = run.verdict is Verdict.INVALID_TRACE
-        verdict = run.verdict if invalid else verdict_of(clauses.values())
+        verdict = run.verdict if invalid else worst(clause.verdict for clause in clauses.values())
         return replace(run, clauses=clauses, verdict=verdict)
 
 
