@@ -19,18 +19,20 @@ from pipeline.test_verify_command import WHEEL
 from pipeline.test_verify_command import verify as run_verify
 from purgatorio_pipeline import judging
 from purgatorio_pipeline.cli import purgatorio
-from purgatorio_pipeline.command import drive, showing, verify
+from purgatorio_pipeline.command import driving as drive
+from purgatorio_pipeline.command import output as showing
+from purgatorio_pipeline.command import verify
 from purgatorio_spec import check
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.clause.registry import CLAUSES
-from purgatorio_spec.fold import fold
+from purgatorio_spec.fast_path import fold
 from purgatorio_spec.judge import rowwise
 from purgatorio_spec.judge.result import without_silent_pass
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict
-from purgatorio_spec.wire import judge as wire_judge
-from purgatorio_spec.wire.file import WireWriter
-from purgatorio_spec.wire.record import Declared, WireHeader
+from purgatorio_wire import judge as wire_judge
+from purgatorio_wire.trace.file import WireWriter
+from purgatorio_wire.trace.record import Declared, WireHeader
 from trace_builder import MS, Trace
 
 Put = Callable[[pytest.MonkeyPatch], None]

@@ -17,7 +17,7 @@ from typing import Final
 import pytest
 
 from purgatorio_spec.check import check_files, fold_reader
-from purgatorio_spec.fold.fold import Fold, Outer
+from purgatorio_spec.fast_path.fold import Fold, Outer
 from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude, without_silent_pass
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.trace.coded import coded

@@ -20,8 +20,8 @@ import pyarrow.dataset as ds
 from purgatorio_pipeline.watch.segments import SEGMENT_SCHEMA, events_folder
 from purgatorio_spec.check import outer_of
 from purgatorio_spec.failure import Failure, failure_of
-from purgatorio_spec.fold.carry import read_carry, write_carry
-from purgatorio_spec.fold.fold import Fold
+from purgatorio_spec.fast_path.carry import read_carry, write_carry
+from purgatorio_spec.fast_path.fold import Fold
 from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude, unjudged
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES
