@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from purgatorio_spec.trace.record import End
+from purgatorio_spec.trace.record import End, Event
 from purgatorio_spec.verdict import Verdict
 from trace_builder import Trace
 
@@ -154,6 +154,35 @@ def backwards(path: Path) -> None:
     path.write_bytes(b"".join(lines))
 
 
+def spoilt(change: Callable[[list[Event]], None]) -> Callable[[Path], None]:
+    """The good run after a change, with room for an `i` between two."""
+
+    def write(path: Path) -> None:
+        made = good()
+        made.events[:] = [
+            one._replace(i=2 * one.i, c=None if one.c is None else 2 * one.c) for one in made.events
+        ]
+        change(made.events)
+        made.write(path)
+
+    return write
+
+
+def _repeat_call(events: list[Event]) -> None:
+    at = next(at for at, one in enumerate(events) if one.ph == "call" and one.f == "try_complete")
+    events.insert(at + 1, events[at]._replace(i=events[at].i + 1))
+    # The second one is what the return belongs to.
+    events[:] = [one._replace(c=events[at + 1].i) if one.c == events[at].i else one for one in events]
+
+
+def _lose_inner_return(events: list[Event]) -> None:
+    del events[next(at for at, one in enumerate(events) if one.ph == "ret" and one.f == "try_complete")]
+
+
+def _lose_call(events: list[Event]) -> None:
+    del events[next(at for at, one in enumerate(events) if one.ph == "call" and one.f == "timer_add")]
+
+
 CASES: Final[dict[str, Case]] = {
     "broken line in the middle": ("a.jsonl", INVALID, inserted(7, b'{"kind":"event","i":')),
     "cut in the middle of a line": ("a.jsonl", UNKNOWN, cut(0.6)),
@@ -198,6 +227,9 @@ CASES: Final[dict[str, Case]] = {
     "i does not grow": ("a.jsonl", INVALID, swapped),
     "time runs backwards": ("a.jsonl", INVALID, backwards),
     "return without its call": ("a.jsonl", INVALID, lambda path: _without_call(path)),
+    "return without its call in parquet": ("a.parquet", INVALID, spoilt(_lose_call)),
+    "call that is there twice": ("a.jsonl", INVALID, spoilt(_repeat_call)),
+    "return before that of an inner call": ("a.parquet", INVALID, spoilt(_lose_inner_return)),
     "end counts another number": ("a.jsonl", INVALID, ended(End(7))),
     "unknown profile": ("a.jsonl", INVALID, changed(0, b'"locked"', b'"lokced"')),
     "other format": ("a.jsonl", INVALID, changed(0, b"trace/1", b"trace/2")),

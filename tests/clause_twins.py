@@ -424,6 +424,16 @@ def fired_after_cancel(made: Trace, broken: bool) -> None:
         made.fire("a")
 
 
+@twin("T4", "cancelled-after-it-ran", "netty-hashed-wheel", "asyncio")
+def cancelled_after_it_ran(made: Trace, broken: bool) -> None:
+    made.add("a", delay_ns=10 * MS)
+    made.wait(20 * MS)
+    made.fire("a")
+    made.cancel("a", out=int(broken))
+    made.add("b", delay_ns=10 * MS)
+    made.cancel("b", out=1)
+
+
 @twin("T4", "fired-after-cancel", "netty-hashed-wheel")
 def fired_behind_the_barrier(made: Trace, broken: bool) -> None:
     made.add("a", delay_ns=10 * MS)

@@ -27,6 +27,7 @@ from purgatorio_conformance.subject.plan import MS, Plan, PlanShape
 from purgatorio_conformance.subject.python_timers import sched_scheduler, threading_timer
 from purgatorio_conformance.subject.reference import reference_subjects
 from purgatorio_conformance.subprocess_runner import end_all, few_full_collections, run_apart
+from purgatorio_spec.failure import Failure, failure_of
 
 SubjectFactory = Callable[[], Sequence[Subject]]
 _GRACE_S: Final = 5.0
@@ -74,12 +75,14 @@ FOREIGN: Final = tuple(name for name in SUBJECTS if name != "reference")
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One recorded run: its trace, or why there is none (`failure`; its own trace may hold the beginning)."""
+    """One recorded run: its trace, or why there is none (`failure`; its own trace may hold the beginning). `ours`: an
+    error of ours while it was recorded."""
 
     run: str
     subject: str
     path: Path | None
     failure: SubjectFailed | None = None
+    ours: Failure | None = None
 
     @property
     def trace(self) -> Path | None:
@@ -136,6 +139,14 @@ def record_runs(
             progress(subject.name, ops, ops)
             why = f"its trace could not be written: {refused.strerror or refused}"
             record = RunRecord(run, subject.name, None, SubjectFailed(subject.name, "unfinished", why, path))
+        except Exception as error:
+            progress(subject.name, ops, ops)
+            ours = failure_of(f"recording {run}", error)
+            trace = path if path.is_file() else None
+            why = f"an error of ours: {ours.error}"
+            record = RunRecord(
+                run, subject.name, None, SubjectFailed(subject.name, "unfinished", why, trace), ours
+            )
         if ended is not None and not stopping.is_set():
             ended(record)
         return record

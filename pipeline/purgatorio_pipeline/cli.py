@@ -23,11 +23,12 @@ from typing import Any, Final
 
 import click
 
+from purgatorio_pipeline.command.failed import OURS, UNEXPECTED
+
 STOPPED: Final = 130
 """Exit status after Ctrl-C, where a command has nothing to show of what it did: as shells say it (128 + SIGINT)."""
 UNREAD: Final = 141
 """Exit status when the reader of our output has gone: as shells say it (128 + SIGPIPE)."""
-UNEXPECTED: Final = 70
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +156,7 @@ class LazyCommands(click.Group):
                 status = 2
             else:
                 traceback.print_exc()
-                click.echo(
-                    "purgatorio: nobody expected this error, so it is ours. Please report it, with the lines above and "
-                    "the command.",
-                    err=True,
-                )
+                click.echo(OURS, err=True)
                 status = UNEXPECTED
         sys.exit(status)
 

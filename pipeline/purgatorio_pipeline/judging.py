@@ -3,6 +3,7 @@ process."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from purgatorio_pipeline.pictures import GaugeSeries, pictures
-from purgatorio_spec.check import fold_reader
+from purgatorio_spec.check import Folded, fold_reader
+from purgatorio_spec.failure import Failure, surviving
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
@@ -30,6 +32,13 @@ QUICK_BYTES = 256 << 20
 
 LARGE_BYTES: Final = 1 << 30
 """Inputs from here on are checked on Spark, where it is installed: below, starting it costs more than it saves."""
+
+
+STDERR_READ_BYTES: Final = 1 << 16
+STDERR_LINES: Final = 4
+"""Lines of a program's standard error that a counterexample shows."""
+_FRAME: Final = re.compile(r"\s+(at |\.\.\. |File ).*")
+"""A line of a stack, of the JVM or of Python."""
 
 
 class Engine(StrEnum):
@@ -106,13 +115,15 @@ class FileCounts:
 @dataclass(frozen=True, slots=True)
 class Judged:
     """A check with what is needed to show it: each cause's first violation event by event, the lateness of runs,
-    and what their gauges read over time. `files`: what was read of them, where there is a lake that knows."""
+    and what their gauges read over time. `files`: what was read of them, where there is a lake that knows. `failures`:
+    errors of ours besides those of its runs."""
 
     result: CheckResult
     examples: Mapping[CauseKey, Counterexample]
     lateness: Sequence[Lateness]
     gauges: Sequence[GaugeSeries] = ()
     files: FileCounts | None = None
+    failures: Sequence[Failure] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +183,7 @@ def together(parts: Sequence[Judged]) -> Judged:
         {key: example for one in parts for key, example in one.examples.items()},
         [late for one in parts for late in one.lateness],
         [gauges for one in parts for gauges in one.gauges],
+        failures=[failure for one in parts for failure in one.failures],
     )
 
 
@@ -185,23 +197,58 @@ def judge_in_process(
     for path, read_bytes in zip(paths, before, strict=True):
         if is_wire_trace(path):
             if operation is None:
-                trace, run = judge_file(path)
-                result = CheckResult((run,), trace.broken_count, tuple(trace.broken))
-                parts.append(Judged(result, counterexamples(trace, run), []))
+                parts.append(_judged_wire(path))
             continue
         reader = reading.next(TraceReader(path), read_bytes)
         folded = fold_reader(reader, full=full, only=operation)
         absent = operation is not None and not folded.has(operation)
         if absent and folded.result.verdict is not Verdict.INVALID_TRACE:
             continue
-        examples = {
-            key: counterexample(key.file, key.run, violation, events, count)
-            for key, count, violation, events in folded.examples()
-        }
-        late, read = pictures(folded)
-        result = CheckResult((folded.result,), reader.broken_count, tuple(reader.broken))
-        parts.append(Judged(result, examples, [] if late is None else [late], [] if read is None else [read]))
+        parts.append(_shown(folded, CheckResult((folded.result,), reader.broken_count, tuple(reader.broken))))
     return together(parts)
+
+
+def _shown(folded: Folded, result: CheckResult) -> Judged:
+    failures: list[Failure] = []
+    examples: dict[CauseKey, Counterexample] = {}
+    late, read = None, None
+    with surviving(f"finding the events of {folded.result.file}", failures):
+        for key, count, violation, events in folded.examples():
+            with surviving(f"showing {key.clause} of {key.file}", failures):
+                example = counterexample(key.file, key.run, violation, events, count)
+                examples[key] = replace(example, stderr=_stderr_of(Path(key.file), key.run))
+    with surviving(f"measuring {folded.result.file}", failures):
+        late, read = pictures(folded)
+    return Judged(
+        result,
+        examples,
+        [] if late is None else [late],
+        [] if read is None else [read],
+        failures=failures,
+    )
+
+
+def _stderr_of(trace: Path, run: str) -> tuple[str, ...]:
+    """The last lines of what the program of a run wrote to standard error, which lies beside its trace; of a JVM's
+    stacks the first, which say what was thrown."""
+    place = trace.with_name(f"{run}.stderr")
+    if not place.is_file():
+        return ()
+    with place.open("rb") as file:
+        text = file.read(STDERR_READ_BYTES).decode(errors="replace")
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if not _FRAME.match(line)]
+    return tuple((errors or lines)[-STDERR_LINES:])
+
+
+def _judged_wire(path: Path) -> Judged:
+    trace, run = judge_file(path)
+    failures: list[Failure] = []
+    examples: dict[CauseKey, Counterexample] = {}
+    with surviving(f"showing {path}", failures):
+        examples = counterexamples(trace, run)
+    result = CheckResult((run,), trace.broken_count, tuple(trace.broken))
+    return Judged(result, examples, [], failures=failures)
 
 
 def with_wire_examples(judged: Judged) -> Judged:

@@ -6,16 +6,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from purgatorio_spec.failure import Failure, failure_of
 from purgatorio_spec.fast_path.fold import Again, Fold, Outer
 from purgatorio_spec.history.run import run_of
 from purgatorio_spec.judge.context import run_facts
-from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, conclude
+from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, conclude, unjudged
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.show.selection import CauseKey, causes
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.coded import Coded
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Violation
 
@@ -59,7 +61,37 @@ def fold_reader(
     reader: TraceReader, tally: RunTally | None = None, *, full: bool = False, only: str | None = None
 ) -> Folded:
     """Read a trace to its end and judge it. `full`: every operation by the clauses, and `only`: one of them alone; for
-    either the whole run is held."""
+    either the whole run is held. An error of ours is kept in the result, see `RunResult.failures`."""
+    try:
+        return _folded(reader, tally, full=full, only=only)
+    except OSError:
+        raise
+    except Exception as error:
+        if reader.lines is not None:
+            raise
+        return _row_by_row(reader, failure_of(f"judging {reader.name}", error), tally, only)
+
+
+def _row_by_row(reader: TraceReader, failure: Failure, tally: RunTally | None, only: str | None) -> Folded:
+    """The run of a fold that failed, read once more: the clauses need no rules."""
+    fresh = TraceReader(reader.path, reader.name, segment=reader.segment)
+    table = pa.Table.from_batches(fresh.batches(), EVENT_SCHEMA)
+    facts, found = facts_of(fresh), RunTally(told=None if tally is None else tally.told)
+    reader.broken, reader.broken_count = fresh.broken, fresh.broken_count
+    found.failures[""] = failure
+    header = fresh.header
+    result = unjudged(facts, failure)
+    if header is not None and header.profile in PROFILES:
+        try:
+            outer = outer_of(facts)
+            run = run_of(header, run_facts(table, header.recorded), whole=outer.whole, dropped=outer.dropped)
+            result = conclude(facts, run, judge_run(run, table, only, found))
+        except Exception as error:
+            result = unjudged(facts, failure_of(f"judging {reader.name}", error))
+    return Folded(result, None, lambda: ())
+
+
+def _folded(reader: TraceReader, tally: RunTally | None, *, full: bool, only: str | None) -> Folded:
     fold: Fold | None = None
     for batch in reader.coded():
         fold = begin(reader, held=full or only is not None) if fold is None else fold

@@ -20,17 +20,17 @@ class Verdict(StrEnum):
 
 EXIT_STATUS: Final[dict[Verdict, int]] = {
     Verdict.PASS: 0,
-    Verdict.SKIPPED: 0,
     Verdict.VIOLATED: 1,
     Verdict.INVALID_TRACE: 2,
     Verdict.UNKNOWN: 3,
+    Verdict.SKIPPED: 3,
 }
 
 _WORST_FIRST: Final = (Verdict.VIOLATED, Verdict.INVALID_TRACE, Verdict.UNKNOWN, Verdict.PASS)
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict of a whole: a violation is certain whatever else is missing; SKIPPED only if all are."""
+    """The verdict of a whole: a violation is certain whatever other parts are; SKIPPED only if all are."""
     present = set(verdicts)
     return next((verdict for verdict in _WORST_FIRST if verdict in present), Verdict.SKIPPED)
 

@@ -190,6 +190,9 @@ def main() -> None:
             time.sleep(FAR_AWAY_S)
         if call["m"] == "describe":
             say(m="description", n=call["n"], **DESCRIPTION)
+        elif HOW == "mute":
+            sys.stdout.flush()
+            time.sleep(FAR_AWAY_S)
         else:
             known = "" if call["m"] == "start" else first
             first = known or (call["id"] if call["m"] == "add" else "")

@@ -220,6 +220,19 @@ def test_ctrl_c_ends_programs_that_would_go_on(tmp_path: Path, monkeypatch: pyte
     assert str(check_files([tmp_path / f"{endless.name}-seed1.jsonl"]).verdict) == "UNKNOWN"
 
 
+def test_who_never_answers_start_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It described itself, and was asked for no promise yet: no deadlock. There is no call to leave out."""
+    monkeypatch.setattr("purgatorio_conformance.protocol.shortest._PATIENT_S", 1.0)
+    mute = subject("mute", QUICK)
+    with pytest.raises(SubjectFailed) as caught:
+        mute.run(PLAN, tmp_path / "run.jsonl", silent)
+    assert (caught.value.kind, "(start) not answered" in caught.value.why) == ("hang", True)
+    assert caught.value.trace is not None
+    found = shortest_hang(mute, caught.value.trace, 1, 20, tmp_path)
+    assert found is not None
+    assert found.script.calls == ()
+
+
 def test_a_hang_is_cut_down_to_the_calls_that_it_needs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

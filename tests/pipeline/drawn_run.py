@@ -53,11 +53,10 @@ def sampled(seed: int, ending: str | None = None) -> Drawn:
 
 @dataclass(slots=True)
 class Expected:
-    """What the spec says of one operation: clauses broken or undecided, occasions, orphans, summary."""
+    """What the spec says of one operation: clauses broken or undecided, occasions, summary."""
 
     marked_for: set[str] = field(default_factory=set)
     occasions: dict[str, int] = field(default_factory=dict)
-    orphans: int = 0
     summary: Row = field(default_factory=dict)
 
 
@@ -67,7 +66,7 @@ def expect(run: Run, table: pa.Table) -> dict[str, Expected]:
     context = [*check_context(table), *thread_context(table).rows]
     expected: dict[str, Expected] = {}
     for history in histories(table, context):
-        one = Expected(orphans=len(history.orphans), summary=summary_of(run, history)._asdict())
+        one = Expected(summary=summary_of(run, history)._asdict())
         for clause in clauses:
             said = clause.judge(run, history)
             if said is not None:
@@ -83,8 +82,6 @@ def differences(row: Row, expected: Expected) -> list[str]:
     if row["marked"]:
         return []
     found = [f"{clause}: not marked" for clause in sorted(expected.marked_for)]
-    if expected.orphans:
-        found.append("orphans: not marked")
     found += [
         f"{name}: {row[f'occ_{name}']} occasions, not {expected.occasions.get(name, 0)}"
         for name in RULES

@@ -66,7 +66,9 @@ def test_focus_on_a_clause_and_an_operation(tmp_path: Path) -> None:
     done = run("check", str(path), "--run", "r", "--clause", "T1", "--operation", "t", "--json")
     assert done.exit_code == 1
     assert list(json.loads(done.stdout)["runs"][0]["clauses"]) == ["T1"]
-    assert run("check", str(path), "--clause", "T4", "--engine", "process", "--allow-idle").exit_code == 0
+    assert run("check", str(path), "--clause", "T3", "--engine", "process", "--allow-idle").exit_code == 0
+    # Nothing is cancelled there, so nothing of T4 was judged.
+    assert run("check", str(path), "--clause", "T4", "--engine", "process", "--allow-idle").exit_code == 3
 
 
 def test_no_argument_and_a_wrong_path_are_usage_errors(tmp_path: Path) -> None:

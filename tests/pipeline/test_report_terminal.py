@@ -88,7 +88,8 @@ def test_a_check_that_had_no_occasion_says_so() -> None:
     made = Trace()
     made.register("op-1")
     text = " ".join(printed(made.result(), {}).split())
-    assert "occasions: 0 for O1, O2, O3, O4" in text
+    assert "occasions: 0 for O1, O2, O3, O5" in text
+    assert "O4 skipped: the program never called check_and_complete" in text
 
 
 def test_one_cause_is_printed_once_over_all_its_runs() -> None:

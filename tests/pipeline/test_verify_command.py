@@ -18,6 +18,7 @@ from purgatorio_pipeline.command import driving as drive
 from purgatorio_pipeline.command.driving import SESSION_KEPT, Shown, shortest_sessions, to_show
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.verdict import Verdict
+from trace_builder import MS, Trace
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = shlex.join([sys.executable, "-I", "-S"])
@@ -70,8 +71,32 @@ def test_where_threads_are_held_their_order_is_shown(
     broken = {"O4": ClauseResult("O4", Verdict.VIOLATED)}
     run = RunResult(f"{one.name}-seed1", "", "one", "locked", Verdict.VIOLATED, 1, broken)
     monkeypatch.setattr(drive, "order_of_run", lambda *_: ('> {"m":"start"}',))
-    shown = shortest_sessions(to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None)
+    shown = shortest_sessions(to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None, [])
     assert [(each.run, each.clause, each.calls) for each in shown] == [(run.run, "O4", 1)]
+
+
+@pytest.mark.parametrize("broken", [True, False])
+@pytest.mark.parametrize("found", [True, False])
+def test_a_short_trace_that_does_not_show_it_is_not_left(
+    broken: bool, found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `check` calls PASS is no counterexample, whatever the session looked like; one that is broken stays."""
+    description = Description(0, "purgatorio-subject/1.1", "one", ("timer",), ())
+    one = CommandSubject(("one",), description, "timer", "virtual-gates", "one")
+    run = RunResult(f"{one.name}-seed1", "", "one", "timer", Verdict.VIOLATED, 1, {})
+    made = Trace("timer")
+    made.add("a", delay_ns=10 * MS)
+    made.wait(0 if broken else 20 * MS)
+    made.fire("a")
+
+    def order(*said: object) -> tuple[str, ...]:
+        made.write(tmp_path / str(said[-1]))
+        return ('> {"m":"start"}',) if found else ()
+
+    monkeypatch.setattr(drive, "order_of_run", order)
+    shown = drive.ToShow(one, run, "T1").shown(1, 40, tmp_path)
+    left = list(tmp_path.glob("*-shortest-T1.jsonl"))
+    assert (shown is not None, bool(left)) == (broken and found, broken and found)
 
 
 @pytest.mark.parametrize("recorded", [True, False])

@@ -18,7 +18,7 @@ from purgatorio_spec.check import fold_reader
 from purgatorio_spec.fast_path.carry import read_carry
 from purgatorio_spec.fast_path.fold import Fold
 from purgatorio_spec.fast_path.key_checks import FirstChecks
-from purgatorio_spec.history.run import run_of
+from purgatorio_spec.history.run import BACKWARDS, run_of
 from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude
 from purgatorio_spec.judge.rowwise import judge_run
@@ -218,7 +218,7 @@ def test_time_that_runs_backwards_over_a_border_makes_the_run_invalid(tmp_path: 
         changed = events.set_column(events.schema.get_field_index("t"), events.schema.field("t"), moved)
         seen = watched(tmp_path / name, facts, changed, [at])
         run = run_of(facts.header, run_facts(changed, facts.header.recorded), whole=True)
-        assert run.facts.backwards == (name == "back")
+        assert (BACKWARDS in run.facts.broken) == (name == "back")
         assert seen.result == conclude(facts, run, judge_run(run, changed))
         first = f"time runs backwards on a thread, 1 time, first at i = {events.column('i')[at]}"
         assert (first in str(seen.result.problems)) == (name == "back")

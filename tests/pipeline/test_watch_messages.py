@@ -231,10 +231,11 @@ def test_the_command_from_options_to_verdict(
     (place / "in" / "1.parquet").write_bytes((place / "in" / "0.parquet").read_bytes())
     done = command(*again, "--metrics", "/dev/full")
     failed = "the stream failed; started again, it goes on from there: "
-    assert (done.exit_code, f"{failed}/dev/full: No space left on device\n" in done.output) == (2, True)
+    # What was found before is found, whatever fails after it.
+    assert (done.exit_code, f"{failed}/dev/full: No space left on device\n" in done.output) == (1, True)
     (place / "in" / "2.parquet").write_bytes(b"no Parquet")
     done = command(*again)
-    assert (done.exit_code, failed in done.output) == (2, True)
+    assert (done.exit_code, failed in done.output) == (1, True)
 
 
 @pytest.fixture

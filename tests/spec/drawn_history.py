@@ -611,4 +611,4 @@ def said(tally: RunTally) -> dict[str, object]:
         for name, one in tally.clauses.items()
         if one.occasions or one.undecided or one.causes
     }
-    return found | {"orphans": (tally.orphans, tally.first_orphan_i)}
+    return found

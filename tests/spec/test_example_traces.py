@@ -49,9 +49,10 @@ def test_exactly_the_known_violations(path: Path) -> None:
     assert EXIT_STATUS[run.verdict] == (1 if found else 0)
     # A clause that never had a chance to fail proves nothing; only what a workload leaves out may be without.
     skipped = {name for name, result in run.clauses.items() if result.verdict == Verdict.SKIPPED}
-    assert skipped == {"T2"}
+    never = {name for name in skipped if run.clauses[name].reason.startswith("the program never called")}
+    assert skipped - never == {"T2"}
     assert run.clauses["T2"].reason == "the header does not give late_ns"
-    idle = {name for name, result in run.clauses.items() if not result.occasions} - skipped
+    idle = {name for name, result in run.clauses.items() if not result.occasions} - {"T2"}
     assert idle == WITHOUT_OCCASION.get(run_of(path), set())
 
 

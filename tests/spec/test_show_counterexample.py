@@ -6,9 +6,11 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from purgatorio_spec.fast_path.fold import Fold
+from purgatorio_spec.show.company import company_of
 from purgatorio_spec.show.counterexample import SHOWN_ROWS, counterexample
 from purgatorio_spec.show.selection import noun, select, selection, tasks_of
 from purgatorio_spec.show.text import render
@@ -55,6 +57,8 @@ def test_a_selection_is_all_that_it_needs(make: Make) -> None:
     for whole in made.examples().values():
         violation = whole.violation
         part = select(table, selection(violation, tasks_of(table, violation)))
+        shown = {*part.column("i").to_pylist(), *company_of(part, violation, [table])}
+        part = table.filter(pa.array([i in shown for i in table.column("i").to_pylist()]))
         assert part.num_rows < table.num_rows
         assert counterexample(whole.file, whole.run, violation, part, whole.count) == whole
         assert selection(violation).last_i == max(violation.events)

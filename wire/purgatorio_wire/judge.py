@@ -15,14 +15,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from purgatorio_spec.judge.result import ClauseResult, RunResult
+from purgatorio_spec.failure import Failure, surviving
+from purgatorio_spec.judge.result import ClauseResult, RunResult, accusing_nobody, verdict_of
 from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.trace.record import Header, Implementation
-from purgatorio_spec.verdict import Verdict, Violation, worst
+from purgatorio_spec.verdict import Verdict, Violation
 from purgatorio_wire.clause.commit import committed
 from purgatorio_wire.clause.coordinator import coordinated
 from purgatorio_wire.clause.cut_connection import cut_connections, unread_answers
@@ -241,12 +243,14 @@ class Tallied:
         return ClauseResult(clause, Verdict.PASS, self.occasions, reason=reason)
 
 
-def tally(wire: Wire, played: Iterable[Scene]) -> dict[str, Tallied]:
-    """The rows of scenes, by clause."""
+def tally(wire: Wire, played: Iterable[Scene], failures: list[Failure] | None = None) -> dict[str, Tallied]:
+    """The rows of scenes, by clause; of a scene at which a clause fails, those that came before. `failures` takes the
+    error, which is raised without it."""
     tallies = {clause: Tallied() for clause in WIRE_CLAUSES}
     for scene in played:
-        for row in judge_scene(wire, scene):
-            tallies[row.clause].add(scene.base, row)
+        with nullcontext() if failures is None else surviving(f"judging scene {scene.name}", failures):
+            for row in judge_scene(wire, scene):
+                tallies[row.clause].add(scene.base, row)
         for clause, cause in scene.asked:
             if clause in tallies:
                 tallies[clause].asked.add((scene.base, cause))
@@ -277,18 +281,26 @@ def judge_trace(trace: WireTrace, told: Callable[[Violation], None] | None = Non
         )
     end_t = max((event.t for event in trace.events), default=0)
     wire, played = Wire.of(header, trace.events), list(scenes(trace.events, end_t))
-    tallies = tally(wire, played)
-    projection = projected(header, wire.bounds, played, end_t)
-    if projection.waits:
-        _add_projected(tallies, projection)
+    failures: list[Failure] = []
+    tallies = tally(wire, played, failures)
+    with surviving("judging the waits", failures):
+        projection = projected(header, wire.bounds, played, end_t)
+        if projection.waits:
+            _add_projected(tallies, projection)
     end = trace.end or WireEnd(len(trace.events))
     clauses = {clause: tallied.result(clause, end, told) for clause, tallied in tallies.items()}
     if not trace.whole:
-        clauses = {name: _not_whole(one) for name, one in clauses.items()}
-    verdict = Verdict.INVALID_TRACE if trace.broken_count else worst(one.verdict for one in clauses.values())
+        clauses = {name: _not_passed(one, "the trace is not whole") for name, one in clauses.items()}
+    if failures:
+        clauses = {
+            name: _not_passed(one, f"an error of ours: {failures[0]}") for name, one in clauses.items()
+        }
+    if trace.broken_count:
+        clauses = {name: accusing_nobody(one) for name, one in clauses.items()}
+    verdict = Verdict.INVALID_TRACE if trace.broken_count else verdict_of(clauses.values())
     return RunResult(
         header.run, trace.name, subject_of(header), PROFILE, verdict, len(trace.events), clauses, tuple(problems),
-        header=_as_header(header), quarantined=trace.broken_count,
+        header=_as_header(header), quarantined=trace.broken_count, failures=tuple(failures),
     )  # fmt: skip
 
 
@@ -310,10 +322,10 @@ def _as_header(header: WireHeader) -> Header:
     return Header(header.run, Implementation(subject_of(header), "", ""), PROFILE, params=header.params)
 
 
-def _not_whole(one: ClauseResult) -> ClauseResult:
+def _not_passed(one: ClauseResult, reason: str) -> ClauseResult:
     if one.verdict is not Verdict.PASS:
         return one
-    return ClauseResult(one.clause, Verdict.UNKNOWN, one.occasions, reason="the trace is not whole")
+    return ClauseResult(one.clause, Verdict.UNKNOWN, one.occasions, reason=reason)
 
 
 def _problems(trace: WireTrace) -> list[str]:

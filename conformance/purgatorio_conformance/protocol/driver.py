@@ -46,6 +46,7 @@ from purgatorio_conformance.subject.child import ChildLimits, LineChild
 from purgatorio_conformance.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import MS, Plan, PlanShape
 from purgatorio_spec.check import check_files
+from purgatorio_spec.failure import surviving
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.trace.recorder import Recorder
 from purgatorio_spec.trace.trace_file import StreamedRecording, run_of_file
@@ -478,7 +479,10 @@ def _called(command: Sequence[str]) -> str:
 
 def _breaks_so_far(recording: StreamedRecording) -> bool:
     recording.flush()
-    return _breaks(recording.path)
+    # The run goes on, and its trace has its end: what fails here is told when that is judged.
+    with surviving("judging so far", []):
+        return _breaks(recording.path)
+    return False
 
 
 def _breaks(trace: Path) -> bool:

@@ -15,7 +15,16 @@ from typing import Final
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.fewest import fewest
 from purgatorio_conformance.protocol.gate_program import delays_for
-from purgatorio_conformance.protocol.message import Add, Advance, Call, Cancel, Description, Force, Register
+from purgatorio_conformance.protocol.message import (
+    Add,
+    Advance,
+    Call,
+    Cancel,
+    Description,
+    Force,
+    Register,
+    Start,
+)
 from purgatorio_conformance.protocol.played_order import AGAIN, RACED, PlayedOrder, comes_of_order
 from purgatorio_conformance.protocol.recorded_calls import about, concerned, leaping, script_of
 from purgatorio_conformance.protocol.run_record import Account
@@ -110,7 +119,7 @@ class Proof:
             hung = failure is None or (failure.kind == "hang" and again.under_way)
             return again.unanswered if hung else None
 
-        if not self.virtual:
+        if not self.virtual or self._never_began():
             return ""
         if first is not None and comes_of_order(first, self.account.unanswered, unanswered):
             return AGAIN
@@ -123,6 +132,10 @@ class Proof:
             again.unanswered == self.account.unanswered if self.held else again.oldest == self.account.oldest
         )
         return TWICE if hung and same else ""
+
+    def _never_began(self) -> bool:
+        """Whether it did not answer `start`: no promise was asked of it by then."""
+        return self.account.oldest is not None and isinstance(self.account.oldest[1], Start)
 
     def _is_raced(self) -> bool:
         """Whether a call ended with an error only by an order of threads. The second trace is beside the first."""

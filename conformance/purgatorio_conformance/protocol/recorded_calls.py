@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -90,7 +91,6 @@ def about(script: Script, *operations: str) -> Script:
 
 def leaping(script: Script) -> Script:
     """Time goes at once to where something is called."""
-    following = (*script.calls[1:], None)
-    pairs = zip(script.calls, following, strict=True)
+    pairs = pairwise(script.calls)
     kept = (call for call, then in pairs if not (isinstance(call, Advance) and isinstance(then, Advance)))
-    return replace(script, calls=tuple(kept))
+    return replace(script, calls=(*kept, *script.calls[-1:]))

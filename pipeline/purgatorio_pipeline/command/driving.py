@@ -7,7 +7,6 @@ import shlex
 import textwrap
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +18,8 @@ from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subjects import RunRecord
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.printed import Shortest
+from purgatorio_spec.check import check_files
+from purgatorio_spec.failure import Failure, surviving
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult, broken_off
 from purgatorio_spec.show.selection import promise_of
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
@@ -140,8 +141,20 @@ class ToShow:
     hung: bool = False
 
     def shown(self, seed: int, operations: int, folder: Path) -> Shown | None:
-        """The shortest session that was found, its trace in `folder`."""
-        path, trace = folder / f"{self.run.run}-shortest-{self.clause}.jsonl", Path(self.run.file)
+        """The shortest session that was found, its trace in `folder`. A trace that does not show it is not left."""
+        path = folder / f"{self.run.run}-shortest-{self.clause}.jsonl"
+        found = self._found(path, seed, operations, folder)
+        if path.exists() and (found is None or not (self.hung or self._is_broken(path))):
+            path.unlink()
+            return None
+        return found
+
+    def _is_broken(self, path: Path) -> bool:
+        (run,) = check_files([path]).runs
+        return self.clause in run.clauses and run.clauses[self.clause].verdict is Verdict.VIOLATED
+
+    def _found(self, path: Path, seed: int, operations: int, folder: Path) -> Shown | None:
+        trace = Path(self.run.file)
         if self.subject.held:
             session = order_of_run(self.subject, trace, self.clause, path)
             calls = sum(line.startswith(">") for line in session)
@@ -180,17 +193,23 @@ def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) ->
 
 
 def shortest_sessions(
-    wanted: Sequence[ToShow], seed: int, operations: int, folder: Path, tell: Callable[[float, str], None]
+    wanted: Sequence[ToShow],
+    seed: int,
+    operations: int,
+    folder: Path,
+    tell: Callable[[float, str], None],
+    failures: list[Failure],
 ) -> list[Shown]:
     """The shortest of each, as far as there is time and something is found. `tell` hears how many have been looked for,
-    and which is next. Where no trace can be written, as on a full disk, those that were found before."""
+    and which is next. `failures` takes the errors: what fails for one is looked for for the others, and where no trace
+    can be written, as on a full disk, the verdicts are not worse for it."""
     shown: list[Shown] = []
     until_s = time.monotonic() + SHORTENING_S
-    with suppress(OSError):
-        for number, one in enumerate(wanted):
-            if time.monotonic() > until_s:
-                break
-            tell(number, f"looking for the fewest calls that show {one.clause}")
+    for number, one in enumerate(wanted):
+        if time.monotonic() > until_s:
+            break
+        tell(number, f"looking for the fewest calls that show {one.clause}")
+        with surviving(f"looking for the fewest calls that show {one.clause} of {one.run.run}", failures):
             found = one.shown(seed, operations, folder)
             shown += [] if found is None else [found]
     return shown

@@ -13,6 +13,7 @@ import click
 from msgspec import UNSET, UnsetType
 from rich.console import Console
 
+from purgatorio_pipeline.command.failed import told_status
 from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
@@ -35,7 +36,7 @@ from purgatorio_pipeline.report.page import page
 from purgatorio_pipeline.report.provenance import provenance_here
 from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_pipeline.report.terminal import print_check
-from purgatorio_spec.verdict import EXIT_STATUS
+from purgatorio_spec.failure import Failure, surviving
 from purgatorio_spec.whole_file import write_whole
 
 R = TypeVar("R")
@@ -172,36 +173,45 @@ def show(
     doubts: list[str] | UnsetType = UNSET,
 ) -> int:
     """Print a check (or its JSON, with what there is of driven programs), write the files asked for, and return the
-    exit status."""
+    exit status. What fails on the way is told, and keeps nothing else from being shown."""
     judged = focus.of(judged)
     result = judged.result
-    write_files(judged, output)
+    failures = [*(failure for run in result.runs for failure in run.failures), *judged.failures]
+    failures += write_files(judged, output)
     if output.json:
         shown = check_of(result)
         shown.files, shown.shortest = judged.files or UNSET, shortest
         shown.not_looked_for, shown.doubts = not_looked_for, doubts
         click.echo(encoded(shown))
     else:
-        print_check(Console(), result, judged.examples, verbose=output.verbose)
-        if output.report is not None:
-            click.echo(f"report: {output.report}")
-        if output.out is not None:
-            click.echo(f"tables: {output.out}")
+        with surviving("printing the check", failures):
+            print_check(Console(), result, judged.examples, verbose=output.verbose)
+        for what, place in (("report", output.report), ("tables", output.out)):
+            if place is not None:
+                click.echo(f"{what}: {place}")
         if judged.files is not None:
             click.echo(str(judged.files))
-    return EXIT_STATUS[result.verdict]
+    return told_status(result.verdict, failures)
 
 
-def write_files(judged: Judged, output: CheckOutput, findings: Sequence[Finding] = ()) -> None:
-    """Write the files that were asked for, with what other commands found."""
+def write_files(judged: Judged, output: CheckOutput, findings: Sequence[Finding] = ()) -> list[Failure]:
+    """Write the files that were asked for, with what other commands found; what failed of it."""
     result, examples = judged.result, judged.examples
-    if output.report is not None:
-        whole = page(result, examples, judged.lateness, judged.gauges, findings, provenance_here())
-        write_whole(output.report, whole)
-    if output.markdown is not None:
-        summary = markdown(result, examples, judged.lateness, findings, provenance_here())
-        write_whole(output.markdown, summary)
-    if output.junit is not None:
-        write_whole(output.junit, junit(result, examples))
-    if output.sarif is not None:
-        write_whole(output.sarif, sarif(result, examples))
+    made: list[tuple[Path | None, Callable[[], str]]] = [
+        (
+            output.report,
+            lambda: page(result, examples, judged.lateness, judged.gauges, findings, provenance_here()),
+        ),
+        (
+            output.markdown,
+            lambda: markdown(result, examples, judged.lateness, findings, provenance_here()),
+        ),
+        (output.junit, lambda: junit(result, examples)),
+        (output.sarif, lambda: sarif(result, examples)),
+    ]
+    failures: list[Failure] = []
+    for place, text in made:
+        if place is not None:
+            with surviving(f"writing {place}", failures):
+                write_whole(place, text())
+    return failures

@@ -7,13 +7,13 @@ import sys
 import click
 from rich.console import Console
 
+from purgatorio_pipeline.command.failed import told_status
 from purgatorio_pipeline.command.output import CheckOutput, output_options, write_files
 from purgatorio_pipeline.documents import Unreadable, encoded
 from purgatorio_pipeline.gather import Gathered, gather
 from purgatorio_pipeline.report.terminal import print_check, print_line
 from purgatorio_pipeline.sources import NoTraces
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
-from purgatorio_spec.verdict import EXIT_STATUS
 
 FINDINGS_SHOWN = 40
 
@@ -52,14 +52,14 @@ def command(sources: tuple[str, ...], output: CheckOutput) -> None:
         raise click.UsageError("the sources hold no run, no scenario and no known bug")
     if not judged.result.runs and (output.junit or output.sarif):
         raise click.UsageError("--junit and --sarif hold runs, and the sources have none")
-    write_files(judged, output, findings)
+    failures = write_files(judged, output, findings)
     if output.json:
         click.echo(encoded(found.printed()))
     else:
         _tell(Console(), found, verbose=output.verbose)
         if output.report is not None:
             click.echo(f"report: {output.report}")
-    sys.exit(EXIT_STATUS[found.verdict])
+    sys.exit(told_status(found.verdict, failures))
 
 
 def _tell(console: Console, found: Gathered, *, verbose: bool) -> None:

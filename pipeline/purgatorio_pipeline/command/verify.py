@@ -28,6 +28,7 @@ from purgatorio_pipeline.command.driving import (
 from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, engine_options, show
 from purgatorio_pipeline.command.progress import Progress, progress
 from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process, together
+from purgatorio_spec.failure import surviving
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
@@ -121,14 +122,19 @@ def command(
         def judge(paths: Sequence[Path]) -> Judged:
             choice = engine.choice(paths, output).engine
             if choice is Engine.PROCESS and ended is not None:
+                # One whose telling failed is judged now.
+                late = (path for path in paths if path not in early)
+                early.update({path: judge_in_process([path], full=engine.full) for path in late})
                 return together([early[path] for path in paths])
             return engine.judge(choice, f"checking {counted(len(records), 'recorded run')}", paths, output)
 
         judged = judge_records(records, judge)
         shown = []
+        failures = [record.ours for record in records if record.ours is not None]
         if wanted := to_show(judged.result, driven, seed):
             with progress("looking for the fewest calls that show it", quiet=output.json) as going:
-                shown = shortest_sessions(wanted, seed, operations, folder, going.tell)
+                shown = shortest_sessions(wanted, seed, operations, folder, going.tell, failures)
+        judged = replace(judged, failures=[*judged.failures, *failures])
         status = _show(judged, driven, shown, output)
         kept = traces is not None or status != EXIT_STATUS[Verdict.PASS]
         if kept and not output.json:
@@ -155,9 +161,11 @@ def _told_early(going: Progress, early: dict[Path, Judged], *, full: bool) -> Ca
         return judged
 
     def ended(record: RunRecord) -> None:
-        (run,) = judge_records([record], judge).result.runs
-        if said := bad_end(run):
-            going.say(said)
+        # What is told early is told again at the end, and what fails here fails there.
+        with surviving("telling early", []):
+            (run,) = judge_records([record], judge).result.runs
+            if said := bad_end(run):
+                going.say(said)
 
     return ended
 
@@ -167,9 +175,13 @@ def _show(
 ) -> int:
     """Show the check, the shortest sessions, and of driven programs what nobody looked for, and what looks like an
     adapter's mistake; the exit status."""
-    silent, doubts = not_looked_for(driven), doubted(driven)
     if not driven:
         return show(judged, Focus(), output)
+    failures = [*judged.failures]
+    silent, doubts = [], []
+    with surviving("saying what was not looked for", failures):
+        silent, doubts = not_looked_for(driven), doubted(driven)
+    judged = replace(judged, failures=failures)
     shortest = [one.printed() for one in shown]
     status = show(
         judged,

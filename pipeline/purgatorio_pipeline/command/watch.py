@@ -12,6 +12,7 @@ import click
 from pyspark.errors import PySparkException, PySparkRuntimeError, StreamingQueryException
 from rich.console import Console
 
+from purgatorio_pipeline.command.failed import told_status
 from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.lake import Lake
@@ -20,7 +21,7 @@ from purgatorio_pipeline.report.terminal import print_line
 from purgatorio_pipeline.watch.batch import News, Watcher
 from purgatorio_pipeline.watch.state import KIND, load_before
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
-from purgatorio_spec.verdict import EXIT_STATUS, Violation
+from purgatorio_spec.verdict import Verdict, Violation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -135,13 +136,17 @@ def command(
         watcher.arrived = messages_arrived
     lake = Lake(out)
     with lake.owned(KIND):
-        _wait(start_stream(arriving, watcher, every_s=None if once else every_s), watcher)
+        ended = _wait(start_stream(arriving, watcher, every_s=None if once else every_s), watcher)
     seen = load_before(lake).printed()
     if as_json:
         click.echo(encoded(seen))
     else:
         summary(console, seen)
-    sys.exit(EXIT_STATUS[seen.verdict])
+    if ended and seen.verdict is not Verdict.VIOLATED:
+        raise click.UsageError(ended)
+    if ended:
+        click.echo(f"Error: {ended}", err=True)
+    sys.exit(told_status(seen.verdict, watcher.failures))
 
 
 def _session(master: str | None, memory: str | None, jars: Mapping[str, str | None]) -> SparkSession:
@@ -172,16 +177,17 @@ def _kafka(
         raise click.UsageError(f"Spark's Kafka source refuses: {refused}") from None
 
 
-def _wait(query: StreamingQuery, watcher: Watcher) -> None:
-    """Until the stream has taken in what there is, or Ctrl-C."""
+def _wait(query: StreamingQuery, watcher: Watcher) -> str:
+    """Until the stream has taken in what there is, or Ctrl-C; why it failed, if it did."""
     try:
         with suppress(KeyboardInterrupt):
             query.awaitTermination()
     except StreamingQueryException as failed:
         refused = watcher.refused
         why = f"{refused.filename}: {refused.strerror}" if refused else str(failed)[:TOLD_OF_A_FAILURE]
-        raise click.UsageError(f"the stream failed; started again, it goes on from there: {why}") from None
+        return f"the stream failed; started again, it goes on from there: {why}"
     query.stop()
+    return ""
 
 
 def tell(console: Console, news: News) -> None:

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -23,6 +24,7 @@ from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.output import CheckOutput, output_options, show
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.judging import Focus, judge_in_process
+from purgatorio_spec.failure import Failure
 from purgatorio_wire.client.connection import Address
 from purgatorio_wire.scene.broker_probe import NoBroker
 from purgatorio_wire.scene.catalogue import SCENES, SceneSpec, chosen
@@ -142,12 +144,13 @@ def command(
     )
     path = trace or Path(tempfile.mkdtemp(prefix="purgatorio-wire-")) / "wire.jsonl"
     try:
-        _record(asked, path, output)
+        failures = _record(asked, path, output)
     except _Unreachable:
         if trace is None:
             path.parent.rmdir()
         raise
     judged = judge_in_process([path])
+    judged = replace(judged, failures=[*judged.failures, *failures])
     status = show(judged, Focus(), output)
     if not output.json:
         click.echo(f"trace: {path}")
@@ -169,8 +172,9 @@ def _wanted(only: Sequence[str], program: str | None) -> tuple[tuple[SceneSpec, 
     return tuple(scenes), program is None and (not words or DRAWN in words)
 
 
-def _record(asked: Asked, path: Path, output: CheckOutput) -> None:
-    """Leave the trace at `path`, also where somebody stops it; exit status 2 where there is no broker."""
+def _record(asked: Asked, path: Path, output: CheckOutput) -> list[Failure]:
+    """Leave the trace at `path`, also where somebody stops it; what failed on the way. Exit status 2 where there is no
+    broker."""
     if not output.json:
         click.echo(f"trace: {path}", err=True)
     what = f"driving {asked.shown}{_drawn_words(asked)}"
@@ -183,7 +187,9 @@ def _record(asked: Asked, path: Path, output: CheckOutput) -> None:
                     with going.aside():
                         click.echo(line, err=True)
 
-            asyncio.run(_stoppable(record(asked, path, told, lambda: going.tell(next(played)), going.say)))
+            return asyncio.run(
+                _stoppable(record(asked, path, told, lambda: going.tell(next(played)), going.say))
+            )
     except NoBroker as nobody:
         raise _Unreachable(
             f"no broker: {nobody}\nLook at the address. For a listener with TLS use --tls; SASL is not spoken."
@@ -192,14 +198,15 @@ def _record(asked: Asked, path: Path, output: CheckOutput) -> None:
         click.echo("stopped: what was made is deleted, what was recorded is judged", err=True)
         if not path.exists():
             raise KeyboardInterrupt from None
+    return []
 
 
-async def _stoppable(run: Coroutine[None, None, None]) -> None:
+async def _stoppable(run: Coroutine[None, None, list[Failure]]) -> list[Failure]:
     """Run it; SIGTERM, as of `timeout` or of a container that is stopped, ends it as Ctrl-C does."""
     task = asyncio.create_task(run)
     with contextlib.suppress(NotImplementedError):  # Windows cannot ask a program to end
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    await task
+    return await task
 
 
 def _drawn_words(asked: Asked) -> str:

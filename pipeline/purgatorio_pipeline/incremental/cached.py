@@ -7,7 +7,7 @@ that hold for a check as a whole (examples, gauges) are applied here, in the ord
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -18,10 +18,11 @@ import pyarrow.compute as pc
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.pictures import GaugeSeries, pictures
 from purgatorio_spec.check import Folded
+from purgatorio_spec.failure import Failure, surviving
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.lateness import Lateness
-from purgatorio_spec.show.counterexample import HEAD_ROWS, TAIL_ROWS, counterexample
-from purgatorio_spec.show.selection import causes, kind_of
+from purgatorio_spec.show.counterexample import HEAD_ROWS, TAIL_ROWS, Counterexample, counterexample
+from purgatorio_spec.show.selection import CauseKey, causes, kind_of
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Violation
 
@@ -55,10 +56,16 @@ class CachedResult:
 
 def cached_of(folded: Folded, broken: Sequence[BrokenLine]) -> CachedResult:
     """What is kept of a file that was read and judged."""
-    examples = tuple(
-        example_of(events, violation) for _, _, violation, events in folded.examples()[:MAX_CAUSES]
-    )
-    return CachedResult(folded.result, tuple(broken), *pictures(folded), examples)
+    failures = [*folded.result.failures]
+    examples: list[Example] = []
+    late, gauges = None, None
+    with surviving(f"finding the events of {folded.result.file}", failures):
+        for _, _, violation, events in folded.examples()[:MAX_CAUSES]:
+            examples.append(example_of(events, violation))
+    with surviving(f"measuring {folded.result.file}", failures):
+        late, gauges = pictures(folded)
+    result = replace(folded.result, failures=tuple(failures))
+    return CachedResult(result, tuple(broken), late, gauges, tuple(examples))
 
 
 def example_of(events: pa.Table, violation: Violation) -> Example:
@@ -90,15 +97,20 @@ def assemble(cached: Sequence[CachedResult]) -> Judged:
     held = {
         (one.run.file, example.clause, example.cause): example for one in cached for example in one.examples
     }
-    examples = {
-        key: counterexample(key.file, key.run, violation, example.events, count, example.unfetched)
-        for key, _, count, violation in islice(causes(result), MAX_CAUSES)
-        if (example := held.get((key.file, key.clause, key.cause))) is not None
-    }
+    failures: list[Failure] = []
+    examples: dict[CauseKey, Counterexample] = {}
+    for key, _, count, violation in islice(causes(result), MAX_CAUSES):
+        example = held.get((key.file, key.clause, key.cause))
+        if example is not None:
+            with surviving(f"showing {key.clause} of {key.file}", failures):
+                examples[key] = counterexample(
+                    key.file, key.run, violation, example.events, count, example.unfetched
+                )
     measured = [one.gauges for one in cached if one.run.clauses][:RUNS_MEASURED]
     return Judged(
         result,
         examples,
         [one.late for one in cached if one.late is not None],
         [one for one in measured if one is not None],
+        failures=failures,
     )

@@ -23,7 +23,7 @@ from purgatorio_spec.check import fold_reader
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.trace.reader import TraceReader
-from purgatorio_spec.verdict import Violation
+from purgatorio_spec.verdict import Verdict, Violation
 from purgatorio_wire.judge import judge_file
 from purgatorio_wire.trace.file import is_wire_trace
 
@@ -96,7 +96,7 @@ def _judged(run_key: int, path: Path, name: str, full: bool, every: bool) -> Ite
         reader = TraceReader(path, name)
         cached = cached_of(fold_reader(reader, RunTally(told=told), full=full), reader.broken)
     yield (run_key, None, None, None, None, None, None, encoded(cached).decode())
-    for one in broken:
+    for one in broken if cached.run.verdict is not Verdict.INVALID_TRACE else ():
         yield (run_key, one.clause, one.cause, one.subject, one.events, one.allowed, one.seen, None)
 
 

@@ -4,7 +4,8 @@
     VIOLATED        a failure: allowed, seen, the counterexample as text with its replay line
     UNKNOWN         skipped, with the reason (the exit status of the command is 3 all the same)
     SKIPPED         skipped, with the reason
-    INVALID_TRACE   an error in the test case `trace`, and so is a subject that misbehaved
+    INVALID_TRACE   an error in the test case `trace`; so is a run of which nothing was judged, and a subject that
+                    misbehaved
 
 The elements and attributes are those of Jenkins' schema (junit-10.xsd of its xUnit plugin), which the other systems
 read as well. No `time`: a clause has none. Size is bounded: `RUNS_SHOWN` runs, the worst first, and of the
@@ -106,6 +107,8 @@ def _trace_cases(run: RunResult, name: str) -> Iterator[Element]:
         yield _told("subject", name, "error", visible(run.failure), problems)
     elif run.verdict is Verdict.INVALID_TRACE:
         yield _told("trace", name, "error", "INVALID_TRACE", problems)
+    elif run.clauses and all(one.verdict is Verdict.SKIPPED for one in run.clauses.values()):
+        yield _told("trace", name, "error", str(run.verdict), problems)
     elif not run.clauses:
         yield _told("trace", name, "skipped", str(run.verdict), problems)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlparse
@@ -23,6 +23,7 @@ from purgatorio_pipeline.watch.follow import Task, carry_place, follow
 from purgatorio_pipeline.watch.metrics import metrics_text
 from purgatorio_pipeline.watch.segments import Segment, file_rows, read_segments
 from purgatorio_pipeline.watch.state import OpenRun, WatchState, load_before
+from purgatorio_spec.failure import Failure
 from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude, no_silent_pass
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.verdict import Violation
@@ -63,6 +64,8 @@ class Watcher:
     arrived: Arrived = files_arrived
     allow_idle: bool = False
     refused: OSError | None = None
+    failures: list[Failure] = field(default_factory=list)
+    """Errors of ours, of which the runs at which they came are told when they are closed."""
 
     def batch(self, fresh: DataFrame, number: int) -> None:
         """What `foreachBatch` calls; done again for the same batch it comes to the same."""
@@ -103,6 +106,8 @@ class Watcher:
         for task, one in zip(tasks, told, strict=True):
             run = state.runs[task.run]
             run.followed = one.followed
+            closed = () if one.result is None else one.result.failures
+            self.failures += dict.fromkeys((*filter(None, [one.failure]), *closed))
             if one.result is not None:
                 news.closed.append(self._closed(run, one.result))
                 del state.runs[task.run]

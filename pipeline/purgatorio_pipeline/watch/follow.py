@@ -19,9 +19,10 @@ import pyarrow.dataset as ds
 
 from purgatorio_pipeline.watch.segments import SEGMENT_SCHEMA, events_folder
 from purgatorio_spec.check import outer_of
+from purgatorio_spec.failure import Failure, failure_of
 from purgatorio_spec.fast_path.carry import read_carry, write_carry
 from purgatorio_spec.fast_path.fold import Fold
-from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude
+from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude, unjudged
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.coded import Coded, coded
@@ -69,15 +70,33 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What came of it: the result of a closed run, or what an open one broke so far."""
+    """What came of it: the result of a closed run, or what an open one broke so far; `failure`: an error of ours."""
 
     followed: Followed
     result: RunResult | None = None
     found: Sequence[Violation] = ()
+    failure: Failure | None = None
 
 
 def follow(task: Task) -> Told:
-    """Carry it out. Done again, it comes to the same and leaves the same."""
+    """Carry it out. Done again, it comes to the same and leaves the same.
+
+    Of a run at which we fail nothing is lost that was known: it is folded anew with the next batch, or, where its end
+    has come, told as not judged.
+    """
+    try:
+        return _follow(task)
+    except OSError:
+        raise
+    except Exception as error:
+        failure = failure_of(f"judging {task.run}", error)
+        known = task.followed
+        parts = [*known.parts, Part(task.batch, 0, 0)]
+        result = None if task.closing is None else unjudged(task.closing, failure)
+        return Told(Followed(parts, -1, True, known.repeated), result, (), failure)
+
+
+def _follow(task: Task) -> Told:
     if task.header.profile not in PROFILES:
         result = None if task.closing is None else conclude(task.closing, None, RunTally())
         return Told(task.followed, result)

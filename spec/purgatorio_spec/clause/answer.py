@@ -18,6 +18,7 @@ O7 = Clause(
     formula="registration.out = 1 iff it contains the winning force;  try.out = 1 iff it contains the winning force;  "
     "check.out = |tries with out = 1 directly under it|",
     records=("try_complete_else_watch", "check_and_complete", "try_complete", "force_complete"),
+    asks=("try_complete_else_watch",),
 )
 
 

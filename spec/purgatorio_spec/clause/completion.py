@@ -31,6 +31,7 @@ O1 = Clause(
     formula="|done| <= 1;  |force.out = 1| <= 1;  force.out = 1 iff the force contains the done;  "
     "registration.ret < force.call, force.out = 0 => some claim.call < force.ret",
     records=("force_complete", "on_complete"),
+    asks=("try_complete_else_watch",),
 )
 
 
@@ -119,6 +120,7 @@ O2 = Clause(
     "cancel_for_key(k) gave it back => k in its keys, and no cancel_for_key(k) did before;  "
     "it waited under k throughout a cancel_for_key(k) that returned => one that began before that return gave it back",
     records=("force_complete", "on_complete"),
+    asks=("try_complete_else_watch",),
 )
 
 
@@ -280,6 +282,7 @@ O3 = Clause(
     formula="|on_expiration| <= 1;  on_expiration => one fire contains the done and, after it, the on_expiration;  "
     "a fire that contains the winning force and returned => |on_expiration| = 1",
     records=("on_expiration", "on_complete", "force_complete"),
+    asks=("try_complete_else_watch",),
 )
 
 
@@ -335,6 +338,7 @@ O6 = Clause(
     "on_complete",
     formula="th(try) != th(other) => try and other are disjoint, for every other try;  and every done  (locked)",
     records=("try_complete", "on_complete"),
+    asks=("try_complete_else_watch",),
 )
 
 

@@ -47,7 +47,8 @@ class Clause:
     """A promise: public id, sentence, formula, needs, and how it is judged.
 
     `records`: the functions that a trace must record (`a|b`: one of them). `constants`: what its header must give.
-    `needs_whole`: without an end record, or with dropped records, the clause cannot PASS.
+    `needs_whole`: without an end record, or with dropped records, the clause cannot PASS. `asks`: the calls of the
+    program without which there is no occasion (`a|b`: one of them).
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Clause:
         records: tuple[str, ...],
         constants: tuple[str, ...] = (),
         needs_whole: bool = False,
+        asks: tuple[str, ...] = (),
     ) -> None:
         self.id: Final = name
         self.promise: Final = promise
@@ -66,6 +68,7 @@ class Clause:
         self.records: Final = records
         self.constants: Final = constants
         self.needs_whole: Final = needs_whole
+        self.asks: Final = asks
         self._operation: OfOperation | None = None
         self._check: OfCheck | None = None
         self._reading: OfReading | None = None
@@ -105,6 +108,17 @@ class Clause:
         if absent:
             return f"the header does not give {', '.join(absent)}"
         return None
+
+    def never_asked(self, run: Run) -> str | None:
+        """Which call it lacked for an occasion, if the program never made it: no doubt about that program. None where
+        records are missing, and the call may have been among them."""
+        missing = [names.split("|") for names in self.asks if run.facts.called.isdisjoint(names.split("|"))]
+        if not missing or not run.whole:
+            return None
+        recorded = [[one for one in names if one in run.recorded] for names in missing]
+        if not all(recorded):
+            return f"the trace does not record {', '.join(' or '.join(names) for names in missing)}"
+        return f"the program never called {', '.join(' or '.join(names) for names in recorded)}"
 
     def judge(self, run: Run, part: Part) -> Judgement | None:
         """What it says of a part of a history of that run; None if it does not judge such parts."""

@@ -2,23 +2,25 @@
 
 With `least` and `most` what the events around a reading allow, over the interval in which it was taken:
 
-    P1  at rest:  watched <= waiting + the most entries that (purge interval + unseen) operations have
-    P2  least <= watched <= most;  at rest: delayed <= live + plain tasks
-    T5  size() >= 0,  least <= size() <= most
+    P1  at rest:  watched <= waiting + the most entries that (purge interval) operations have + unseen
+    P2  least <= watched <= most;  at rest: delayed <= live + plain tasks + overcounted
+    T5  size() >= 0,  least <= size() <= most + overcounted
+
+with  overcounted = min(raced, threads - 1)  in the dialects of Kafka, and 0 elsewhere.
 
 *waiting*: entries of what is registered, not completed, and not given back by every key. What a key gives back is out
 of the timer, and what all keys gave back is watched nowhere. No operation has more than the widest that was registered
-by then. *unseen*: operations that the purge's estimate may have missed. Kafka's purge sets the estimate to the number
-of tasks in the timer, so whatever was watched and not in the timer at that moment drops out of it for good: operations
-handed over to run, those without a time-out, those that one of several keys gave back, and registrations between
-watching and the timer's add (one a thread). It counts what the *last* purge may have missed: after more completions
-than the interval and that allowance, there must have been another.
+by then. *unseen*: entries of operations that the purge's estimate may have missed. Kafka's purge sets the estimate to
+the number of tasks in the timer, so whatever was watched and not in the timer at that moment drops out of it for good:
+operations handed over to run, those without a time-out, those that one of several keys gave back, and registrations
+between watching and the timer's add. It counts what the *last* purge may have missed, at the moment at which that was
+most: after more completions than the interval and that allowance, there must have been another purge.
 
-`locked` and `pending-flag` count a task that was cancelled while it was added, or moved from bucket to bucket, until
-its bucket is flushed. So where a cancel came during an add, or another thread did something during a cancel, size()
-may be above `most`: by one for each such task, and by no more than the threads beside the reader's can have in flight.
-At a `quiesce` that is over once the task would have been late, and a reaper's period more. So it is with a task that
-ended once and was added again, where nobody knows whether it ended again.
+*raced*: `locked` and `pending-flag` count a task that was cancelled while it was added, or moved from bucket to bucket,
+until its bucket is flushed: tasks of which a cancel began during an add, or another thread did something during it,
+each from the call of that cancel on, and no more than the threads beside the reader's can have in flight. At a
+`quiesce` that is over once the task would have been late, and a reaper's period more. So it is with a task that ended
+once and was added again, where nobody knows whether it ended again.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
@@ -30,7 +32,7 @@ P1 = Clause(
     "P1",
     "completed operations leave: at quiescence the watched entries are at most those of the operations still waiting, "
     "and of as many others as the purge interval and those that the purge did not see",
-    formula="at rest: watched <= waiting + most_entries(purge_interval + unseen)",
+    formula="at rest: watched <= waiting + most_entries(purge_interval) + unseen",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
     constants=("purge_interval",),
     needs_whole=True,
@@ -39,7 +41,13 @@ P1 = Clause(
 
 @P1.of_reading
 def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading of `watched` at rest."""
+    """An occasion is a reading of `watched` at rest.
+
+    *waiting*: the entries of what is registered, not completed, and not given back by every key. *most_entries(n)*:
+    those of the n operations with the most keys. *unseen*: the most, over the moments at which the last purge may have
+    been, of the entries of what was watched and out of the timer then, and completed since: handed over to run, without
+    a time-out, or being registered.
+    """
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most
@@ -50,9 +58,8 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     return Broken(
         "garbage",
         reading.events,
-        f"watched <= {most} = {reading.waiting} of those that wait + {reading.garbage_most} of "
-        f"{run.purge_interval + reading.unseen} others: the purge interval, {run.purge_interval}, and {reading.unseen} "
-        "that the purge may not have seen",
+        f"watched <= {most} = {reading.waiting} of those that wait + {reading.garbage_most - reading.unseen} of "
+        f"{run.purge_interval} others, the purge interval, + {reading.unseen} that the last purge may not have seen",
         f"watched = {reading.watched}",
     )
 
@@ -60,7 +67,8 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
 P2 = Clause(
     "P2",
     "the gauges PurgatorySize and NumDelayedOperations bound the truth",
-    formula="watched_least <= watched <= watched_most;  at rest: delayed <= live + plain tasks",
+    formula="watched_least <= watched <= watched_most;  "
+    "at rest: delayed <= live + plain tasks + min(raced, threads - 1)",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
 )
 
@@ -72,7 +80,9 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
 
     `watched` counts every entry of an operation that is still live, and never more than were ever made. At rest,
     `delayed` counts no more than the operations still live, which no key has given back, and the timer's tasks that are
-    no operations.
+    no operations; in the dialects of Kafka also, one for each thread beside the reader's at most, the *raced*: tasks of
+    which a cancel has begun during which another event was recorded, or that came during an add, up to a `quiesce` at
+    which they are long overdue.
     """
     if not reading.bounded:
         return NO_OCCASION
@@ -85,12 +95,14 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
             f"{least} <= watched <= {reading.watched_most}",
             f"watched = {reading.watched}",
         )
-    most = reading.live + reading.plain_tasks + _may_overcount(run, reading)
+    overcounted = _may_overcount(run, reading)
+    most = reading.live + reading.plain_tasks + overcounted
     if reading.delayed is not None and reading.at_rest and reading.delayed > most:
         return Broken(
             "delayed-above-live",
             reading.events,
-            f"at rest, delayed <= {most} operations still live and plain tasks",
+            f"at rest, delayed <= {most} operations still live and plain tasks"
+            + (f", {overcounted} of them cancelled in a race" if overcounted else ""),
             f"delayed = {reading.delayed}",
         )
     return KEPT
@@ -99,7 +111,7 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
 T5 = Clause(
     "T5",
     "size() counts the tasks that are pending, exactly where nothing raced, and is never negative",
-    formula="0 <= size();  tasks_least <= size() <= tasks_most + cancels that raced",
+    formula="0 <= size();  tasks_least <= size() <= tasks_most + min(raced, threads - 1)",
     records=("timer_add", "timer_fire", "timer_cancel", "gauge|quiesce"),
     constants=("tick_ns",),
 )

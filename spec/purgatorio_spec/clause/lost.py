@@ -57,6 +57,7 @@ O4 = Clause(
     "the claim is not left to the expiry  (pending-flag);  "
     "ready < registration.call => claim.call < registration.ret  (both)",
     records=("ready", "check_and_complete", "try_complete_else_watch", "try_complete", "force_complete"),
+    asks=("try_complete_else_watch", "check_and_complete"),
 )
 
 
@@ -225,6 +226,7 @@ O5 = Clause(
     formula="registration.out = 0, with a time-out, not cancelled, overdue at the end => some force claimed it",
     records=("try_complete_else_watch", "force_complete"),
     needs_whole=True,
+    asks=("try_complete_else_watch",),
 )
 
 

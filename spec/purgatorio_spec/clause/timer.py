@@ -28,6 +28,7 @@ T1 = Clause(
     formula="every fire answers an add of its own with fire.t >= deadline_t - early_ns",
     records=("timer_add", "timer_fire"),
     constants=("early_ns",),
+    asks=("timer_add",),
 )
 
 
@@ -63,6 +64,7 @@ T2 = Clause(
     formula="fire.t <= max(deadline_t, add.ret.t + delay_ns) + late_ns",
     records=("timer_add", "timer_fire"),
     constants=("late_ns",),
+    asks=("timer_add",),
 )
 
 
@@ -121,6 +123,7 @@ T3 = Clause(
     "after it",
     records=("timer_add", "timer_fire", "timer_cancel"),
     needs_whole=True,
+    asks=("timer_add",),
 )
 
 
@@ -189,6 +192,7 @@ T4 = Clause(
     "a barrier's cancel.out = 1 => none at any time",
     records=("timer_add", "timer_fire"),
     constants=("early_ns",),
+    asks=("timer_add", "timer_cancel|force_complete|cancel_for_key"),
 )
 
 
@@ -215,14 +219,28 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)
         if wrong is not None:
-            return Broken(
-                stop.cause,
-                [stop.call_i, stop.end_i, wrong.call_i],
-                f"{stop.f} took effect by t = {stop.settled_t}, {stop.deadline_t - stop.settled_t} ns before the "
-                "deadline: the task does not fire",
-                f"it fired at t = {wrong.call_t}",
-            )
+            return _fired_all_the_same(run, stop, wrong)
     return KEPT if stops else NO_OCCASION
+
+
+def _fired_all_the_same(run: Run, stop: _Stop, fire: Call) -> Broken:
+    """In the words of what was promised: a cancel that found the task, a barrier's cancel, or a stop in time."""
+    events = [stop.call_i, stop.end_i, fire.call_i]
+    if fire.call_i < stop.call_i:
+        return Broken(
+            "cancelled-after-it-ran",
+            events,
+            f"{stop.f} answers 1 only for a task that has not run, and then it never runs",
+            f"it answered 1 at t = {stop.settled_t}, and the task had run at t = {fire.call_t}, "
+            f"{stop.settled_t - fire.call_t} ns before",
+        )
+    if not _in_time(run, stop.settled_t, stop.deadline_t):
+        allowed = f"{stop.f} succeeded at t = {stop.settled_t}: the task does not fire, whatever the time"
+    else:
+        before_ns = stop.deadline_t - stop.settled_t
+        allowed = f"{stop.f} took effect by t = {stop.settled_t}, {before_ns} ns before the deadline: "
+        allowed += "the task does not fire"
+    return Broken(stop.cause, events, allowed, f"it fired at t = {fire.call_t}")
 
 
 def _earliest_deadline_t(adds: list[Call]) -> int | None:

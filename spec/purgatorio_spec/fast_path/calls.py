@@ -1,30 +1,44 @@
-"""Calls and their returns: pairs within a batch and across batches."""
+"""Calls and their returns: pairs within a batch and across batches, and whether those of a thread nest."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from purgatorio_spec.fast_path.numbered import Numbered
 from purgatorio_spec.trace.coded import IS_CALL, IS_RET, Codes, Ints, Kinds
+
+Places = npt.NDArray[np.intp]
 
 
 def _none() -> Ints:
     return np.zeros(0, np.int64)
 
 
+class Paired(NamedTuple):
+    """The calls of a batch's rows. `call_row`: by row the run's row of its call (its own for what is no return, -1 for
+    a return without one). As places in the batch: `uncalled`, the returns that have no call, or a call that has
+    returned before; `crossed`, those before the return of a call made inside theirs."""
+
+    call_row: Ints
+    uncalled: Places
+    crossed: Places
+
+
 @dataclass(slots=True)
 class OpenCalls:
-    """The calls that have not returned, in their order."""
+    """The calls that have not returned, in their order. `depth`: so many others of its thread were open before it."""
 
     i: Ints = field(default_factory=_none)
     row: Ints = field(default_factory=_none)
     code: Kinds = field(default_factory=lambda: np.zeros(0, np.uint8))
     thread: Codes = field(default_factory=lambda: np.zeros(0, np.int32))
     operation: Codes = field(default_factory=lambda: np.zeros(0, np.int32))
+    depth: Ints = field(default_factory=_none)
 
-    def pair(self, some: Numbered) -> tuple[Ints, Codes]:
-        """By row of a batch the run's row of its call (its own for what is no return, -1 for a return without one),
-        and the operations of returns that have no call, or a call that has returned before."""
+    def pair(self, some: Numbered) -> Paired:
+        """Pair the returns of the next batch."""
         batch = some.batch
         # The open calls stand before the batch's rows, so that one search serves both.
         held, count = len(self.i), len(batch)
@@ -44,10 +58,31 @@ class OpenCalls:
         first = good & (closed[call] == returns)
         call_row = row[held:].copy()
         call_row[returns - held] = np.where(good, row[call], -1)
+        change = IS_CALL[batch.code].astype(np.int64)
+        ends = returns[first]
+        change[ends - held] = -1
+        after = _open_after(some.thread, change, self.thread)
+        depth = np.concatenate((self.depth, after - 1))
+        crossed = after[ends - held] != depth[call[first]]
         left = np.flatnonzero(IS_CALL[code] & (closed < 0))
         self.i, self.row, self.code = i[left], row[left], code[left]
-        self.thread, self.operation = thread[left], operation[left]
-        return call_row, operation[returns[~first]]
+        self.thread, self.operation, self.depth = thread[left], operation[left], depth[left]
+        return Paired(call_row, returns[~first] - held, ends[crossed] - held)
+
+
+def _open_after(thread: Codes, change: Ints, held: Codes) -> Ints:
+    """By row how many calls of its thread are open after it. `change`: by row 1 for a call, -1 for its return; `held`:
+    the threads of the calls that were open before."""
+    most = max(int(thread.max()), int(held.max(initial=0)))
+    order = np.argsort(thread.astype(np.int16) if most < 1 << 15 else thread, kind="stable")
+    total = np.cumsum(change[order])
+    ordered = thread[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    here = ordered[starts]
+    base = np.bincount(held, minlength=most + 1)[here] - np.concatenate(([0], total[starts[1:] - 1]))
+    after = np.empty(len(order), np.int64)
+    after[order] = total + np.repeat(base, np.diff(starts, append=len(order)))
+    return after
 
 
 def _places(i: Ints, held: int, wanted: Ints) -> Ints:

@@ -21,7 +21,7 @@ from purgatorio_spec.trace.record import Header
 Arrays = dict[str, npt.NDArray[np.generic]]
 
 _TEXTS: Final = ("threads", "key_names")
-_PLAIN: Final = ("events", "last_i", "start_t", "end_t", "rest_t", "cancels", "gave_back")
+_PLAIN: Final = ("events", "last_i", "start_t", "end_t", "rest_t", "cancels", "gave_back", "broken", "stride")
 """What a fold carries besides arrays."""
 
 
@@ -42,10 +42,10 @@ def write_carry(fold: Fold, place: Path) -> None:
         arrays[f"reading_calls.{name}"] = np.concatenate([_NONE, *getattr(fold.readings, name)])
     arrays["last_row"] = fold.readings.last_row
     arrays["last_t"] = fold.clocks.last_t
+    arrays["called"], arrays["times"] = fold.called, fold.times
     plain = {name: getattr(fold, name) for name in _PLAIN}
     plain["operations"] = fold.operations.count
     plain["sure"] = fold.thread_checks.sure
-    plain["clocks"] = [fold.clocks.backwards, fold.clocks.first_i]
     plain["readings"] = [fold.readings.open_calls, fold.readings.last_t]
     arrays["plain"] = np.frombuffer(orjson.dumps(plain), np.uint8)
     with place.open("wb") as file:
@@ -76,8 +76,8 @@ def read_carry(header: Header, place: Path) -> Fold:
         _take(arrays, "readings", fold.readings.parts[0], Readings.__slots__)
         fold.readings.open_calls, fold.readings.last_t = plain["readings"]
         fold.readings.last_row = arrays["last_row"]
-        fold.clocks.backwards, fold.clocks.first_i = plain["clocks"]
-        fold.clocks.last_t = arrays["last_t"]
+        fold.clocks.last_t, fold.called = arrays["last_t"], arrays["called"]
+        fold.times = arrays["times"]
         fold.readings.call_i, fold.readings.call_row = ([arrays[f"reading_calls.{name}"]] for name in _CALLS)
     return fold
 

@@ -1,4 +1,4 @@
-"""Whether time runs backwards on any thread: the time of each thread's last event is carried."""
+"""Where time runs backwards on a thread: the time of each thread's last event is carried."""
 
 from dataclasses import dataclass, field
 
@@ -12,14 +12,13 @@ _LOWEST = np.iinfo(np.int64).min
 
 @dataclass(slots=True)
 class Clocks:
-    """By thread the time of its last event; of those before their thread's last how many, and the first."""
+    """By thread the time of its last event."""
 
-    backwards: int = 0
-    first_i: int | None = None
     last_t: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
-    def feed(self, some: Numbered, threads: int) -> None:
-        """Add a batch; `threads`: one more than the highest number of a thread."""
+    def feed(self, some: Numbered, threads: int) -> Ints:
+        """Add a batch; `threads`: one more than the highest number of a thread. The `i` of the events whose time is
+        before that of the event before them on their thread."""
         more = threads - len(self.last_t)
         if more > 0:
             self.last_t = np.concatenate((self.last_t, np.full(more, _LOWEST, np.int64)))
@@ -27,7 +26,7 @@ class Clocks:
         if t[0] >= self.last_t.max() and (t[1:] >= t[:-1]).all():
             # Of repeated places the last one written stays.
             self.last_t[some.thread] = t
-            return
+            return np.zeros(0, np.int64)
         narrow = some.thread.astype(np.int16) if threads < 1 << 15 else some.thread
         order = np.argsort(narrow, kind="stable")
         thread, t = some.thread[order], t[order]
@@ -37,7 +36,4 @@ class Clocks:
         before[starts] = self.last_t[thread[starts]]
         back = order[t < before]
         self.last_t[thread] = t
-        if len(back):
-            self.backwards += len(back)
-            first = int(some.batch.i[back.min()])
-            self.first_i = first if self.first_i is None else self.first_i
+        return np.sort(some.batch.i[back])

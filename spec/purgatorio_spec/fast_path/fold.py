@@ -20,13 +20,14 @@ from purgatorio_spec.fast_path.recheck import SecondLook, Stretches, Wanted
 from purgatorio_spec.fast_path.rules import Block, marks, summaries
 from purgatorio_spec.fast_path.texts import Texts
 from purgatorio_spec.fast_path.thread_checks import Doubtful, ThreadChecks
-from purgatorio_spec.history.run import Run, RunFacts, run_of
+from purgatorio_spec.history.run import BACKWARDS, CROSSED, TIMES, UNCALLED, Run, RunFacts, run_of
 from purgatorio_spec.judge.context import key_cancels
 from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
-from purgatorio_spec.show.selection import Tasks, select, selection
-from purgatorio_spec.trace.coded import AT, CALL, RET, Coded, Codes, Flags, Ints, plain
+from purgatorio_spec.show.company import Company
+from purgatorio_spec.show.selection import Selection, Tasks, select, selection
+from purgatorio_spec.trace.coded import AT, CALL, RET, Coded, Codes, Flags, Ints, code_of, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
-from purgatorio_spec.trace.record import Header
+from purgatorio_spec.trace.record import FUNCTIONS, Header
 from purgatorio_spec.verdict import Violation
 
 SAMPLE_ONE_IN: Final = 1000
@@ -76,12 +77,18 @@ class Fold:
         self.cancels: list[dict[str, Any]] = []
         self.readings = ReadingsSoFar()
         self.clocks = Clocks()
+        self.broken: dict[str, list[int]] = {}
+        """As `RunFacts.broken`."""
+        self.called = np.zeros(256, bool)
+        """By code whether there is any such event."""
         self._held: list[tuple[Numbered, Ints]] | None = None if held_bytes == 0 else []
         self._operations_of: list[Codes] | None = None if held_bytes == 0 else []
         """By batch the numbers of its operations: when it is read again, no name is looked up."""
         self._held_bytes = 0
         self.gave_back = False
         """Whether a key gave any operation back."""
+        self.times, self.stride = np.zeros(0, np.int64), 1
+        """As `RunFacts.times`, and of how many events one is among them."""
         self.start_t: int | None = None
         self.end_t: int | None = None
         self.rest_t: int | None = None
@@ -97,10 +104,12 @@ class Fold:
         self.events += len(batch)
         self.last_i = int(batch.i[-1])
         self.operations.make_room(len(self.names))
-        call_row, unpaired = self.open_calls.pair(some)
+        call_row, uncalled, crossed = self.open_calls.pair(some)
+        self._note_broken(UNCALLED, batch.i[uncalled])
+        self._note_broken(CROSSED, batch.i[crossed])
         of = self.operations.slots(some.operation, change=True)
         self.operations.add(some, of, call_row)
-        self._flag("unpaired", unpaired)
+        self._flag("unpaired", some.operation[uncalled])
         if self._keeps_keys:
             self._add_keys(some, of, keys)
         if self._joins_keys:
@@ -108,7 +117,8 @@ class Fold:
         if self._counts_checks:
             self.thread_checks.feed(some, len(self.threads))
         self.readings.feed(some)
-        self.clocks.feed(some, len(self.threads))
+        self._note_broken(BACKWARDS, self.clocks.feed(some, len(self.threads)))
+        self.called[batch.code] = True
         self._add_times(some)
         self._add_cancels(some)
         self.gave_back |= len(some.rows.of("cancelled", AT)) > 0
@@ -118,6 +128,10 @@ class Fold:
     def _close_pages(self) -> None:
         self.operations.close()
         self.names.close(self.operations.is_open)
+
+    def _note_broken(self, kind: str, i: Ints) -> None:
+        if len(i):
+            self.broken.setdefault(kind, [0, int(i[0])])[0] += len(i)
 
     def _flag(self, name: str, operations: Codes) -> None:
         self.operations.set_flag(name, self.operations.slots(operations, change=True))
@@ -131,6 +145,9 @@ class Fold:
 
     def _add_times(self, some: Numbered) -> None:
         t = some.batch.t
+        self.times = np.concatenate((self.times, t[-some.first % self.stride :: self.stride]))
+        while len(self.times) > TIMES:
+            self.times, self.stride = self.times[::2], 2 * self.stride
         first, last = int(t.min()), int(t.max())
         self.start_t = first if self.start_t is None else min(self.start_t, first)
         self.end_t = last if self.end_t is None else max(self.end_t, last)
@@ -199,8 +216,9 @@ class Fold:
             unsettled=unsettled,
             settled=settled,
             unreturned=unreturned,
-            backwards=self.clocks.backwards,
-            first_back_i=self.clocks.first_i,
+            broken={kind: (count, first_i) for kind, (count, first_i) in self.broken.items()},
+            times=tuple(self.times.tolist()),
+            called=frozenset(f for f in FUNCTIONS if self.called[[code_of(f, CALL), code_of(f, AT)]].any()),
         )
         return run_of(self._header, facts, whole=outer.whole, dropped=outer.dropped)
 
@@ -300,13 +318,37 @@ class Fold:
             for tasks in filter(None, counted):
                 tasks.feed(pa.Table.from_batches([batch.rows]))
         wanted = [selection(one, tasks) for one, tasks in zip(violations, counted, strict=True)]
-        parts: list[list[pa.RecordBatch]] = [[] for _ in wanted]
+        own = [pa.Table.from_batches(some, EVENT_SCHEMA) for some in self._selected(batches(), wanted)]
+        companies = [Company.of(table, one) for table, one in zip(own, violations, strict=True)]
+        if not any(companies):
+            return own
         for batch in batches():
+            for company in filter(None, companies):
+                company.feed(pa.Table.from_batches([batch.rows]))
+        beside = [
+            () if one is None else tuple(one.positions() - set(table.column("i").to_pylist()))
+            for one, table in zip(companies, own, strict=True)
+        ]
+        wanted = [
+            Selection((), some, one.last_i, exact=True) for some, one in zip(beside, wanted, strict=True)
+        ]
+        others = (pa.Table.from_batches(some, EVENT_SCHEMA) for some in self._selected(batches(), wanted))
+        return [
+            pa.concat_tables([mine, more]).sort_by("i") if more.num_rows else mine
+            for mine, more in zip(own, others, strict=True)
+        ]
+
+    def _selected(
+        self, batches: Iterable[Coded], wanted: Sequence[Selection]
+    ) -> Sequence[Sequence[pa.RecordBatch]]:
+        """The rows that each selection keeps."""
+        parts: list[list[pa.RecordBatch]] = [[] for _ in wanted]
+        for batch in batches:
             table = pa.Table.from_batches([batch.rows])
             for part, one in zip(parts, wanted, strict=True):
-                if len(batch) and batch.i[0] <= one.last_i:
+                if len(batch) and batch.i[0] <= one.last_i and (one.events or not one.exact):
                     part += (plain(rows, EVENT_SCHEMA) for rows in select(table, one).to_batches())
-        return [pa.Table.from_batches(some, EVENT_SCHEMA) for some in parts]
+        return parts
 
     def block(self, run: Run, of: slice | Ints) -> Block:
         """The columns of some operations, by slot."""

@@ -33,7 +33,19 @@ FLUSH_ROWS: Final = 200_000
 
 _THREAD_EVENTS: Final = where(lambda f, ph: f in FOLLOWED and (ph != "at" or f == "cancelled"))
 _ROWS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ROW_FIELDS])
-_NOT_ROWS: Final = frozenset({"entries", "watches", "raced", "deadline_t", "due_t", "out_t", "done_t"})
+_NOT_ROWS: Final = frozenset(
+    {
+        "entries",
+        "watches",
+        "deadline_t",
+        "due_t",
+        "out_t",
+        "done_t",
+        "claimed_t",
+        "begun_t",
+        "armed_t",
+    }
+)
 
 
 @dataclass(slots=True)

@@ -335,11 +335,14 @@ def summaries(b: Block) -> Ints:
         "disarmed_surely_i": np.minimum(
             np.where(cancelled, row(b.cancel_ret), NEVER), np.where(fired, row(b.fire_call), NEVER)
         ),
-        "raced": (b.flag("raced").yes | during_add).astype(np.int64),
+        "raced_i": np.where(b.flag("raced").yes | during_add, row(b.cancel_call), NEVER),
         "deadline_t": np.where(_some(b.add_n).yes, row(b.deadline_t), NEVER),
         "due_t": np.where(_timed(b).yes, row(_latest_due_t(b)), NEVER),
         "out_t": row(b.deadline_t.or_else(b.reg_t + b.reg_delay.or_else(0))),
         "done_t": row(greatest(b.fire_ret_t, b.win_t)),
+        "claimed_t": row(b.win_t),
+        "begun_t": row(b.reg_t),
+        "armed_t": np.where(b.reg_n.equals(1).yes, row(greatest(b.reg_ret_t, b.add_ret_t)), NEVER),
     }
     return np.stack([column[name] for name in Summary._fields], axis=1)
 

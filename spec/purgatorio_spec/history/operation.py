@@ -1,7 +1,9 @@
 """The history of one operation or timer task: its calls and points in the recorder's order.
 
-An event that has no part here (a return whose call is not there) is kept as an orphan: in a whole trace it makes the
-trace invalid, in one with dropped records it is what was to be expected.
+A return whose call is not there has no part here: in a whole trace it makes the trace invalid (`RunFacts.broken`), in
+one with dropped records it is what was to be expected. So it is with a call that never returned, and directly inside
+which, of all that carries the id, stands the same call with its return, or at the same time: it is one call, recorded
+twice.
 """
 
 from __future__ import annotations
@@ -128,7 +130,8 @@ class OperationHistory:
     fires: list[Call] = field(default_factory=list)
     ready: Point | None = None
     cancelled: list[Point] = field(default_factory=list)
-    orphans: list[int] = field(default_factory=list)
+    repeated: list[int] = field(default_factory=list)
+    """The first of each two records of one call."""
     checks: list[Check] = field(default_factory=list)
     next_of_thread: dict[int, int] = field(default_factory=dict)
     """For returns of `try_complete`: the `i` of the next event of the same thread, where the engine gave it."""
@@ -223,6 +226,8 @@ def operation_history(
     history = OperationHistory(operation)
     by_function = history._by_function()
     open_calls: dict[int, Call] = {}
+    inside: list[tuple[Call, Call]] = []
+    last: Call | None = None
     for i, th, t, ph, f, c, keys, delay_ns, deadline_t, t_call, out, err in rows:
         if f in _OF_NO_OPERATION:
             continue  # a check or a reading that carries an id as well: it is no part of the operation
@@ -230,10 +235,14 @@ def operation_history(
             call = Call(f, th, i, t, keys or (), delay_ns, deadline_t)
             open_calls[i] = call
             by_function[f].append(call)
-        elif ph == "ret":
+            if last is not None and (last.th, last.f) == (th, f):
+                inside.append((last, call))
+            last = call
+            continue
+        if ph == "ret":
             started = open_calls.pop(-1 if c is None else c, None)
             if started is None or started.f != f:
-                history.orphans.append(i)
+                last = None
                 continue
             started.ret_i, started.ret_t, started.out, started.err = i, t, out, err
             if deadline_t is not None:
@@ -244,6 +253,11 @@ def operation_history(
             history.cancelled.append(Point(i, th, t, t_call, keys or ()))
         elif f in by_function:
             by_function[f].append(Call(f, th, i, t, keys or (), delay_ns, deadline_t, i, t, out, err))
+        last = None
+    for outer, inner in inside:
+        if outer.ret_i is None and (inner.ret_i is not None or inner.call_t == outer.call_t):
+            by_function[outer.f].remove(outer)
+            history.repeated.append(outer.call_i)
     for _, i, f, c, keys in context:
         _add_context(history, i, f, c, keys)
     return history

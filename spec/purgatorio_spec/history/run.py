@@ -7,6 +7,20 @@ from typing import Final, NamedTuple
 from purgatorio_spec.profile import PROFILES, Profile
 from purgatorio_spec.trace.record import Header
 
+TIMES: Final = 4096
+BACKWARDS: Final = "time runs backwards on a thread"
+UNCALLED: Final = "a return without its call"
+CROSSED: Final = "a return before that of a call made inside it"
+REPEATED: Final = "a call that is recorded twice"
+BROKEN_RECORDS: Final[Mapping[str, str]] = {
+    BACKWARDS: "record `t` by a monotonic clock, and each thread's events in their order",
+    UNCALLED: "record the call, on the thread, with the function and the id of its return, or count it as dropped",
+    CROSSED: "record every return; what does not nest needs a thread name (`th`) of its own",
+    REPEATED: "record each call once, and every return: of two, one inside the other, the outer never returned",
+}
+"""The ways in which a record contradicts the others, with what to do. Where records were dropped all but the first are
+what was to be expected."""
+
 
 class KeyCancel(NamedTuple):
     """A `cancel_for_key` that returned: positions of its call and its return, and when that was."""
@@ -24,8 +38,9 @@ class RunFacts:
     recorded something. `unsettled`: by key the `cancel_for_key` calls of which is not told what they gave back (they
     are open, or raised, or `cancelled` is not recorded): calls and returns, as positions. `settled`:
     by key all others, in the order of their calls. `unreturned`: by key the position of the first `check_and_complete`
-    that has not returned. `backwards`: how many events have a time before that of the event before them on their
-    thread; `first_back_i`: the first of them.
+    that has not returned. `broken`: by kind (`BROKEN_RECORDS`) how many records contradict the others, and the `i` of
+    the first. `called`: the functions of which there is any call or point. `times`: the `t` of every so manieth event,
+    by a power of two, and `TIMES` at most.
     """
 
     start_t: int = 0
@@ -35,8 +50,9 @@ class RunFacts:
     unsettled: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     settled: Mapping[str, Sequence[KeyCancel]] = field(default_factory=dict)
     unreturned: Mapping[str, int] = field(default_factory=dict)
-    backwards: int = 0
-    first_back_i: int | None = None
+    broken: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    called: frozenset[str] = frozenset()
+    times: Sequence[int] = ()
 
     def unsettled_before(self, i: int) -> bool:
         """Whether any of the `unsettled` calls began before that position."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -28,17 +27,18 @@ _MACHINE_LATE_NS: Final = 1_000_000_000
 
 
 class Summary(NamedTuple):
-    """One operation or task. All but `entries`, `watches`, `raced` and the times are positions `i`; NEVER if it never
+    """One operation or task. All but `entries`, `watches` and the times are positions `i`; NEVER if it never
     came.
 
     `entries`: the keys it was registered under, duplicates included. `watches`: 1 if all of them were certainly watched
-    from the return of the registration to the claim. `raced`: 1 if another event was recorded during a cancel of the
-    task, or a cancel of it began during an add. `deadline_t`: of the last add. `due_t`: when the task is due at the
+    from the return of the registration to the claim. `raced_i`: the first cancel of the task during which another event
+    was recorded, or that began during an add. `deadline_t`: of the last add. `due_t`: when the task is due at the
     latest, by any add.
 
     `stopped_i`, `left_i`: the end of the claim, or where the first or the last of its keys gave it back. From `out_t`
     to `done_t`, if that came, it may have been watched, or a task handed over, and not in the timer: overdue, or
-    without a time-out, or given back by one of its keys only.
+    without a time-out, or given back by one of its keys only. `claimed_t`: when its claim had returned.
+    From `begun_t` to `armed_t` it was being registered: it may have been watched, and not yet in the timer.
     """
 
     registered_call_i: int
@@ -52,11 +52,14 @@ class Summary(NamedTuple):
     added_ret_i: int
     disarmed_first_i: int
     disarmed_surely_i: int
-    raced: int
+    raced_i: int
     deadline_t: int
     due_t: int
     out_t: int
     done_t: int
+    claimed_t: int
+    begun_t: int
+    armed_t: int
 
 
 def summary_of(run: Run, history: OperationHistory) -> Summary:
@@ -89,11 +92,14 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
         added_ret_i=NEVER if last is None else last.end_i,
         disarmed_first_i=min((call.call_i for call in disarming), default=NEVER),
         disarmed_surely_i=_surely(history, adds, run.early_ns or 0) if adds else NEVER,
-        raced=int(any(map(partial(_raced, history), history.cancels))),
+        raced_i=min((cancel.call_i for cancel in history.cancels if _raced(history, cancel)), default=NEVER),
         deadline_t=deadline_t,
         due_t=_due_t(history),
         out_t=_out(history, deadline_t),
         done_t=max(ends, default=NEVER),
+        claimed_t=NEVER if claim is None or claim.ret_t is None else claim.ret_t,
+        begun_t=NEVER if registration is None else registration.call_t,
+        armed_t=_armed_t(history),
     )
 
 
@@ -101,6 +107,14 @@ def _raced(history: OperationHistory, cancel: Call) -> bool:
     """Whether anything came during the cancel, or it during an add: that may put the task there behind it, where no
     later cancel finds it."""
     return cancel.end_i > cancel.call_i + 1 or any(add.holds(cancel.call_i) for add in history.adds)
+
+
+def _armed_t(history: OperationHistory) -> int:
+    if not history.registrations:
+        return NEVER
+    return max(
+        NEVER if call.ret_t is None else call.ret_t for call in (*history.registrations, *history.adds)
+    )
 
 
 def _due_t(history: OperationHistory) -> int:
@@ -148,23 +162,21 @@ def _surely(history: OperationHistory, adds: list[Call], early_ns: int) -> int:
 FAR_PAST: Final = -(1 << 62)
 """Times before this stand for it, so that no difference overflows."""
 
-SPANS: Final = 4096
-"""Equal parts of a run's time. They are cut further at about so many readings; of the operations that were out of the
-timer, those of one part count as there at once."""
+SPANS: Final = 1024
+"""Equal parts of a run's time. They are cut further at its sampled times (in a run of up to 4,096 events, at each), and
+at about so many readings; of the operations that were out of the timer, those of one part count as there at once."""
 
 
 @dataclass(slots=True)
 class Moments:
     """The readings of one run in order of their ends, as columns: where each was taken, and when it ended. None of the
-    three ever goes back. `rest_t`: when all had last come to rest. `spans`: where the spans of time begin; `after`: by
-    span the first reading after it."""
+    three ever goes back. `rest_t`: when all had last come to rest. `spans`: where the spans of time begin."""
 
     from_i: Ints
     ret_i: Ints
     t: Ints
     rest_t: Ints
     spans: Ints
-    after: npt.NDArray[np.intp]
 
     @classmethod
     def of(cls, from_i: Ints, ret_i: Ints, t: Ints, quiesce: Flags, facts: RunFacts) -> Moments:
@@ -176,10 +188,10 @@ class Moments:
         ends = np.clip((facts.start_t, facts.end_t), -(2.0**62), 2.0**62)
         equal = np.linspace(ends[0], ends[1], SPANS).astype(np.int64)
         read = forward[:: len(t) // SPANS + 1]
-        spans = np.unique(np.concatenate((equal, read, np.minimum(read, NEVER - 1) + 1)))
-        after = np.searchsorted(forward, np.append(spans[1:], NEVER), side="left")
+        events = np.array(facts.times, np.int64)
+        spans = np.unique(np.concatenate((equal, events, read, np.minimum(read, NEVER - 1) + 1)))
         rest_t = np.maximum.accumulate(np.where(quiesce, forward, np.iinfo(np.int64).min))
-        return cls(widened, ret_i, forward, rest_t, spans, after)
+        return cls(widened, ret_i, forward, rest_t, spans)
 
     def span(self, t: Ints) -> npt.NDArray[np.intp]:
         """In which span of time each of these lies."""
@@ -191,16 +203,17 @@ class Moments:
 class Bounds:
     """What `Reading` needs of the operations, by name one element a reading. `by_entries`: how many operations were
     registered under so many keys; `widest`: the most keys of one that may have been registered by then. By span of time
-    `out_of_timer`: those that may have been watched and not in the timer in it, and `carried`: of them those that were
-    not done with at its end.
+    `out_of_timer`: those that may have been watched and not in the timer in it, `unseen`: their entries, `carried`: how
+    many were not done with at its end, `claimed`: of those certainly watched those whose claim returned in it.
 
-    Of the operations that were certainly watched, `ended_least` counts those completed before a reading, `begun_most`
-    those that may have been completed up to its end.
+    Of the operations that were certainly watched, `ended_least` counts those completed before a reading.
     """
 
     by_entries: Counter[int]
     out_of_timer: Ints
+    unseen: Ints
     carried: Ints
+    claimed: Ints
     live: Ints
     waiting: Ints
     plain_tasks: Ints
@@ -210,7 +223,6 @@ class Bounds:
     tasks_least: Ints
     tasks_most: Ints
     ended_least: Ints
-    begun_most: Ints
     widest: Ints
 
     @classmethod
@@ -230,9 +242,11 @@ class Bounds:
     def of(self, moments: Moments, at: int, run: Run) -> dict[str, int]:
         """The fields of `Reading` that the operations give the reading `at`."""
         counted = {name: int(getattr(self, name)[at]) for name in COUNTED if name not in _OF_PURGE}
-        unseen = self._unseen(moments, at, run)
-        garbage_most = self.most_entries((run.purge_interval or 0) + unseen, self.widest[at : at + 1])
-        return counted | {"unseen": unseen, "garbage_most": int(garbage_most[0])}
+        operations, unseen = self._unseen(moments, at, run)
+        interval, widest = run.purge_interval or 0, self.widest[at : at + 1]
+        seen, every = (int(self.most_entries(most, widest)[0]) for most in (interval, interval + operations))
+        # An operation that the purge may not have seen may be one of the widest that the interval counts.
+        return counted | {"unseen": min(unseen, every - seen), "garbage_most": min(seen + unseen, every)}
 
     def most_entries(self, operations: int, widest: Ints) -> Ints:
         """The entries of so many operations, of those with the most, where none has more than `widest` yet."""
@@ -242,32 +256,37 @@ class Bounds:
             operations -= min(count, operations)
         return total
 
-    def _unseen(self, moments: Moments, at: int, run: Run) -> int:
-        """The most that the last purge before the reading may have left out of its estimate.
+    def _unseen(self, moments: Moments, at: int, run: Run) -> tuple[int, int]:
+        """The most operations, and entries of operations, that the last purge before the reading may have left out of
+        its estimate.
 
         A purge is due when more than the interval were completed since the last one, not counting those that the last
-        one left out. So a span of time holds the last purge only if no more than that, and those that were out of the
-        timer from it on, were completed since.
+        one left out. So a span of time holds the last purge only if no more than that, and those that were out of
+        the timer from it on, were completed since:
+
+            unseen = the most, over the spans that may be the last, of what was out of the timer in it, and its entries
+            span may be the last:  completed since <= purge interval + carried(span) + 2 * beside + 1
+
+        with `beside` the other threads: each may change the timer's size while it is read, and may be completing an
+        operation while the purge goes by, as may the purge's own.
         """
         beside = run.facts.threads - 1
         until = int(moments.span(moments.t[at : at + 1])[0]) + 1
-        unseen = self.out_of_timer[:until] + beside
-        # Completed since a span: from the first reading after it, if any was taken before this one.
-        after = np.minimum(moments.after[:until], at)
-        since = np.where(after < at, self.ended_least[at] - self.begun_most[after], 0)
-        # The timer's size is read beside what the other threads do.
-        may_be_last = since <= (run.purge_interval or 0) + self.carried[:until] + 2 * beside
-        return int(unseen[may_be_last].max(initial=beside))
+        since = self.ended_least[at] - np.cumsum(self.claimed[:until])
+        may_be_last = since <= (run.purge_interval or 0) + self.carried[:until] + 2 * beside + 1
+        last = (column[:until][may_be_last] for column in (self.out_of_timer, self.unseen))
+        operations, entries = (int(column.max(initial=0)) for column in last)
+        return operations, entries
 
 
 COUNTED: Final = (
     "live", "waiting", "plain_tasks", "raced", "watched_least", "watched_most", "tasks_least",
-    "tasks_most", "ended_least", "begun_most",
+    "tasks_most", "ended_least",
 )  # fmt: skip
 """The columns of `Bounds` with an element a reading."""
 
-_BY_SPAN: Final = ("out_of_timer", "carried")
-_OF_PURGE: Final = ("ended_least", "begun_most")
+_BY_SPAN: Final = ("out_of_timer", "unseen", "carried", "claimed")
+_OF_PURGE: Final = ("ended_least",)
 
 
 def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
@@ -299,7 +318,10 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
     over_t = np.minimum(column["due_t"], NEVER - over_ns) + over_ns
     # A task that nothing ended is pending, however late: T3 says so.
     over_t[column["disarmed_first_i"] == NEVER] = NEVER
-    out_of_timer, carried = _out_of_timer(column, moments, run)
+    out_of_timer, unseen, carried = _out_of_timer(column, moments, run)
+    ended = column["claimed_t"] != NEVER
+    claimed = np.zeros(len(moments.spans), np.int64)
+    np.add.at(claimed, moments.span(column["claimed_t"][ended]), column["watches"][ended])
     widest = np.zeros(readings + 1, np.int64)
     begun = np.searchsorted(moments.ret_i, column["registered_call_i"], side="right")
     np.maximum.at(widest, begun, column["entries"])
@@ -308,7 +330,7 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
         live=maybe(column["registered_call_i"], column["stopped_i"], ones),
         waiting=maybe(column["registered_call_i"], column["left_i"], column["entries"]),
         plain_tasks=maybe(column["added_call_i"], column["disarmed_surely_i"], plain, over_t),
-        raced=maybe(column["added_call_i"], never, column["raced"], over_t),
+        raced=maybe(column["raced_i"], never, (column["raced_i"] != NEVER).astype(np.int64), over_t),
         watched_least=surely(
             column["registered_ret_i"], column["claim_call_i"], column["entries"] * column["watches"]
         ),
@@ -316,21 +338,36 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
         tasks_least=surely(column["added_ret_i"], column["disarmed_first_i"], ones, settled_t),
         tasks_most=maybe(column["added_call_i"], column["disarmed_surely_i"], ones, over_t),
         ended_least=surely(column["stopped_i"], never, column["watches"]),
-        begun_most=maybe(column["claim_call_i"], never, column["watches"]),
         out_of_timer=out_of_timer,
+        unseen=unseen,
         carried=carried,
+        claimed=claimed,
         by_entries=Counter(column["entries"].tolist()),
         widest=np.maximum.accumulate(widest[:-1]),
     )
 
 
-def _out_of_timer(column: dict[str, Ints], moments: Moments, run: Run) -> tuple[Ints, Ints]:
-    """`out_of_timer` and `carried` of `Bounds`."""
+def _out_of_timer(column: dict[str, Ints], moments: Moments, run: Run) -> tuple[Ints, Ints, Ints]:
+    """`out_of_timer`, `unseen` and `carried` of `Bounds`."""
     done = column["done_t"] != NEVER
-    low = moments.span(np.maximum(column["out_t"][done], FAR_PAST) - (run.early_ns or 0))
-    high = moments.span(column["done_t"][done])
-    ones, spans = np.ones(len(low), np.int64), len(moments.spans)
-    return _spread(low, high + 1, ones, spans), _spread(low, high, ones, spans)
+    of = {name: column[name][done] for name in ("out_t", "done_t", "begun_t", "armed_t", "entries")}
+    low = moments.span(np.maximum(of["out_t"], FAR_PAST) - (run.early_ns or 0))
+    high = moments.span(of["done_t"])
+    begun, armed = moments.span(of["begun_t"]), moments.span(of["armed_t"])
+    registered = of["begun_t"] != NEVER
+    apart = registered & (armed < low)
+    # Where it was due before it was armed it was out of the timer from its registration on.
+    joined = registered & ~apart
+    start = np.where(joined, np.minimum(begun, low), low)
+    end = np.where(joined, np.maximum(armed, high), high) + 1
+    spans = len(moments.spans)
+
+    def counted(weight: Ints) -> Ints:
+        beside = _spread(begun, armed + 1, weight * apart, spans)
+        return beside + _spread(start, end, weight, spans)
+
+    ones = np.ones(len(low), np.int64)
+    return counted(ones), counted(of["entries"]), _spread(low, high, ones, spans)
 
 
 def _spread(low: npt.NDArray[np.intp], high: npt.NDArray[np.intp], weight: Ints, readings: int) -> Ints:

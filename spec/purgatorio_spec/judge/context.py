@@ -7,6 +7,7 @@ By watch key (the check that O4 looks at), by thread (what completed inside whic
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
@@ -26,7 +27,7 @@ from purgatorio_spec.history.operation import (
     operation_history,
 )
 from purgatorio_spec.history.part import CheckCall, RawReading
-from purgatorio_spec.history.run import KeyCancel, RunFacts
+from purgatorio_spec.history.run import BACKWARDS, CROSSED, TIMES, UNCALLED, KeyCancel, RunFacts
 from purgatorio_spec.history.summary import Ints
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 from purgatorio_spec.trace.coded import values_of
@@ -310,7 +311,6 @@ def run_facts(table: pa.Table, recorded: Collection[str]) -> RunFacts:
     """What all events of a run together say. `recorded`: the functions that its recorder writes."""
     if not table.num_rows:
         return RunFacts()
-    back = _times_that_go_back(table)
     unsettled, settled = key_cancels(select(table, "cancel_for_key").to_pylist(), "cancelled" in recorded)
     return RunFacts(
         start_t=pc.min(table.column("t")).as_py(),
@@ -320,8 +320,12 @@ def run_facts(table: pa.Table, recorded: Collection[str]) -> RunFacts:
         unsettled=unsettled,
         settled=settled,
         unreturned=_unreturned(table),
-        backwards=len(back),
-        first_back_i=min(back, default=None),
+        broken=broken_records(table),
+        times=sampled_times(table.column("t").to_numpy()),
+        called=frozenset(
+            str(f)
+            for f in pc.unique(table.filter(pc.not_equal(table.column("ph"), pa.scalar("ret"))).column("f"))
+        ),
     )
 
 
@@ -337,15 +341,46 @@ def _unreturned(table: pa.Table) -> dict[str, int]:
     return found
 
 
-def _times_that_go_back(table: pa.Table) -> list[int]:
-    """`i` of the events whose time is before that of the event before them on their thread."""
+def sampled_times(t: Ints) -> tuple[int, ...]:
+    """`RunFacts.times` of all times of a run."""
+    stride = 1
+    while -(-len(t) // stride) > TIMES:
+        stride *= 2
+    return tuple(t[::stride].tolist())
+
+
+def broken_records(table: pa.Table) -> dict[str, tuple[int, int]]:
+    """`RunFacts.broken` of a run's events.
+
+    A return ends the call at its `c`, on the same thread, of the same function and id, and once. It crosses another if
+    more calls of its thread are open after it than were before its call.
+    """
+    found: dict[str, tuple[int, int]] = {}
+
+    def note(kind: str, i: int) -> None:
+        count, first_i = found.get(kind, (0, i))
+        found[kind] = (count + 1, first_i)
+
     last_t: dict[str, int] = {}
-    back: list[int] = []
-    for i, th, t in _values(table, "i", "th", "t"):
+    is_open: Counter[str] = Counter()
+    calls: dict[int, tuple[object, int]] = {}
+    for i, th, t, ph, f, c, operation in _values(table, "i", "th", "t", "ph", "f", "c", "id"):
         if t < last_t.get(th, t):
-            back.append(i)
+            note(BACKWARDS, i)
         last_t[th] = t
-    return back
+        if ph == "call":
+            calls[i] = ((th, f, operation), is_open[th])
+            is_open[th] += 1
+        elif ph == "ret":
+            what, before = calls.get(c, (None, 0))
+            if what != (th, f, operation):
+                note(UNCALLED, i)
+                continue
+            del calls[c]
+            is_open[th] -= 1
+            if is_open[th] != before:
+                note(CROSSED, i)
+    return found
 
 
 def key_cancels(

@@ -1,11 +1,12 @@
 """What a check says: verdicts by clause, run and whole."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from purgatorio_spec.clause.registry import CLAUSES
-from purgatorio_spec.history.run import Run
+from purgatorio_spec.failure import Failure
+from purgatorio_spec.history.run import BACKWARDS, BROKEN_RECORDS, REPEATED, Run
 from purgatorio_spec.judge.tally import Cause, RunTally, Tally
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.record import Header
@@ -33,7 +34,8 @@ class RunResult:
     """One run. `problems`: what is wrong with the trace itself, in words, with what to do.
 
     `failure`: in a word, why a driven subject did not come to the end of its run; nothing otherwise. `header`: of the
-    trace, for who shows the run beside its constants. `quarantined`: lines of the file that are no records.
+    trace, for who shows the run beside its constants. `quarantined`: lines of the file that are no records. `failures`:
+    errors of ours while it was judged.
     """
 
     run: str
@@ -47,6 +49,7 @@ class RunResult:
     failure: str = ""
     header: Header | None = None
     quarantined: int = 0
+    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,8 @@ def without_silent_pass(result: CheckResult) -> CheckResult:
 
 def no_silent_pass(run: RunResult) -> RunResult:
     """The same of one run."""
+    if run.verdict is Verdict.INVALID_TRACE:
+        return run
     clauses = {
         name: replace(one, verdict=Verdict.UNKNOWN, reason=NO_OCCASION)
         if one.verdict is Verdict.PASS and not one.occasions
@@ -117,28 +122,80 @@ def subject_of(header: Header) -> str:
 
 def conclude(facts: TraceFacts, run: Run | None, tally: RunTally) -> RunResult:
     """The verdict of a run from what its parts came to. `run` is None if the header or profile is unusable."""
-    problems = list(_problems(facts, run, tally))
+    broken = {} if run is None else _broken_records(run, tally)
+    problems = [*_problems(facts, run), *map(_broken_record, sorted(broken.items()))]
     header = facts.header
     clauses: dict[str, ClauseResult] = {}
-    invalid = run is None
+    invalid = run is None or facts.broken > 0 or bool(broken)
     if run is not None:
-        clauses = {name: _clause(name, run, tally.clauses.get(name, Tally())) for name in CLAUSES}
-        invalid = facts.broken > 0 or run.facts.backwards > 0 or (tally.orphans > 0 and not run.dropped)
+        clauses = {
+            name: _clause(name, run, tally.clauses.get(name, Tally()), tally.failures.get(name))
+            for name in CLAUSES
+        }
+    if invalid:
+        clauses = {name: accusing_nobody(one) for name, one in clauses.items()}
+    verdict = Verdict.INVALID_TRACE if invalid else verdict_of(clauses.values())
+    if verdict is Verdict.UNKNOWN and all(one.verdict is Verdict.SKIPPED for one in clauses.values()):
+        problems.append(NOTHING_JUDGED)
     return RunResult(
         run=facts.file if header is None else header.run,
         file=facts.file,
         subject="" if header is None else subject_of(header),
         profile="" if header is None else header.profile,
-        verdict=Verdict.INVALID_TRACE if invalid else worst(result.verdict for result in clauses.values()),
+        verdict=verdict,
         events=facts.events,
         clauses=clauses,
         problems=tuple(problems),
         header=header,
         quarantined=facts.quarantined,
+        failures=tuple(tally.failures.values()),
     )
 
 
-def _clause(name: str, run: Run, tally: Tally) -> ClauseResult:
+def unjudged(facts: TraceFacts, failure: Failure) -> RunResult:
+    """A run that could not be judged, by an error of ours."""
+    result = conclude(facts, None, RunTally(failures={"": failure}))
+    verdict = result.verdict if facts.header is None else Verdict.UNKNOWN
+    return replace(result, verdict=verdict, problems=(f"an error of ours: {failure}",))
+
+
+NOTHING_JUDGED: Final = (
+    "nothing was judged: every clause is SKIPPED; record what they need "
+    "(`purgatorio clause ID` says what that is)"
+)
+
+
+def verdict_of(clauses: Iterable[ClauseResult]) -> Verdict:
+    """The verdict of a run by its clauses. Where nothing was judged it is UNKNOWN: a PASS would say nothing."""
+    verdict = worst(one.verdict for one in clauses)
+    return Verdict.UNKNOWN if verdict is Verdict.SKIPPED else verdict
+
+
+def accusing_nobody(clause: ClauseResult) -> ClauseResult:
+    """The clause in a recording that is broken: what a record lacks, or says wrongly, may be why it looks violated."""
+    if clause.verdict is Verdict.SKIPPED:
+        return clause
+    reason = "the recording is broken"
+    if clause.violations:
+        reason += (
+            f"; if the rest of it is right, {clause.violations:,} of {clause.occasions:,} occasions broke it"
+        )
+    return ClauseResult(clause.clause, Verdict.UNKNOWN, clause.occasions, reason=reason)
+
+
+def _broken_records(run: Run, tally: RunTally) -> dict[str, tuple[int, int]]:
+    """Which records contradict others, by kind, as far as records that were dropped do not explain it."""
+    repeated = {REPEATED: tally.repeated} if tally.repeated[0] else {}
+    found = {**run.facts.broken, **repeated}
+    return {kind: seen for kind, seen in found.items() if kind == BACKWARDS or not run.dropped}
+
+
+def _broken_record(found: tuple[str, tuple[int, int]]) -> str:
+    kind, (times, first_i) = found
+    return f"{kind}, {times:,} time{'s' * (times > 1)}, first at i = {first_i}: {BROKEN_RECORDS[kind]}"
+
+
+def _clause(name: str, run: Run, tally: Tally, failure: Failure | None) -> ClauseResult:
     clause = CLAUSES[name]
     skipped = clause.skipped(run)
     if skipped is not None:
@@ -147,6 +204,8 @@ def _clause(name: str, run: Run, tally: Tally) -> ClauseResult:
         # Engines meet them in orders of their own.
         causes = sorted(tally.causes.items(), key=lambda one: (one[1].examples[0].events[-1], one[0]))
         return ClauseResult(name, Verdict.VIOLATED, tally.occasions, dict(causes))
+    if failure is not None:
+        return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=f"an error of ours: {failure}")
     if clause.needs_whole and not run.whole:
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason="the trace is not whole")
     if tally.beyond:
@@ -155,10 +214,12 @@ def _clause(name: str, run: Run, tally: Tally) -> ClauseResult:
     if tally.undecided:
         reason = "; ".join(f"{count:,} undecided {why}" for why, count in sorted(tally.undecided.items()))
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=reason)
+    if not tally.occasions and (never := clause.never_asked(run)) is not None:
+        return ClauseResult(name, Verdict.SKIPPED, reason=never)
     return ClauseResult(name, Verdict.PASS, tally.occasions)
 
 
-def _problems(facts: TraceFacts, run: Run | None, tally: RunTally) -> Sequence[str]:
+def _problems(facts: TraceFacts, run: Run | None) -> Sequence[str]:
     problems: list[str] = []
     if facts.header is None:
         empty = facts.events == 0 and facts.broken == 0 and facts.cut is None
@@ -182,15 +243,5 @@ def _problems(facts: TraceFacts, run: Run | None, tally: RunTally) -> Sequence[s
     if facts.dropped:
         problems.append(
             f"the recorder dropped {facts.dropped} record(s): enlarge its buffers and record again"
-        )
-    if run is not None and (times := run.facts.backwards):
-        problems.append(
-            f"time runs backwards on a thread, {times} time{'s' * (times > 1)}, first at i = {run.facts.first_back_i}: "
-            "record `t` by a monotonic clock, and each thread's events in their order"
-        )
-    if tally.orphans and run is not None and not run.dropped:
-        problems.append(
-            f"{tally.orphans} return(s) without their call, first i = {tally.first_orphan_i}: "
-            "record the call, or count it as dropped"
         )
     return problems

@@ -8,7 +8,8 @@ from typing import Final
 
 from purgatorio_spec.clause.declaration import Clause, Part
 from purgatorio_spec.clause.registry import CLAUSES
-from purgatorio_spec.history.operation import OperationHistory
+from purgatorio_spec.failure import Failure, failure_of
+from purgatorio_spec.history.operation import NEVER, OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import Judgement, Violation
 
@@ -79,34 +80,37 @@ class Tally:
 
 @dataclass(slots=True)
 class RunTally:
-    """What all clauses came to over some parts of a run; `orphans` are returns without their call. `told` hears of each
-    violation, of which only the first few are kept."""
+    """What all clauses came to over some parts of a run. `repeated`: how many calls are recorded twice, and the first.
+    `told` hears of each violation, of which only the first few are kept. `failures`: of a clause that failed, the first
+    error."""
 
     clauses: dict[str, Tally] = field(default_factory=dict)
-    orphans: int = 0
-    first_orphan_i: int | None = None
+    repeated: tuple[int, int] = (0, NEVER)
     told: Callable[[Violation], None] | None = None
+    failures: dict[str, Failure] = field(default_factory=dict)
 
     def merge(self, other: RunTally) -> None:
         """Add another worker's."""
         for name, tally in other.clauses.items():
             self.clauses.setdefault(name, Tally()).merge(tally)
-        self._add_orphans(other.orphans, other.first_orphan_i)
+        self._add_repeated(*other.repeated)
+        self.failures = other.failures | self.failures
 
-    def _add_orphans(self, count: int, first_i: int | None) -> None:
-        self.orphans += count
-        if first_i is not None:
-            self.first_orphan_i = (
-                first_i if self.first_orphan_i is None else min(first_i, self.first_orphan_i)
-            )
+    def _add_repeated(self, count: int, first_i: int) -> None:
+        self.repeated = (self.repeated[0] + count, min(self.repeated[1], first_i))
 
     def add(self, run: Run, part: Part, clauses: Iterable[Clause]) -> list[Violation]:
         """Judge one part of the run's history by the given clauses; what it broke."""
-        if isinstance(part, OperationHistory) and part.orphans:
-            self._add_orphans(len(part.orphans), min(part.orphans))
+        if isinstance(part, OperationHistory) and part.repeated:
+            self._add_repeated(len(part.repeated), min(part.repeated))
         broken: list[Violation] = []
         for clause in clauses:
-            judgement = clause.judge(run, part)
+            try:
+                judgement = clause.judge(run, part)
+            except Exception as error:
+                # What the others say, and what this one said of other parts, is not lost with it.
+                self.failures.setdefault(clause.id, failure_of(f"judging {clause.id}", error))
+                continue
             if judgement is not None:
                 self.clauses.setdefault(clause.id, Tally()).add(judgement)
                 broken += [] if judgement.violation is None else [judgement.violation]

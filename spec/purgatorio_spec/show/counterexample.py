@@ -1,8 +1,9 @@
 """A counterexample: the shortest prefix of a run that shows a violation, cut down to the events that matter.
 
 The prefix ends at the largest witness, where the promise is broken. Of what comes before, only events of the operation
-itself (or of the one call that is judged) are kept, and of those no `try_complete` that found nothing and was over
-before it could matter. What is left out is counted, never silent.
+itself (or of the one call that is judged) are kept, and the calls of others that may have made it happen (`company`);
+and of those no `try_complete` that found nothing and was over before it could matter. What is left out is counted,
+never silent.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from purgatorio_spec.show.company import company_of
 from purgatorio_spec.show.selection import kind_of, promise_of, select, selection, tasks_of
 from purgatorio_spec.show.visible import shell_word
 from purgatorio_spec.verdict import Violation
@@ -72,6 +74,8 @@ class Counterexample:
     """What shows it again, where that is another command than a check of the file."""
     pending: str = ""
     """Of a wrong size: the tasks that were added, and not cancelled and not fired."""
+    stderr: tuple[str, ...] = ()
+    """The last lines that the driven program wrote to standard error in that run."""
 
     @property
     def promise(self) -> str:
@@ -118,6 +122,9 @@ def counterexample(
     """
     tasks = tasks_of(events, violation)
     kept = select(events, selection(violation, tasks))
+    if beside := company_of(kept, violation, [events]):
+        beside |= set(kept.column("i").to_numpy().tolist())
+        kept = events.filter(pa.array(np.isin(events.column("i").to_numpy(), list(beside))))
     if kind_of(violation) == "check":
         kept = _of_judged_thread(kept, violation.events)
     rows = _shown(_head_and_tail(kept, violation.events), set(violation.events))

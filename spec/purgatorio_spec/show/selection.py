@@ -34,7 +34,8 @@ class CauseKey(NamedTuple):
     cause: str
 
 
-_TIMER: Final = ("timer_add", "timer_cancel", "timer_fire")
+TIMER: Final = ("timer_add", "timer_cancel", "timer_fire")
+"""What a timer does with a task."""
 
 TASKS_NAMED: Final = 8
 _OUT_SHOWN: Final = 3
@@ -58,7 +59,7 @@ class Tasks:
     def feed(self, events: pa.Table) -> None:
         """Some more events, in order, as `select` takes them; looked at are those of the timer."""
         before = pc.less_equal(events.column("i"), pa.scalar(self.last_i))
-        table = events.filter(pc.and_(before, pc.is_in(events.column("f"), value_set=pa.array(_TIMER))))
+        table = events.filter(pc.and_(before, pc.is_in(events.column("f"), value_set=pa.array(TIMER))))
         names = ("f", "ph", "id", "out", "err")
         for f, ph, task, out, err in zip(*(table.column(name).to_pylist() for name in names), strict=True):
             if f == "timer_add" and ph != "ret":
@@ -97,6 +98,8 @@ class Selection:
     last_i: int
     between: bool = False
     of_timer: bool = False
+    exact: bool = False
+    """Nothing but `events`."""
 
 
 def kind_of(violation: Violation) -> Kind:
@@ -146,11 +149,13 @@ def select(table: pa.Table, wanted: Selection) -> pa.Table:
     i = table.column("i").to_numpy()
     before = i <= wanted.last_i
     keep = np.isin(i, wanted.events)
+    if wanted.exact:
+        return table.filter(pa.array(keep))
     keep |= np.asarray(pc.is_in(table.column("c"), value_set=pa.array(wanted.events, pa.int64()))) & before
     if wanted.subjects:
         mine = np.asarray(pc.is_in(table.column("id"), value_set=pa.array(wanted.subjects))) & before
         if wanted.of_timer:
-            mine &= np.asarray(pc.is_in(table.column("f"), value_set=pa.array(_TIMER)))
+            mine &= np.asarray(pc.is_in(table.column("f"), value_set=pa.array(TIMER)))
         keep |= mine
     if wanted.between:
         keep |= (i >= wanted.events[0]) & before

@@ -60,6 +60,9 @@ def lines(example: Counterexample, width: int = WIDTH) -> Iterator[Line]:
     yield from _table(example, width)
     yield Line("", "note")
     yield from allowed_and_seen(example.violation, width, example.pending)
+    for number, line in enumerate(example.stderr):
+        head = f"{'' if number else 'stderr':<9}"
+        yield from (Line(part, "note") for part in _wrapped(head, visible(line, TEXT_LIMIT), width))
     yield from _replay(example, width)
 
 

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from purgatorio_spec.failure import Failure, failure_of, surviving
 from purgatorio_wire.client.connection import Connection, Got, NoAnswer, connect
 from purgatorio_wire.client.control import Control
 from purgatorio_wire.client.recorder import CONTROL, Recorder
@@ -106,6 +107,8 @@ class Run:
     """What any scene decided, a clause and a cause."""
     _convicted: set[str] = field(default_factory=set)
     """The clauses that are broken, by what is known so far."""
+    failures: list[Failure] = field(default_factory=list)
+    """Errors of ours on the way; what they are about is judged from the trace."""
 
     @property
     def lost(self) -> dict[str, str]:
@@ -151,6 +154,12 @@ class Run:
                     await self._draw(self.drawn_seconds)
         except TimeoutError:
             self._broke = dict.fromkeys(scenes, f"the run's {seconds:g} s were over") | self._broke
+        except OSError:
+            raise
+        except Exception as error:
+            failure = failure_of("playing the scenes", error)
+            self.failures.append(failure)
+            self._broke = dict.fromkeys(scenes, f"an error of ours: {failure}") | self._broke
         finally:
             controlling.cancel()
             await asyncio.gather(controlling, return_exceptions=True)
@@ -268,7 +277,9 @@ class Run:
         """What one scene of a record gave; the bounds are the run's."""
         bounds = Bounds.of(self.broker.declared, self.recorder.by_scene[CONTROL])
         wire = Wire(bounds, self.broker.offered, frozenset(self.recorder.answered))
-        return judge_scene(wire, self._scene(recorder, name))
+        with surviving(f"judging scene {name}", self.failures):
+            return judge_scene(wire, self._scene(recorder, name))
+        return []
 
     @staticmethod
     def _scene(recorder: Recorder, name: str) -> Scene:
@@ -299,7 +310,8 @@ class Run:
             for row in self._rows(self.recorder, name):
                 if _fails(row) and row.clause not in seen and len(seen) < MOST_SMALL:
                     seen.add(row.clause)
-                    await self._make_small(program, row)
+                    with surviving(f"making the program of {row.clause} small", self.failures):
+                        await self._make_small(program, row)
 
     async def _program(self, recorder: Recorder, name: str, program: Program) -> bool:
         """Play one; whether it could be."""

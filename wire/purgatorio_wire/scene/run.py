@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from purgatorio_spec.failure import Failure
 from purgatorio_wire.client.connection import Address
 from purgatorio_wire.client.recorder import Recorder
 from purgatorio_wire.scene.broker_probe import look_at
@@ -48,8 +49,9 @@ async def record(
     told: Callable[[str], None],
     played: Callable[[], None] = lambda: None,
     found: Callable[[str], None] = lambda line: None,
-) -> None:
-    """Play the scenes and leave the trace at `path`. NoBroker where nobody speaks the protocol there.
+) -> list[Failure]:
+    """Play the scenes and leave the trace at `path`; the errors of ours on the way, after which it has its end all the
+    same. NoBroker where nobody speaks the protocol there.
 
     `told`, `played` and `found` as those of `Run`.
 
@@ -83,6 +85,7 @@ async def record(
         raise
     writer[0] = first.append
     out.close(playing.skipped, playing.lost, recorder.dropped)
+    return playing.failures
 
 
 def _machine() -> Mapping[str, object]:

@@ -1,0 +1,31 @@
+"""An error that nobody expected: its exit status, and what is said of it."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from purgatorio_spec.failure import Failure
+from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+
+UNEXPECTED: Final = 70
+"""EX_SOFTWARE of sysexits."""
+OURS: Final = (
+    "purgatorio: nobody expected this error, so it is ours. Please report it, with the lines above and the "
+    "command."
+)
+
+
+def told_status(verdict: Verdict, failures: Sequence[Failure]) -> int:
+    """Tell of what failed, on standard error; the exit status. A violation and an invalid trace are certain whatever
+    failed beside them; else an error of ours is 70, and what the machine refused is 2."""
+    for failure in failures:
+        if not failure.refused:
+            click.echo(failure.traceback.rstrip(), err=True)
+        click.echo(f"Error: {failure.error if failure.refused else failure}", err=True)
+    ours = any(not failure.refused for failure in failures)
+    if ours:
+        click.echo(OURS, err=True)
+    if not failures or verdict in (Verdict.VIOLATED, Verdict.INVALID_TRACE):
+        return EXIT_STATUS[verdict]
+    return UNEXPECTED if ours else EXIT_STATUS[Verdict.INVALID_TRACE]

@@ -1,0 +1,115 @@
+"""The calls of others that a counterexample shows beside the events of its operation or task: what made it happen.
+
+    of a key of the operation:  a check, a cancel_for_key, a registration of another operation
+    of the timer, for a task:   an add, a cancel or a fire of another task
+
+that was under way at an event which shows the violation, or at the call of one; or that ended with an error while the
+operation was there. The last `CALLS_SHOWN` of them: one that came earlier explains less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from purgatorio_spec.show.selection import TIMER, kind_of
+from purgatorio_spec.verdict import Violation
+
+CALLS_SHOWN: Final = 6
+_OF_KEYS: Final = ("check_and_complete", "cancel_for_key", "try_complete_else_watch")
+
+
+@dataclass(slots=True)
+class Company:
+    """Fed with the events of a run, in order and in parts, it keeps the positions of those to be shown. `first_i`: the
+    first event of the operation or task; `moments`: those at which a call must have been under way; `keys`: of the
+    operation, none for a task."""
+
+    subject: str
+    first_i: int
+    moments: tuple[int, ...]
+    keys: tuple[str, ...]
+    found: dict[int, int | None] = field(default_factory=dict)
+    """The calls to be shown, each with its return."""
+    _open: dict[int, None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, own: pa.Table, violation: Violation) -> Self | None:
+        """Whose company is looked for, by the events of the operation or task itself; None where it is neither."""
+        mine = own.filter(pc.equal(own.column("id"), pa.scalar(violation.subject)))
+        if kind_of(violation) != "operation" or not mine.num_rows:
+            return None
+        shown = set(violation.events)
+        columns = (mine.column(name).to_pylist() for name in ("i", "c", "keys"))
+        rows = list(zip(*columns, strict=True))
+        moments = {i for i, _, _ in rows if i in shown} | {
+            c for i, c, _ in rows if i in shown and c is not None
+        }
+        moments |= {i for i, c, _ in rows if c in shown}
+        keys = tuple(dict.fromkeys(key for _, _, keys in rows for key in keys or ()))
+        return cls(violation.subject, rows[0][0], tuple(sorted(moments)), keys) if moments else None
+
+    def feed(self, events: pa.Table) -> None:
+        """Some more events."""
+        if not events.num_rows:
+            return
+        i = events.column("i").to_numpy()
+        wanted = self._mine(events) & (i <= self.moments[-1])
+        returns = np.asarray(pc.equal(events.column("ph"), pa.scalar("ret")))
+        calls = np.asarray(pc.equal(events.column("ph"), pa.scalar("call"))) & wanted
+        known = pa.array([*self._open, *i[calls].tolist()], pa.int64())
+        ended = np.asarray(pc.is_in(events.column("c"), value_set=known))
+        rows = events.filter(pa.array(calls | (returns & ended)))
+        names = ("i", "ph", "c", "err")
+        for at, ph, c, err in zip(*(rows.column(name).to_pylist() for name in names), strict=True):
+            if ph == "call":
+                self._open[at] = None
+            elif c in self._open:
+                del self._open[c]
+                self._keep(c, at, err is not None)
+
+    def _mine(self, events: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which rows are of calls that may be shown."""
+        other = ~np.asarray(
+            pc.fill_null(pc.equal(events.column("id"), pa.scalar(self.subject)), pa.scalar(False))
+        )
+        of = np.asarray(pc.is_in(events.column("f"), value_set=pa.array(_OF_KEYS if self.keys else TIMER)))
+        if self.keys:
+            keys = events.column("keys").combine_chunks()
+            parents = np.asarray(pc.list_parent_indices(keys))
+            shared = np.asarray(pc.is_in(pc.list_flatten(keys), value_set=pa.array(self.keys)))
+            here = np.zeros(len(of), bool)
+            here[parents[shared]] = True
+            of &= here
+        found: np.ndarray[tuple[int], np.dtype[np.bool_]] = other & of
+        return found
+
+    def _keep(self, call_i: int, ret_i: int | None, erred: bool) -> None:
+        end_i = self.moments[-1] if ret_i is None else ret_i
+        held = any(call_i < moment <= end_i for moment in self.moments)
+        if held or (erred and call_i > self.first_i):
+            self.found[call_i] = ret_i
+
+    def positions(self) -> set[int]:
+        """What is to be shown, once all is fed: the last calls, and their returns as far as they came by then."""
+        for call_i in list(self._open):
+            self._keep(call_i, None, erred=False)
+        last_i = self.moments[-1]
+        shown = sorted(self.found.items())[-CALLS_SHOWN:]
+        ends = {ret_i for _, ret_i in shown if ret_i is not None and ret_i <= last_i}
+        return {call_i for call_i, _ in shown} | ends
+
+
+def company_of(own: pa.Table, violation: Violation, events: Iterable[pa.Table]) -> set[int]:
+    """The positions of the events of others to be shown, out of the events of the run (or any part that has them)."""
+    company = Company.of(own, violation)
+    if company is None:
+        return set()
+    for some in events:
+        company.feed(some)
+    return company.positions()
