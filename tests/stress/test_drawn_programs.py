@@ -223,3 +223,29 @@ def test_small_programs_are_enumerated_once_each_and_read_back() -> None:
 def test_a_text_that_is_no_program_is_told(text: str) -> None:
     with pytest.raises(BadProgram):
         scenario_named(text)
+
+
+@pytest.mark.parametrize(
+    ("program", "dialect", "may"),
+    [
+        # Kafka's `maybeTryComplete` is called by a watcher list only: no list has the operation during its first try.
+        ("drawn:purgatory:0.0.0.0:0.0.0::check.0,retry.0+register.0:", "pending-flag", False),
+        (
+            "drawn:purgatory:0.0.0.0:0.0.0,0.0.0::register.0+ready.0,force.1:complete.1=retry.0",
+            "pending-flag",
+            False,
+        ),
+        ("drawn:purgatory:0.0.0.0:0.0.0:register.0:retry.0+retry.0:", "pending-flag", True),
+        ("drawn:purgatory:0.0.0.0:0.0.0::retry.0,register.0,retry.0+event.0:", "pending-flag", True),
+        ("drawn:purgatory:0.0.0.0:0.0.0::retry.0+retry.0:", "pending-flag", True),
+        ("drawn:purgatory:0.0.0.0:0.0.0::check.0,retry.0+register.0:", "locked", True),
+    ],
+)
+def test_nobody_tries_an_operation_that_is_being_registered_without_a_lock(
+    program: str, dialect: str, may: bool
+) -> None:
+    """O6 of the tries holds in every program that may be written, and breaks in the ones that may not."""
+    drawn = Drawn.parse(program)
+    assert VOCABULARIES["purgatory"].legal(drawn, dialect) is may
+    found = explore_program(drawn, dialect, schedules=1_000).found
+    assert [one.clause for one in found] == ([] if may else ["O6"])

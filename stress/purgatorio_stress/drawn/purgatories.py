@@ -3,7 +3,8 @@
 The programs keep to what a caller may do. In the dialect `locked` an operation's lock is held while its callbacks run,
 so there a callback takes a group's lock only where no operation has that lock, checks no key but by the queue of
 actions, and registers or completes later operations only; the order of the operations is then the order of their
-locks. Under a group's lock nobody checks a key. `pending-flag` demands that an operation's lock is its own.
+locks. Under a group's lock nobody checks a key. `pending-flag` demands that an operation's lock is its own, and that
+nobody tries an operation before its registration has watched it: the first try takes no lock.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _KEY_NAMES: Final = ("a", "b", "c")
 _FOREVER: Final = -1
 _HORIZON_MS: Final = 40
 _OWN: Final = 0
+_REGISTERS: Final = ("register", "enter")
 
 
 class _Operation(Operation):
@@ -179,7 +181,7 @@ class PurgatoryPlayer(Player):
         self.operations[number].force_complete()
 
     def do_retry(self, number: int) -> None:
-        """An event on this operation alone."""
+        """`safe_try_complete`: what an event on one of its keys does with this operation."""
         try:
             self.operations[number].safe_try_complete()
         except Planned:
@@ -372,7 +374,7 @@ _VERBS: Final = (
 
 
 def _legal(drawn: Drawn, dialect: str) -> bool:
-    registered = [act.args[-1] for act in drawn.acts() if act.do in ("register", "enter")]
+    registered = [act.args[-1] for act in drawn.acts() if act.do in _REGISTERS]
     own = all(thing[2] == _OWN for thing in drawn.things)
     if len(registered) != len(set(registered)):
         return False
@@ -390,9 +392,29 @@ def _legal(drawn: Drawn, dialect: str) -> bool:
     for act in drawn.acts():
         if act.do == "enter" and (not own or act.args[1] in calls_back):
             return False
+    if dialect == "pending-flag" and not _tries_what_is_known(drawn):
+        return False
     return all(
         _may_call_back(one.slot, one.act.do, one.thing, one.act.args, own, dialect) for one in drawn.callbacks
     )
+
+
+def _tries_what_is_known(drawn: Drawn) -> bool:
+    """Whether no `retry` can meet the registration of its operation.
+
+    In `pending-flag` the first try of a registration takes no lock: nobody can find the operation before it is watched,
+    and an event is what finds it. So only the thread that registers it may try it, or all of them where it waits
+    already.
+    """
+    known = {act.args[-1] for act in drawn.before if act.do in _REGISTERS}
+    later = {act.args[-1] for act in drawn.acts() if act.do in _REGISTERS} - known
+    if any(one.act.do == "retry" and one.act.args[0] in later for one in drawn.callbacks):
+        return False
+    for acts in drawn.threads:
+        mine = {act.args[-1] for act in acts if act.do in _REGISTERS}
+        if any(act.do == "retry" and act.args[0] in later - mine for act in acts):
+            return False
+    return True
 
 
 def _may_call_back(slot: str, do: str, thing: int, args: tuple[int, ...], own: bool, dialect: str) -> bool:
