@@ -107,8 +107,9 @@ def test_the_reference_breaks_nothing(name: str) -> None:
 def test_a_known_bug_is_found_made_small_and_repeated(number: int, subject: str, seed: int) -> None:
     """By any seed; by these soon."""
     mutant = MUTANTS[number]
-    with mutant.applied():
-        found = search_drawn(60, seed, [subject], mutant=number, memory=mutant.memory).found
+    found = search_drawn(
+        60, seed, [subject], mutant=number, bug=mutant.applied, memory=mutant.memory
+    ).found
     assert found is not None
     assert found.program.size() <= found.first.size()
     assert found.run is not None
