@@ -31,6 +31,7 @@ from purgatorio_spec.oracle.timer_history import Call, TimerRules, earliest, jud
 from purgatorio_stress.drawn.act import Drawn
 from purgatorio_stress.drawn.player import Planned, Player
 from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.scenario.parts import TimerParts
 from purgatorio_stress.scenario.world import World
 
@@ -138,6 +139,38 @@ for _name in ("link", "unlink", "put", "pop", "put_back", "size", "next_due_tick
     setattr(SharedWheel, _name, _noting(getattr(Wheel, _name)))
 
 
+class SharedTimer(IntrusiveTimer):
+    """A wheel for use whose flag, count of sleepers and wake-up mark are cells: each use can be told from another, by
+    whoever looks for data races, and is a step where `STEPPED` names it."""
+
+
+class _AsCell:
+    """An attribute that is a cell of the timer's seam, made when it is first set. The cell is what changes, and is bound
+    once (`Shared`), so that a run puts the cell back and not its value."""
+
+    __objclass__ = Shared
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, timer: SharedTimer | None, owner: type) -> object:
+        return self if timer is None else vars(timer)[self._name].get()
+
+    def __set__(self, timer: SharedTimer, value: object) -> None:
+        if self._name in vars(timer):
+            vars(timer)[self._name].set(value)
+        else:
+            vars(timer)[self._name] = timer._sync.cell(value, f"timer.{self._name}")
+
+
+_SHARED: Final = ("closed", "sleepers", "wake_tick")
+for _name in _SHARED:
+    setattr(SharedTimer, f"_{_name}", _AsCell(_name))
+
+STEPPED: Final = frozenset(f"timer.{name}" for name in _SHARED)
+"""The cells of a `SharedTimer`."""
+
+
 class _Guard(Undriven):
     """Says nothing, and knows whether it was asked."""
 
@@ -207,8 +240,12 @@ class Timeline:
         )
 
 
+def _overlap(one: Call, other: Call) -> bool:
+    return one.begin < other.end and other.begin < one.end
+
+
 def _meets_one_of(drain: Call, adds: list[Call]) -> bool:
-    return any(add.begin < drain.end and drain.begin < add.end for add in adds)
+    return any(_overlap(add, drain) for add in adds)
 
 
 class _PlayedTask(TimerTask):
@@ -569,6 +606,7 @@ class TimerPlayer(Player):
             yield Broken("CHECK", "executor", "its timer is closed, and it goes on")
         yield from self._guarded()
         yield from self._held_up()
+        yield from self._overslept()
         if self.repeated:
             yield from self._repetition()
         rules, ended = self.kind.rules, self.line.open[0] == 0
@@ -621,6 +659,35 @@ class TimerPlayer(Player):
                     yield Broken(
                         "P3", "timer", f"closed at {close.end_ms} ms, a drain waited to {drain.end_ms} ms"
                     )
+
+    def _overslept(self) -> Iterator[Broken]:
+        """A drain that waits ends as soon as something is due that nobody else takes out."""
+        acts = {act.do for thread in self.drawn.threads for act in thread}
+        if self.kind.rules.driven or (len(self.drawn.threads) > 1 and acts & {"pass", "step", "walk"}):
+            return
+        calls = self._calls()
+        ends = [call for call in calls if call.do in _ENDS or call.refused or call.error]
+        for drain in calls:
+            if drain.do != "drain" or drain.begin_ms == drain.end_ms:
+                continue
+            if any(_overlap(end, drain) or end.do == "close" for end in ends) or "refuse" in acts:
+                continue
+            for add in calls:
+                if add.do != "add" or add.timer != drain.timer or add.end > drain.end:
+                    continue
+                due_ms = max(add.due_ms, add.end_ms, drain.begin_ms)
+                others = [
+                    call
+                    for call in calls
+                    if call is not add
+                    and call is not drain
+                    and add.begin < call.end
+                    and call.begin < drain.end
+                    and (call.do == "drain" or call.task == add.task)
+                ]
+                if due_ms < drain.end_ms and not others:
+                    seen = f"a drain slept to {drain.end_ms} ms over {add.task}, due at {due_ms} ms"
+                    yield Broken("T2", "timer", seen)
 
     def _let_all_fire(self) -> None:
         self.do_run()

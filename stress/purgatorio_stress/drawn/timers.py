@@ -23,7 +23,9 @@ from purgatorio_stress.drawn.timer_player import (
     DELAYS,
     INLINE,
     LONGEST_MS,
+    STEPPED,
     Make,
+    SharedTimer,
     SharedWheel,
     TimerKind,
     TimerPlayer,
@@ -47,13 +49,17 @@ def _hashed(player: TimerPlayer, size: int, number: int, own_worker: bool = Fals
     )
 
 
-def _intrusive(player: TimerPlayer, size: int, number: int, integer_handles: bool = False) -> Timer:
+def _intrusive(
+    player: TimerPlayer, size: int, number: int, integer_handles: bool = False, stepped: bool = False
+) -> Timer:
     slots = 1 << size.bit_length() - 1
-    timer = IntrusiveTimer(
+    races = isinstance(player.world.sync, RacingSync)
+    make = SharedTimer if races or stepped else IntrusiveTimer
+    timer = make(
         f"timer-{number}", tick_ms=player.tick_ms, wheel_size=slots, levels=1,
         integer_handles=integer_handles, **player.parts,
     )  # fmt: skip
-    if isinstance(player.world.sync, RacingSync):
+    if races:
         timer._wheel = SharedWheel(player, slots)
     return timer
 
@@ -78,7 +84,8 @@ _DOMAINS: Final = {
     "step": (1, 2, 3, 4, 8, 9),
     "pass": (1, 1, 2, 2, 3, 4, 5, 8, 9, 30),
     "sleep": (1, 2, 3, 5),
-    "wait": (0, 0, 0, 2),
+    "wait": (0, 0, 0, 2, 9),
+    "nap": (2, 5, 9),
     "times": (1, 1, 2),
     "turns": (5, 3),
     "timer": (0, 1),
@@ -157,6 +164,12 @@ _PLAIN_FUNCTIONS: Final = Plain(
     ((1,), (3,)), "call_later.0", "call_later.1,refuse.1,step.3,drain.2,uncall.0,close,walk.5"
 )
 _PLAIN_SECOND: Final = Plain(((1,), (3,)), "add.0.0", "add.0.1,add.1.1,forget.0.0,drain.0.0,step.3,walk.5")
+_PLAIN_DRAINS: Final = Plain(
+    ((3,), (6,)),
+    "",
+    "drain.2,drain.9,drain.5,add.0,add.1,cancel.0,close",
+    shapes=((1,), (1, 1), (2, 1), (1, 1, 1), (2, 2), (3, 1)),
+)
 _PLAIN_REAPED: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,sleep.5,close", (1, 2, INLINE, 0))
 _PLAIN_MOCK: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,drain.3,close")
 _PLAIN_WORKER: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,sleep.5,close,finish.3,stop")
@@ -170,6 +183,7 @@ def _vocabulary(
     horizon_ms: int = LONGEST_MS,
     settings: tuple[tuple[int, ...], ...] = _SETTINGS,
     plain: Plain = _PLAIN,
+    stepping: frozenset[str] = frozenset(),
     legal: Callable[[Drawn, str], bool] = lambda drawn, dialect: True,
 ) -> Vocabulary:
     return Vocabulary(
@@ -185,6 +199,7 @@ def _vocabulary(
         tick_ms=lambda drawn: drawn.settings[0],
         legal=lambda drawn, dialect: legal(drawn, dialect) and _walks_alone(drawn),
         plain=plain,
+        stepping=stepping,
         apart={
             "TimerTask.entry": "for timers",
             "TimerTask.set_entry": "for timers",
@@ -220,6 +235,18 @@ TIMERS: Final = (
         (*_COMMON, *_DRAINED, *_FUNCTIONS),
         IntrusiveTimer,
         plain=_PLAIN_FUNCTIONS,
+    ),
+    _vocabulary(
+        "intrusive-drains",
+        TimerKind(partial(_intrusive, stepped=True), _STRICT),
+        (
+            Verb("drain", ("nap",), THREAD, weight=6),
+            Verb("add", ("thing",), weight=6),
+            Verb("cancel", ("thing",), weight=2),
+            Verb("close", where=THREAD, weight=1),
+        ),
+        plain=_PLAIN_DRAINS,
+        stepping=STEPPED,
     ),
     _vocabulary(
         "two-timers",
