@@ -8,6 +8,7 @@ from purgatorio_stress.drawn.members import MEMBERS
 from purgatorio_stress.drawn.parts import PARTS
 from purgatorio_stress.drawn.player import Vocabulary, play
 from purgatorio_stress.drawn.purgatories import PURGATORIES
+from purgatorio_stress.drawn.remote import WAITING
 from purgatorio_stress.drawn.replicas import REPLICAS
 from purgatorio_stress.drawn.share import SHARE
 from purgatorio_stress.drawn.timers import TIMERS
@@ -15,7 +16,8 @@ from purgatorio_stress.scenario.contract import Scenario
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 VOCABULARIES: Final[dict[str, Vocabulary]] = {
-    vocabulary.name: vocabulary for vocabulary in (*TIMERS, *PURGATORIES, *PARTS, REPLICAS, MEMBERS, SHARE)
+    vocabulary.name: vocabulary
+    for vocabulary in (*TIMERS, *PURGATORIES, *PARTS, REPLICAS, MEMBERS, SHARE, *WAITING)
 }
 
 
