@@ -12,12 +12,13 @@ from purgatorio_stress.drawn.remote import WAITING
 from purgatorio_stress.drawn.replicas import REPLICAS
 from purgatorio_stress.drawn.share import SHARE
 from purgatorio_stress.drawn.timers import TIMERS
+from purgatorio_stress.drawn.workers import WORKERS
 from purgatorio_stress.scenario.contract import Scenario
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 VOCABULARIES: Final[dict[str, Vocabulary]] = {
     vocabulary.name: vocabulary
-    for vocabulary in (*TIMERS, *PURGATORIES, *PARTS, REPLICAS, MEMBERS, SHARE, *WAITING)
+    for vocabulary in (*TIMERS, *PURGATORIES, *PARTS, REPLICAS, MEMBERS, SHARE, *WAITING, *WORKERS)
 }
 
 
