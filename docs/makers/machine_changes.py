@@ -51,9 +51,11 @@ _NO_END_S: Final = 10.0
 _MACHINE_S: Final = 60.0
 
 _OF_SYSTEM: Final = ("system", "mixed-timers", "reaper-system", "purgatory")
-_OF_INTRUSIVE: Final = ("intrusive", "intrusive-integers", "two-timers", "reaper-intrusive", "purgatory")
+_OF_INTRUSIVE: Final = (
+    *("intrusive", "intrusive-integers", "intrusive-drains", "two-timers", "reaper-intrusive", "purgatory"),
+)
 _OF_HASHED: Final = ("hashed", "hashed-worker")
-_DRIVEN: Final = ("reaper-system", "reaper-intrusive", "reaper-heap", "purgatory")
+_DRIVEN: Final = ("reaper", "reaper-system", "reaper-intrusive", "reaper-heap", "purgatory")
 _EVERY: Final = ("system", "hashed", "heap", "intrusive", "two-timers", "mixed-timers", "purgatory")
 _GUARDED: Final = ("system", "heap", "intrusive")
 

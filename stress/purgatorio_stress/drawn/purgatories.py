@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from purgatorio import ActionQueue, DelayedOperation, Purgatory, QueuedExecutor, SystemTimer
+from purgatorio.delayed.gauges import GaugeRegistry
 from purgatorio.sync import Executor, ExecutorClosed
 from purgatorio.timer import IntrusiveTimer
 from purgatorio.timer.interface import Timer, TimerClosed
@@ -60,8 +61,10 @@ class PurgatoryPlayer(Player):
         self.reaper = bool(reaper) and kind > 0
         self.timed = kind > 0
         self.completes = bool(completes)
+        self.registry = GaugeRegistry(sync=world.sync)
         self.purgatory = world.purgatory(
             self._timer(kind, self.executor),
+            registry=self.registry,
             purge_interval=self.purge_interval,
             reaper=self.reaper,
             complete_at_shutdown=self.completes,
@@ -209,6 +212,19 @@ class PurgatoryPlayer(Player):
         for value in (inner.watched(), inner.num_delayed(), both.purgatory_size, both.num_delayed_operations):
             if value < 0:
                 self.breaks("P2", "gauge", f"a gauge is {value}")
+        self._exported()
+
+    def _exported(self) -> None:
+        """What a scraper reads: both gauges of each purgatory that is not shut down, and the end of the text."""
+        *lines, end, rest = self.registry.openmetrics().split("\n")
+        samples = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+        if (end, rest) != ("# EOF", "") or not all(value.isdigit() for value in samples.values()):
+            self.breaks("P2", "gauge", f"the text ends with {end!r}, {rest!r}; values {samples}")
+        if not self.shut and self.alone:
+            now = self.purgatory.inner.gauges()
+            said = tuple(int(value) for value in samples.values())
+            if said != (now.purgatory_size, now.num_delayed_operations):
+                self.breaks("P2", "gauge", f"exported {samples}, and the gauges are {now}")
 
     def do_turn(self) -> None:
         """`pass_time`, where no reaper does it, and what it handed over."""
@@ -297,6 +313,8 @@ class PurgatoryPlayer(Player):
                 yield Broken(
                     "P2", "purgatory", f"{estimate} are thought to be done with, right after the purge"
                 )
+        if any(self.shut) == bool(self.registry.members()):
+            yield Broken("P2", "gauge", f"exported at the end: {self.registry.members()}, {self.shut=}")
         yield from self._left_open()
         yield from self._in_limbo()
         yield from self._stranded()
@@ -438,7 +456,7 @@ PURGATORIES: Final = (
         ((1, 1, 2, 0), (1000, 0, 1), (1, 1, 0), (0, 0, 0, 1)),
         ((_FOREVER, _FOREVER, 0, 1, 3), (0, 0, 0, 1, 2, 3, 4, 5), (_OWN, _OWN, 1, 2)),
         PurgatoryPlayer,
-        (Purgatory, DelayedOperation, ActionQueue),
+        (Purgatory, DelayedOperation, ActionQueue, GaugeRegistry),
         _DOMAINS,
         ("complete", "complete", "expire", "try"),
         dialects=("pending-flag", "locked"),

@@ -6,6 +6,7 @@ too, so that the clauses judge it.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -172,16 +173,23 @@ STEPPED: Final = frozenset(f"timer.{name}" for name in _SHARED)
 
 
 class _Guard(Undriven):
-    """Says nothing, and knows whether it was asked."""
+    """Warns nobody; `asked`: each time whether it was driven, how many waited, and whether it would have warned."""
 
-    __slots__ = ("told",)
+    __slots__ = ("asked",)
 
-    def __init__(self, world: World) -> None:
-        super().__init__("timer", lambda: 0, world.sync)
-        self.told = [False]
+    def __init__(self, world: World, waiting: Callable[[], int]) -> None:
+        super().__init__("timer", waiting, world.sync)
+        self.asked: list[tuple[bool, int, bool]] = []
 
     def tell(self) -> None:
-        self.told[0] = True
+        driven, waiting = self.driven.get(), self._waiting()
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            super().tell()
+        self.asked.append((driven, waiting, bool(warned)))
+
+    def __del__(self) -> None:
+        """The run has ended."""
 
 
 class Timeline:
@@ -300,7 +308,7 @@ class TimerPlayer(Player):
         for number, timer in enumerate(self.timers):
             # (It is an atomic, and with it each drain would have one more step.)
             if len(drawn.threads) == 1 and isinstance(timer, SystemTimer | HeapTimer | IntrusiveTimer):
-                timer.undriven = self.guards[number] = _Guard(world)
+                timer.undriven = self.guards[number] = _Guard(world, timer.size)
         self.tasks = [_PlayedTask(self, number, thing[0]) for number, thing in enumerate(drawn.things)]
         self.names: list[str] = [f"task-{number}" for number in range(len(drawn.things))]
         self.fired: dict[int, int] = {}
@@ -638,8 +646,12 @@ class TimerPlayer(Player):
             done = {call.do for call in self._calls() if call.timer == number}
             if "drain" in done and not guard.driven.get():
                 yield Broken("CHECK", f"timer-{number}", "it was drained, and says that nobody drives it")
-            if "close" in done and not guard.told[0]:
+            if "close" in done and not guard.asked:
                 yield Broken("CHECK", f"timer-{number}", "it was closed, and nobody asked who drove it")
+            for driven, waiting, warned in guard.asked:
+                if warned != (waiting > 0 and not driven):
+                    seen = f"{waiting} waited, {driven=}, {warned=}"
+                    yield Broken("CHECK", f"timer-{number}", f"closed: {seen}")
 
     def _held_up(self) -> Iterator[Broken]:
         """A drain of a strict timer that waits ends with the timer."""
@@ -674,6 +686,9 @@ class TimerPlayer(Player):
                 continue
             for add in calls:
                 if add.do != "add" or add.timer != drain.timer or add.end > drain.end:
+                    continue
+                if add.due_ms <= add.end_ms and not self.kind.rules.strict:
+                    # The add itself may hand over what is due.
                     continue
                 due_ms = max(add.due_ms, add.end_ms, drain.begin_ms)
                 others = [

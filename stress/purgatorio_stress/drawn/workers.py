@@ -66,19 +66,27 @@ class _SeamCondition:
     def __init__(self, sync: Sync) -> None:
         self._lock = sync.lock("executor")
         self._condition = sync.condition(self._lock, "executor.changed")
+        self._held = [False]
 
     def __enter__(self) -> bool:
-        return self._lock.acquire()
+        self._held[0] = self._lock.acquire()
+        return True
 
     def __exit__(self, *_: object) -> None:
+        self._held[0] = False
         self._lock.release()
 
-    def wait(self, timeout_s: float | None = None) -> bool:
+    def wait(self) -> bool:
         """Until a notice."""
-        return self._condition.wait(None if timeout_s is None else round(timeout_s * 1000))
+        self._held[0] = False
+        noticed = self._condition.wait()
+        self._held[0] = True
+        return noticed
 
     def notify_all(self) -> None:
-        """To all who wait."""
+        """To all who wait; RuntimeError without the lock, as of `threading`."""
+        if not self._held[0]:
+            raise RuntimeError("cannot notify on un-acquired lock")
         self._condition.notify_all()
 
 
@@ -267,7 +275,8 @@ class ExecutorPlayer(Player):
     def do_drop(self) -> None:
         """`shutdown_now`."""
         self.begun_to_shut.append(self._next())
-        self.dropped[0] += self.executor.shutdown_now()
+        dropped = self.executor.shutdown_now()
+        self.dropped[0] += dropped
         self.shut.append(self._next())
 
     def do_close(self) -> None:
