@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,20 +11,26 @@ import pytest
 from docs.makers.machine_changes import HOT, changes
 from purgatorio import SystemTimer
 from purgatorio.sync import Sync
+from purgatorio.reaper import Reaper
+from purgatorio.threads import _Executor
 from purgatorio.timer.bucket import TimerTaskList
+from purgatorio.timer.intrusive.timer import IntrusiveTimer
 from purgatorio.timer.undriven import Undriven
+from purgatorio_broker.delayed_future import DelayedFuturePurgatory
+from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.remote_reads import RemoteReads
 from purgatorio_stress.drawn.act import BadProgram, Drawn
 from purgatorio_stress.drawn.draw import draw, enumerated
 from purgatorio_stress.drawn.player import Vocabulary
 from purgatorio_stress.drawn.registry import VOCABULARIES, scenario_named
 from purgatorio_stress.drawn.search import explore_program, search_drawn
-from purgatorio_stress.explorer.program import carry_out
+from purgatorio_stress.explorer.program import Broken, carry_out
 from purgatorio_stress.explorer.replay import Token
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.explorer.step import TIME
 from purgatorio_stress.exploring import replay_token
 from purgatorio_stress.mutant.catalogue import MUTANTS
-from purgatorio_stress.mutant.patch import Patch, patched
+from purgatorio_stress.mutant.patch import Patch, edited, patched
 from purgatorio_stress.scenario.contract import ScenarioProgram
 
 PROGRAMS = 250
@@ -95,6 +102,92 @@ def test_the_reference_breaks_nothing(name: str) -> None:
         dialect = rng.choice(vocabulary.dialects)
         drawn = draw(vocabulary, dialect, rng, lambda pair: 1.0)
         assert explore_program(drawn, dialect, schedules=40).found == [], str(drawn)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_twenty_seeds_of_a_subject_break_nothing(name: str) -> None:
+    """The purgatory has the most to say, and was accused once of what its program did."""
+    seconds = 4.0 if name == "purgatory" else 1.0
+    for seed in range(1, 21):
+        found = search_drawn(seconds, seed, [name]).found
+        assert found is None, (seed, list(found.program.lines()), found.found.broken)
+
+
+ONLY_HERE: dict[str, list[Patch]] = {
+    "intrusive-drains": [
+        edited(IntrusiveTimer, "_wait_and_drain", "if self._sleepers == 0:", "if self._sleepers != 0:"),
+        edited(
+            IntrusiveTimer,
+            "_wait_and_drain",
+            "with self._lock:\n            self._sleepers -= 1",
+            "if True:\n            self._sleepers -= 1",
+        ),
+    ],
+    "executor": [
+        edited(_Executor, "submit", "self._changed.notify_all()", "pass"),
+        edited(_Executor, "shutdown_now", "self._closed = True", "pass"),
+    ],
+    "reaper": [
+        edited(Reaper, "_turn", "self._pause()", "pass"),
+        edited(Reaper, "_pause", "if self._running.get():", "if True:"),
+        edited(Reaper, "_turn", 'self._faults.caught(error, "turn", self._name)', "pass"),
+    ],
+    "future": [edited(DelayedFuturePurgatory, "_complete_after", "if not left:", "if False:")],
+    "remote": [
+        edited(RemoteReads, "fetch", "read.future.when_done(", "read.future.subscribe("),
+        edited(RemoteReads, "list_offsets", "lookup.future.when_done(", "lookup.future.subscribe("),
+    ],
+    "group": [
+        edited(
+            GroupCoordinator,
+            "_answer_sync",
+            "self._heard_of(group, member, member.session_timeout_ms)",
+            "pass",
+        )
+    ],
+}
+"""By subject: changes that nothing else sees. A count whose lock is gone, or is looked at the wrong way round; an
+action that wakes nobody; a turn that fails in silence; a value that comes while somebody registers; a member whose sync
+took longer than its session, and who then falls silent."""
+
+
+@pytest.mark.parametrize(
+    ("subject", "change"),
+    [(subject, change) for subject, changed in ONLY_HERE.items() for change in changed],
+    ids=lambda value: value if isinstance(value, str) else value.target,
+)
+def test_a_change_that_only_this_subject_sees_is_found(subject: str, change: Patch) -> None:
+    done = search_drawn(30, 1, [subject], bug=partial(patched, [change]), shrink=False)
+    assert done.found is not None
+    assert done.refused == 0
+
+
+def test_what_breaks_the_sound_code_too_is_no_kill(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at the end that always complains: every program is refused, with a bug that is none."""
+    monkeypatch.setattr(
+        "purgatorio_stress.drawn.parts.QueuePlayer.final",
+        lambda self: iter([Broken("T3", "queue", "nothing is right")]),
+    )
+    with_bug = search_drawn(1, 1, ["queue"], bug=lambda: patched([]))
+    assert with_bug.found is None
+    assert with_bug.refused == with_bug.programs > 0
+    assert "without the bug too" in "\n".join(with_bug.lines())
+    assert search_drawn(1, 1, ["queue"], shrink=False).found is not None
+
+
+@pytest.mark.parametrize("dialect", ["pending-flag", "locked"])
+def test_a_request_is_answered_though_the_executor_of_another_is_shut_down(dialect: str) -> None:
+    """Found by a random program: `on_complete` of the one failed the future of the other, whose action raised."""
+    drawn = Drawn.parse("drawn:future:0:5.1,-1.1:wait.1:wait.0+shutdown:")
+    assert explore_program(drawn, dialect, schedules=2_000).found == []
+
+    as_it_was = edited(
+        DelayedFuturePurgatory, "_complete_after", "except ExecutorClosed:", "except ZeroDivisionError:"
+    )
+    with patched([as_it_was]):
+        found = explore_program(drawn, dialect, schedules=2_000).found
+    assert [one.clause for one in found] == ["O8"]
 
 
 @pytest.mark.parametrize(

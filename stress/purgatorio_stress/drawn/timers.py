@@ -243,6 +243,7 @@ TIMERS: Final = (
             Verb("drain", ("nap",), THREAD, weight=6),
             Verb("add", ("thing",), weight=6),
             Verb("cancel", ("thing",), weight=2),
+            Verb("probe", ("thing",), weight=1),
             Verb("close", where=THREAD, weight=1),
         ),
         plain=_PLAIN_DRAINS,
