@@ -199,7 +199,7 @@ def kept_fates(path: Path) -> dict[str, Fate]:
 
 
 def _hunted(module: str, name: str, seconds: float, seed: int) -> Fate:
-    return fate_of(next(one for one in changes(module) if one.name == name), seconds, seed)
+    return fate_of(change_named(module, name), seconds, seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,24 +298,39 @@ def sampled(count: int, seed: int, *, tokens: bool = False) -> list[Change]:
 
     ranked: list[tuple[float, bytes, Change]] = []
     for module in HOT:
-        every = sorted((one for one in changes(module) if one.token or not tokens), key=lot)
+        every = sorted(changes(module, tokens=tokens), key=lot)
         ranked += [(at / len(every), lot(change), change) for at, change in enumerate(every)]
     return [change for _, _, change in sorted(ranked, key=lambda one: one[:2])[:count]]
 
 
 @cache
-def changes(module: str) -> list[Change]:
-    """All changes of one module that compile to something else."""
+def changes(module: str, *, tokens: bool = False) -> list[Change]:
+    """All changes of one module that compile to something else, or those of one token."""
+    return list(_changes(module, lambda function, what, token: token or not tokens))
+
+
+def change_named(module: str, name: str) -> Change:
+    """The change of this name; StopIteration where there is none. All that differs from it is not even compiled."""
+    words = name.removeprefix(f"{module}.")
+    return next(
+        one
+        for one in _changes(module, lambda function, what, token: words.startswith(f"{function}: {what}"))
+        if one.name == name
+    )
+
+
+def _changes(module: str, wanted: Callable[[str, str, bool], bool]) -> Iterator[Change]:
     path = importlib.import_module(module).__file__
     assert path is not None, "the reference is in files"
     with open(path, encoding="utf-8") as file:
         tree = ast.parse(file.read())
-    found: list[Change] = []
     turns: Counter[tuple[str, str]] = Counter()
     for qualified, function in _functions(tree):
         if function.name in _NOT_CODE_UNDER_TEST:
             continue
         for what, line, change, token in _edits(function):
+            if not wanted(qualified, what, token):
+                continue
             changed = _compiled(tree, function, change, path, qualified)
             before = _function(module, qualified).__code__
             if (
@@ -325,8 +340,7 @@ def changes(module: str) -> list[Change]:
                 != (before.co_code, before.co_consts, before.co_names)
             ):
                 turns[qualified, what] += 1
-                found.append(Change(module, qualified, line, what, turns[qualified, what], changed, token))
-    return found
+                yield Change(module, qualified, line, what, turns[qualified, what], changed, token)
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
