@@ -55,9 +55,7 @@ def hunted(number: int, kept: Path) -> None:
 def _killed(number: int, seed: int) -> tuple[str, float]:
     """Clause and CPU seconds; in a process that may die of it."""
     mutant = MUTANTS[number]
-    done = search_drawn(
-        BOUND_S, seed, mutant=number, bug=mutant.applied, memory=mutant.memory, shrink=False
-    )
+    done = search_drawn(BOUND_S, seed, mutant=number, bug=mutant.applied, memory=mutant.memory, shrink=False)
     return "" if done.found is None else done.found.found.clause, done.cpu_seconds
 
 

@@ -61,7 +61,15 @@ _GUARDED: Final = ("system", "heap", "intrusive")
 
 HOT: Final[dict[str, tuple[str, ...]]] = {
     "purgatorio.timer.bucket": ("buckets", *_OF_SYSTEM),
-    "purgatorio.timer.calls": ("system", "hashed", "heap", "mock", "intrusive", "reaper-system", "hashed-worker"),
+    "purgatorio.timer.calls": (
+        "system",
+        "hashed",
+        "heap",
+        "mock",
+        "intrusive",
+        "reaper-system",
+        "hashed-worker",
+    ),
     "purgatorio.timer.delay_queue": ("queue", "heap", *_OF_SYSTEM),
     "purgatorio.timer.hashed_wheel": _OF_HASHED,
     "purgatorio.timer.hand_over": _EVERY,

@@ -10,8 +10,8 @@ import pytest
 
 from docs.makers.machine_changes import HOT, changes
 from purgatorio import SystemTimer
-from purgatorio.sync import Sync
 from purgatorio.reaper import Reaper
+from purgatorio.sync import Sync
 from purgatorio.threads import _Executor
 from purgatorio.timer.bucket import TimerTaskList
 from purgatorio.timer.intrusive.timer import IntrusiveTimer
@@ -200,9 +200,7 @@ def test_a_request_is_answered_though_the_executor_of_another_is_shut_down(diale
 def test_a_known_bug_is_found_made_small_and_repeated(number: int, subject: str, seed: int) -> None:
     """By any seed; by these soon."""
     mutant = MUTANTS[number]
-    found = search_drawn(
-        60, seed, [subject], mutant=number, bug=mutant.applied, memory=mutant.memory
-    ).found
+    found = search_drawn(60, seed, [subject], mutant=number, bug=mutant.applied, memory=mutant.memory).found
     assert found is not None
     assert found.program.size() <= found.first.size()
     assert found.run is not None

@@ -174,7 +174,9 @@ class MemberPlayer(Player):
             # Who waits for an answer for longer than a session has none, until it is answered: B605.
             idle = [one for one in members if one.awaiting_join is None and one.awaiting_sync is None]
             if not len(idle) <= sessions <= len(members):
-                seen = f"{len(members)} members, {len(idle)} of them wait for nothing, and {sessions} sessions"
+                seen = (
+                    f"{len(members)} members, {len(idle)} of them wait for nothing, and {sessions} sessions"
+                )
                 yield Broken("B604", "session", f"{seen} in the timer")
 
 

@@ -149,7 +149,9 @@ class FuturePlayer(_WaitingPlayer):
                 continue
             dues = [due_ms for thing, due_ms in self.due_ms.items() if future in self._of(thing)]
             if self.now_ms() < min(dues) or self.time is None:
-                yield Broken("B753", f"future-{number}", f"timed out by {self.now_ms()} ms, due at {min(dues)}")
+                yield Broken(
+                    "B753", f"future-{number}", f"timed out by {self.now_ms()} ms, due at {min(dues)}"
+                )
 
 
 class RemotePlayer(_WaitingPlayer):
