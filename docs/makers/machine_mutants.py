@@ -2,8 +2,8 @@
 
 python -m docs.makers.machine_mutants rows.jsonl 100 1 10 2 tokens
 
-hunts 100 changes of seed 1, two at once, each by drawn programs for 10 CPU seconds among others; `tokens`: changes of one
-token only. Rows are kept in the file, so it can be ended and called again; 0 for the 2 only writes the page.
+hunts 100 changes of seed 1, two at once, each by random programs for 10 CPU seconds among others; `tokens`: changes of
+one token only. Rows are kept in the file, so it can be ended and called again; 0 for the 2 only writes the page.
 
 `machine_survivors.toml` says of a change that lives, by its name, either why no promise can tell it from the
 reference, or what is missing. Nothing is left out of the figures: who lives and is not named there is *not judged*.
@@ -86,16 +86,18 @@ def machine_page(fates: Sequence[Fate], seed: int, seconds: float, *, tokens: bo
     alive = survivors_of(fates)
     every = {module: len(changes(module, tokens=tokens)) for module in HOT}
     layers = (*LAYERS, "process", *KINDS)
+    arguments = f"rows.jsonl {len(fates)} {seed} {seconds:g} 2{' tokens' * tokens}"
+    which = "changes of one token" if tokens else "changes"
     lines = [
         "# Mutants made by a program",
         "",
-        f"Written by `python -m docs.makers.machine_mutants rows.jsonl {len(fates)} {seed} {seconds:g} 2{' tokens' * tokens}`.",
+        f"Written by `python -m docs.makers.machine_mutants {arguments}`.",
         "",
         *_LEGEND,
         "",
         *(f"* {line}" for line in summary(fates)),
         "",
-        f"There are {sum(every.values()):,} {'of one token' if tokens else 'changes'} in all; the sample has one of each module, then in proportion.",
+        f"There are {sum(every.values()):,} {which} in all; the sample has one of each module, then in proportion.",
         "",
         "| module | changes | sample | " + " | ".join(layers) + " |",
         "|---" * (3 + len(layers)) + "|",

@@ -100,7 +100,9 @@ class Verb:
 @dataclass(frozen=True, slots=True)
 class Plain:
     """Of what most programs of a subject are made: things, what is done before, acts (texts, as in a program's name).
-    `starts`: what else is done before, in other programs: states that are far from the beginning. `settings`: where they are not the first of each. `shapes`: how many acts each thread has, in this order."""
+
+    `starts`: what is done before in other programs, whose states are far from the beginning. `settings`: where they are
+    not the first of each. `shapes`: how many acts each thread has, in this order."""
 
     things: tuple[tuple[int, ...], ...]
     before: str

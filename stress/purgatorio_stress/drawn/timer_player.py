@@ -146,8 +146,8 @@ class SharedTimer(IntrusiveTimer):
 
 
 class _AsCell:
-    """An attribute that is a cell of the timer's seam, made when it is first set. The cell is what changes, and is bound
-    once (`Shared`), so that a run puts the cell back and not its value."""
+    """An attribute that is a cell of the timer's seam, made when it is first set. The cell is bound once (`Shared`), so
+    a run puts the cell back, and not its value."""
 
     __objclass__ = Shared
 

@@ -1,11 +1,12 @@
 """Random programs over the threads of the reference: its executors, and the reaper without a timer.
 
-The executor of the real binding (`purgatorio.threads`) is run as it is written: its functions are bound to a `threading`
-and a `deque` that are made of the explorer's seam, so that each use of its state is a step. An action that was taken is
-run once or dropped by `shutdown_now`, in the order of the submissions, and after a shutdown none is taken.
+The executor of the real binding (`purgatorio.threads`) is run as it is written. Its functions are bound to a
+`threading` and a `deque` that are made of the explorer's seam, so that each use of its state is a step. An accepted
+action runs once or is dropped by `shutdown_now`; actions run in the order of their submissions; after a shutdown none is
+accepted.
 
-The reaper's work is a wait that a notice ends. No two turns run at once; none begins after its shutdown was awaited; a
-turn that fails is told to the fault policy, and the next comes after a pause (O8).
+The reaper's work is a wait that a notice ends. No two turns run at once. None begins after its shutdown was awaited. A
+turn that fails is reported to the fault policy, and the next one begins after a pause (O8).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import pairwise
 from types import FunctionType
 from typing import Final
 
@@ -318,7 +320,7 @@ class ExecutorPlayer(Player):
             yield Broken("O8", "executor", f"{self.failed[0]} failed, {len(self.log.told)} were reported")
         if self.kind != _DIRECT:
             known = [number for number in self.ran if number in self.taken]
-            for first, then in zip(known, known[1:], strict=False):
+            for first, then in pairwise(known):
                 if self.taken[then][1] < self.taken[first][0]:
                     yield Broken("T6", "executor", "an action ran before another that was submitted earlier")
         yield from self.broken
