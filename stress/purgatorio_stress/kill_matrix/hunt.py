@@ -15,7 +15,7 @@ HUNT: Final = Limits(schedules=5_000, seconds=60.0, preemptions=2, violations=1)
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """`killed`: a clause that the mutant is known to break was reported, and the code without the mutant passes the same
+    """`killed`: a clause that the mutant is known to break was reported, and the code without it passes the same
     search. `clause` is what was reported, if anything."""
 
     killed: bool
