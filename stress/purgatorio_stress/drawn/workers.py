@@ -1,8 +1,8 @@
 """Random programs over the threads of the reference: its executors, and the reaper without a timer.
 
 The executor of the real binding (`purgatorio.threads`) is run as it is written. Its functions are bound to a
-`threading` and a `deque` that are made of the explorer's seam, so that each use of its state is a step. An accepted
-`threading` and a `deque` that are made of the explorer's seam, so each use of its state is a step. An accepted
+`threading` and a `deque` that are made of the explorer's seam, so each use of its state is a step. An accepted action
+runs once or is dropped by `shutdown_now`. Actions run in the order of their submissions. After a shutdown none is
 accepted.
 
 The reaper's work is a wait that a notice ends. No two turns run at once. None begins after its shutdown was awaited. A
