@@ -56,7 +56,10 @@ _OF_INTRUSIVE: Final = (
 )
 _OF_HASHED: Final = ("hashed", "hashed-worker")
 _DRIVEN: Final = ("reaper", "reaper-system", "reaper-intrusive", "reaper-heap", "purgatory")
-_EVERY: Final = ("system", "hashed", "heap", "intrusive", "two-timers", "mixed-timers", "purgatory")
+_EVERY: Final = (
+    *("system", "hashed", "heap", "intrusive", "two-timers", "mixed-timers", "purgatory"),
+    *("reaper-system", "reaper-heap"),
+)
 _GUARDED: Final = ("system", "heap", "intrusive")
 
 HOT: Final[dict[str, tuple[str, ...]]] = {

@@ -22,6 +22,7 @@ from purgatorio import (
     TimerClosed,
     TimerTask,
 )
+from purgatorio.faults import PROPAGATE
 from purgatorio.sync import Cell, Executor, ExecutorClosed
 from purgatorio.timer import Handle, IntrusiveTimer
 from purgatorio.timer.calls import Calls, Repeated
@@ -47,6 +48,9 @@ _LONG_WAIT_MS: Final = 1_000
 
 INLINE: Final = 2
 """The setting of an executor that runs what expires on the thread that drains."""
+
+RAISING: Final = 3
+"""The same, under a fault policy that lets the exceptions of tasks through."""
 
 LONGEST_MS: Final = 200
 """By then a callback that waits on an executor's thread is done."""
@@ -282,7 +286,7 @@ class TimerKind:
 
 
 class TimerPlayer(Player):
-    """See the module. Settings: tick, size, executor (0 queued, 1 a thread, 2 the drainer's own, where another drains),
+    """See the module. Settings: tick, size, executor (0 queued, 1 a thread, `INLINE`, where another drains, `RAISING`),
     the end (0 step by step, 1 a leap)."""
 
     def __init__(self, kind: TimerKind, world: World, drawn: Drawn) -> None:
@@ -293,15 +297,21 @@ class TimerPlayer(Player):
         self.line = Timeline(world)
         inner: Executor = (
             DirectExecutor()
-            if threaded == INLINE
+            if threaded in (INLINE, RAISING)
             else world.sync.executor("timer")
             if threaded or kind.rules.driven
             else QueuedExecutor(faults=world.faults, sync=world.sync)
         )
         self.queued = isinstance(inner, QueuedExecutor)
+        self.raising = threaded == RAISING
+        self.cut_short = [0]
+        """Drains that ended with the exception of a task; what was due behind it waits."""
         self.executor = FiringExecutor(inner)
         self.parts: TimerParts = {
-            "clock": self.clock, "executor": self.executor, "faults": world.faults, "sync": world.sync
+            "clock": self.clock,
+            "executor": self.executor,
+            "faults": PROPAGATE if self.raising else world.faults,
+            "sync": world.sync,
         }  # fmt: skip
         self.timers: list[Timer] = [kind.make(self, size, number) for number in range(kind.timers)]
         self.guards: dict[int, _Guard] = {}
@@ -358,7 +368,10 @@ class TimerPlayer(Player):
         c = log.call("timer_add", name, delay_ns=delay_ms * 1_000_000) if recorded else 0
         at = self.line.begin("add", name, timer)
         self.clock.forget()
+        refused = self.executor.refused[0]
         error = self._failing(add)
+        if self.executor.refused[0] != refused and not error and self._is_calm():
+            self.breaks("CHECK", "timer", f"its executor refused {name}, and who added it was not told")
         deadline_ms = self.clock.first_ms() + delay_ms
         if self.kind.moves_clock and delay_ms <= 0:
             # It has run, without a look at the clock.
@@ -500,18 +513,22 @@ class TimerPlayer(Player):
             # Nobody can wait while the threads have not begun: time does not pass then.
             timeout_ms = 0
         at = self.line.begin("drain", timer=timer)
-        refused = self.executor.refused[0]
+        refused, cut_short = self.executor.refused[0], self.cut_short[0]
         told: list[bool] = []
         error = self._failing(lambda: told.append(self.timers[timer].advance_clock(timeout_ms)))
-        refuses = self.executor.refused[0] != refused
+        refuses = self.executor.refused[0] != refused or self.cut_short[0] != cut_short
         self.line.end(at, error=error, refused=refuses)
-        alone = len(self.drawn.threads) == 1 and not self.drawn.callbacks
+        alone = self._is_calm()
         if refuses and not error and alone:
             self.breaks("CHECK", "timer", "its executor refused a task, and nobody was told")
         waited_ms = self.line.now_ms() - self.line.rows[at][1].begin_ms
         closed = any(call.do in _ENDS for _, call in self.line.rows)
         if told and not told[0] and waited_ms < timeout_ms and alone and not closed:
             self.breaks("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and was told of nothing")
+
+    def _is_calm(self) -> bool:
+        """Whether one thread does all, and nothing is called back."""
+        return len(self.drawn.threads) == 1 and not self.drawn.callbacks
 
     def do_run(self) -> None:
         """Run what was handed over, where the executor has no thread."""
@@ -619,7 +636,7 @@ class TimerPlayer(Player):
             yield from self._repetition()
         rules, ended = self.kind.rules, self.line.open[0] == 0
         yield from self._checked(counted=ended and not rules.driven)
-        if self.queued and ended:
+        if (self.queued or self.raising) and ended:
             self._let_all_fire()
             yield from self._checked(counted=True)
         yield from self.broken
@@ -766,8 +783,9 @@ class TimerPlayer(Player):
         except ExecutorClosed:
             return "refused"
         except Planned:
-            if not self.kind.moves_clock:
+            if not self.kind.moves_clock and not self.raising:
                 raise
+            self.cut_short[0] += 1
         return ""
 
     def _calls_functions(self) -> IntrusiveTimer | Calls:

@@ -23,6 +23,7 @@ from purgatorio_stress.drawn.timer_player import (
     DELAYS,
     INLINE,
     LONGEST_MS,
+    RAISING,
     STEPPED,
     Make,
     SharedTimer,
@@ -127,7 +128,7 @@ _FUNCTIONS: Final = (
     Verb("call_at", ("thing",), weight=2),
     Verb("next_due", weight=1),
 )
-_SETTINGS: Final = ((1, 1, 1, 2, 3), (2, 2, 3, 4), (0, 0, 0, 1), (0, 0, 1))
+_SETTINGS: Final = ((1, 1, 1, 2, 3), (2, 2, 3, 4), (0, 0, 0, 1, RAISING), (0, 0, 1))
 _REAPED_SETTINGS: Final = (*_SETTINGS[:2], (0, 0, INLINE), _SETTINGS[3])
 _THING: Final = (DELAYS,)
 _SECOND: Final = (
@@ -146,8 +147,12 @@ def _known_before(drawn: Drawn, dialect: str) -> bool:
 
 
 def _raises_at_most(drawn: Drawn, dialect: str) -> bool:
-    """What runs on the drainer runs under its locks, so it calls nothing there."""
-    return drawn.settings[2] != INLINE or all(one.act.do == "raise" for one in drawn.callbacks)
+    """What runs on the drainer may run under its locks, so it calls nothing there. A repeated function adds itself; a
+    hashed wheel hands over under its one lock."""
+    inside = drawn.settings[2] in (INLINE, RAISING)
+    if inside and drawn.subject.startswith("hashed") and any(act.do == "call_every" for act in drawn.acts()):
+        return False
+    return not inside or all(one.act.do == "raise" for one in drawn.callbacks)
 
 
 def _walks_alone(drawn: Drawn) -> bool:
@@ -159,9 +164,15 @@ def _one_thread(drawn: Drawn, dialect: str) -> bool:
     return len(drawn.threads) == 1
 
 
-_PLAIN: Final = Plain(((1,), (3,)), "add.0", "add.1,refuse.1,step.3,drain.2,cancel.0,close,walk.5")
+_ALL_RAISE: Final = (1, 2, RAISING, 0)
+_PLAIN: Final = Plain(
+    ((1,), (3,)), "add.0", "add.1,refuse.1,step.3,drain.2,cancel.0,close,walk.5", raising=_ALL_RAISE
+)
 _PLAIN_FUNCTIONS: Final = Plain(
-    ((1,), (3,)), "call_later.0", "call_later.1,refuse.1,step.3,drain.2,uncall.0,close,walk.5"
+    ((1,), (3,)),
+    "call_later.0",
+    "call_later.1,refuse.1,step.3,drain.2,uncall.0,close,walk.5",
+    raising=_ALL_RAISE,
 )
 _PLAIN_SECOND: Final = Plain(((1,), (3,)), "add.0.0", "add.0.1,add.1.1,forget.0.0,drain.0.0,step.3,walk.5")
 _PLAIN_DRAINS: Final = Plain(
@@ -197,7 +208,9 @@ def _vocabulary(
         ("run",),
         horizon_ms=horizon_ms,
         tick_ms=lambda drawn: drawn.settings[0],
-        legal=lambda drawn, dialect: legal(drawn, dialect) and _walks_alone(drawn),
+        legal=lambda drawn, dialect: (
+            legal(drawn, dialect) and _walks_alone(drawn) and _raises_at_most(drawn, dialect)
+        ),
         plain=plain,
         stepping=stepping,
         apart={
@@ -280,7 +293,6 @@ TIMERS: Final = (
             horizon_ms=_HORIZON_MS,
             settings=_REAPED_SETTINGS,
             plain=_PLAIN_REAPED,
-            legal=_raises_at_most,
         )
         for name, make in (("system", _system), ("intrusive", _intrusive), ("heap", _heap))
     ),

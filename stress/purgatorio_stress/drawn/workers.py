@@ -22,7 +22,7 @@ from purgatorio import DirectExecutor, QueuedExecutor
 from purgatorio import threads as real_binding
 from purgatorio.executors import LoopExecutor
 from purgatorio.reaper import POLL_MS, Reaper
-from purgatorio.sync import Cell, Executor, ExecutorClosed, Sync, Worker
+from purgatorio.sync import Cell, Executor, ExecutorClosed, SharedQueue, Sync, Worker
 from purgatorio_stress.drawn.act import Drawn
 from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Plain, Planned, Player, Verb, Vocabulary
 from purgatorio_stress.explorer.program import Broken
@@ -179,7 +179,7 @@ class _Loop:
     """An event loop, as far as an executor needs one."""
 
     def __init__(self, sync: Sync) -> None:
-        self._calls = sync.queue("loop.calls")
+        self._calls: SharedQueue[Callable[[], None]] = sync.queue("loop.calls")
         self._closed = sync.atomic_flag(False, "loop.closed")
 
     def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object:
