@@ -10,6 +10,7 @@ import pytest
 
 from docs.makers.machine_changes import HOT, changes
 from purgatorio import SystemTimer
+from purgatorio.delayed.pending_flag import PendingFlag
 from purgatorio.reaper import Reaper
 from purgatorio.sync import Sync
 from purgatorio.threads import _Executor
@@ -174,6 +175,16 @@ def test_what_breaks_the_sound_code_too_is_no_kill(monkeypatch: pytest.MonkeyPat
     assert with_bug.refused == with_bug.programs > 0
     assert "without the bug too" in "\n".join(with_bug.lines())
     assert search_drawn(1, 1, ["queue"], shrink=False).found is not None
+
+
+def test_an_event_that_meets_an_evaluation_that_raises_is_seen_by_another() -> None:
+    """Found by a random program (seed 15): whoever raised left, and did not look at the flag of the event."""
+    drawn = Drawn.parse("drawn:purgatory:0.0.0.0:3.3.0::event.0+register.0:try.0=raise")
+    assert explore_program(drawn, "pending-flag", schedules=2_000).found == []
+    as_it_was = edited(PendingFlag, "safe_try_complete", "if not again:", "if True:")
+    with patched([as_it_was]):
+        (found,) = explore_program(drawn, "pending-flag", schedules=2_000).found
+    assert found.clause == "O4"
 
 
 @pytest.mark.parametrize("dialect", ["pending-flag", "locked"])
