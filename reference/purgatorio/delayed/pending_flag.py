@@ -65,8 +65,8 @@ class PendingFlag:
                     operation.lock.release()
                 again = operation.try_complete_pending.get()
                 if failed is not None:
-                    # [O4] An exception is no reason to leave an event behind: (1) A evaluates, which raises; (2) B makes
-                    # the condition true, fails to lock, leaves its flag; (3) A goes. (Kafka leaves B's event.)
+                    # [O4] An exception must not lose an event: (1) A evaluates, which raises; (2) B makes the condition
+                    # true, fails to lock, sets the flag; (3) A leaves. (Kafka loses B's event.)
                     if not again:
                         raise failed
                     operation.faults.caught(failed, "try_complete", operation)
