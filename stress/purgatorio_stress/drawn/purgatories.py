@@ -250,8 +250,13 @@ class PurgatoryPlayer(Player):
     def do_shutdown(self) -> None:
         """`shutdown`."""
         self.shut.append(False)
-        self.purgatory.inner.shutdown()
+        known = [*self.operations, *self.churned]
+        before = sum(operation.is_completed() for operation in known)
+        completed = self.purgatory.inner.shutdown()
         self.shut[0] = True
+        after = sum(operation.is_completed() for operation in known)
+        if self.alone and not self.drawn.callbacks and completed != after - before:
+            self.breaks("O7", "purgatory", f"shutdown() is {completed}, and completed {after - before}")
 
     def do_hold(self, group: int) -> None:
         """Take a group's lock for a moment."""

@@ -472,6 +472,19 @@ class TimerPlayer(Player):
             with suppress(TypeError, ValueError, TimerClosed):
                 call()
                 self.breaks("CHECK", "timer", "a call with a wrong argument was not refused")
+        if not self.kind.moves_clock and not self.kind.rules.driven:
+            self._mismade()
+
+    def _mismade(self) -> None:
+        """ValueError for a timer without a tick, or without slots."""
+        right_ms = self.tick_ms
+        sizes = [] if isinstance(self.timers[0], HeapTimer) else [(1, 0)]
+        for tick_ms, size in ((0, 2), *sizes):
+            self.tick_ms = tick_ms
+            with suppress(ValueError):
+                self.kind.make(self, size, len(self.timers))
+                self.breaks("CHECK", "timer", f"made with a tick of {tick_ms} ms and {size} slots")
+        self.tick_ms = right_ms
 
     def do_next_due(self) -> None:
         """`IntrusiveTimer.next_due_ms`: never later than something is due, and something whenever somebody waits."""

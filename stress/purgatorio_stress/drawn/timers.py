@@ -53,7 +53,7 @@ def _hashed(player: TimerPlayer, size: int, number: int, own_worker: bool = Fals
 def _intrusive(
     player: TimerPlayer, size: int, number: int, integer_handles: bool = False, stepped: bool = False
 ) -> Timer:
-    slots = 1 << size.bit_length() - 1
+    slots = 1 << size.bit_length() - 1 if size > 0 else size
     races = isinstance(player.world.sync, RacingSync)
     make = SharedTimer if races or stepped else IntrusiveTimer
     timer = make(
@@ -129,6 +129,8 @@ _FUNCTIONS: Final = (
     Verb("next_due", weight=1),
 )
 _SETTINGS: Final = ((1, 1, 1, 2, 3), (2, 2, 3, 4), (0, 0, 0, 1, RAISING), (0, 0, 1))
+_HASHED_SETTINGS: Final = (_SETTINGS[0], (2, 1, 3, 4), *_SETTINGS[2:])
+"""It may have one slot."""
 _REAPED_SETTINGS: Final = (*_SETTINGS[:2], (0, 0, INLINE), _SETTINGS[3])
 _THING: Final = (DELAYS,)
 _SECOND: Final = (
@@ -233,7 +235,13 @@ _LOOSE: Final = TimerRules()
 
 TIMERS: Final = (
     _vocabulary("system", TimerKind(_system, _LOOSE, lags=True), (*_COMMON, *_DRAINED, *_CALLS), SystemTimer),
-    _vocabulary("hashed", TimerKind(_hashed, _STRICT), (*_COMMON, *_DRAINED, *_CALLS, *_STOPS), HashedWheel),
+    _vocabulary(
+        "hashed",
+        TimerKind(_hashed, _STRICT),
+        (*_COMMON, *_DRAINED, *_CALLS, *_STOPS),
+        HashedWheel,
+        settings=_HASHED_SETTINGS,
+    ),
     _vocabulary("heap", TimerKind(_heap, _LOOSE), (*_COMMON, *_DRAINED, *_CALLS), HeapTimer),
     _vocabulary(
         "intrusive",
