@@ -717,8 +717,8 @@ class TimerPlayer(Player):
             for add in calls:
                 if add.do != "add" or add.timer != drain.timer or add.end > drain.end:
                     continue
-                if add.due_ms <= add.end_ms and not self.kind.rules.strict:
-                    # The add itself may hand over what is due.
+                if add.due_ms <= add.end_ms:
+                    # The add itself may have handed over what is due.
                     continue
                 due_ms = max(add.due_ms, add.end_ms, drain.begin_ms)
                 others = [
