@@ -115,7 +115,7 @@ def test_twenty_seeds_of_a_subject_break_nothing(name: str) -> None:
         assert found is None, (seed, list(found.program.lines()), found.found.broken)
 
 
-ONLY_HERE: dict[str, list[Patch]] = {
+MADE_FOR: dict[str, list[Patch]] = {
     "intrusive-drains": [
         edited(IntrusiveTimer, "_wait_and_drain", "if self._sleepers == 0:", "if self._sleepers != 0:"),
         edited(
@@ -148,17 +148,17 @@ ONLY_HERE: dict[str, list[Patch]] = {
         )
     ],
 }
-"""By subject: changes that nothing else sees. A count whose lock is gone, or is looked at the wrong way round; an
+"""By subject: changes of the kind that it was made for. A count whose lock is gone, or is looked at the wrong way round; an
 action that wakes nobody; a turn that fails in silence; a value that comes while somebody registers; a member whose sync
 took longer than its session, and who then falls silent."""
 
 
 @pytest.mark.parametrize(
     ("subject", "change"),
-    [(subject, change) for subject, changed in ONLY_HERE.items() for change in changed],
+    [(subject, change) for subject, changed in MADE_FOR.items() for change in changed],
     ids=lambda value: value if isinstance(value, str) else value.target,
 )
-def test_a_change_that_only_this_subject_sees_is_found(subject: str, change: Patch) -> None:
+def test_a_change_for_which_a_subject_was_made_is_found(subject: str, change: Patch) -> None:
     done = search_drawn(30, 1, [subject], bug=partial(patched, [change]), shrink=False)
     assert done.found is not None
     assert done.refused == 0
