@@ -148,9 +148,9 @@ MADE_FOR: dict[str, list[Patch]] = {
         )
     ],
 }
-"""By subject: changes of the kind that it was made for. A count whose lock is gone, or is looked at the wrong way round; an
-action that wakes nobody; a turn that fails in silence; a value that comes while somebody registers; a member whose sync
-took longer than its session, and who then falls silent."""
+"""By subject: changes of the kind that it was made for. A count whose lock is gone, or is looked at the wrong way
+round; an action that wakes nobody; a turn that fails in silence; a value that comes while somebody registers; a member
+whose sync took longer than its session, and who then falls silent."""
 
 
 @pytest.mark.parametrize(
