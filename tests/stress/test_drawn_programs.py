@@ -177,6 +177,19 @@ def test_what_breaks_the_sound_code_too_is_no_kill(monkeypatch: pytest.MonkeyPat
     assert search_drawn(1, 1, ["queue"], shrink=False).found is not None
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        # The add hands over what is due, so the drain has nothing to wake up for.
+        "drawn:hashed:1.2.0.1:-1::add.0,drain.9:",
+        # A callback closes the timer, and holds the executor's thread while the reaper sleeps.
+        "drawn:reaper-system:1.4.0.1:-1:add.0:call_later.0:run.0=close",
+    ],
+)
+def test_the_reference_is_not_accused_of_what_nobody_promises(program: str) -> None:
+    assert explore_program(Drawn.parse(program), "pending-flag").found == []
+
+
 def test_an_event_that_meets_an_evaluation_that_raises_is_seen_by_another() -> None:
     """Found by a random program (seed 15): whoever raised left, and did not look at the flag of the event."""
     drawn = Drawn.parse("drawn:purgatory:0.0.0.0:3.3.0::event.0+register.0:try.0=raise")

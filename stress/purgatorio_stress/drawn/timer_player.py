@@ -648,6 +648,9 @@ class TimerPlayer(Player):
         if self.repeated:
             yield from self._repetition()
         rules, ended = self.kind.rules, self.line.open[0] == 0
+        if self._is_closing():
+            # A close from a callback holds the executor's thread for as long as it waits for the reaper.
+            rules = replace(rules, driven=False)
         yield from self._checked(counted=ended and not rules.driven)
         if (self.queued or self.raising) and ended:
             self._let_all_fire()
@@ -659,6 +662,14 @@ class TimerPlayer(Player):
             if wrong:
                 clause, _, seen = wrong.partition(": ")
                 yield Broken(clause, name, seen)
+
+    def _is_closing(self) -> bool:
+        """Whether a close or a stop has begun and not ended."""
+        ended = {at for at, _ in self.line.rows}
+        return any(
+            at < 0 and number not in ended and call.do in _ENDED
+            for number, (at, call) in enumerate(self.line.rows)
+        )
 
     def _checked(self, *, counted: bool) -> Iterator[Broken]:
         """The structures of each timer, and its size where that is known."""
