@@ -20,11 +20,6 @@ from purgatorio.timer.undriven import Undriven
 from purgatorio_broker.delayed_future import DelayedFuturePurgatory
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.remote_reads import RemoteReads
-from purgatorio_stress.drawn.act import BadProgram, Drawn
-from purgatorio_stress.drawn.draw import draw, enumerated
-from purgatorio_stress.drawn.player import Vocabulary
-from purgatorio_stress.drawn.registry import VOCABULARIES, scenario_named
-from purgatorio_stress.drawn.search import explore_program, search_drawn
 from purgatorio_stress.explorer.program import Broken, carry_out
 from purgatorio_stress.explorer.replay import Token
 from purgatorio_stress.explorer.run import Run
@@ -32,6 +27,11 @@ from purgatorio_stress.explorer.step import TIME
 from purgatorio_stress.exploring import replay_token
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Patch, edited, patched
+from purgatorio_stress.random_program.act import BadProgram, Drawn
+from purgatorio_stress.random_program.draw import draw, enumerated
+from purgatorio_stress.random_program.player import Vocabulary
+from purgatorio_stress.random_program.registry import VOCABULARIES, scenario_named
+from purgatorio_stress.random_program.search import explore_program, search_drawn
 from purgatorio_stress.scenario.contract import ScenarioProgram
 
 PROGRAMS = 250
@@ -167,7 +167,7 @@ def test_a_change_for_which_a_subject_was_made_is_found(subject: str, change: Pa
 def test_what_breaks_the_sound_code_too_is_no_kill(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look at the end that always complains: every program is refused, with a bug that is none."""
     monkeypatch.setattr(
-        "purgatorio_stress.drawn.parts.QueuePlayer.final",
+        "purgatorio_stress.random_program.parts.QueuePlayer.final",
         lambda self: iter([Broken("T3", "queue", "nothing is right")]),
     )
     with_bug = search_drawn(1, 1, ["queue"], bug=lambda: patched([]))
@@ -300,7 +300,7 @@ def test_two_drains_of_a_timer_that_says_whether_it_is_driven_have_no_race() -> 
 
 
 def test_what_turns_for_ever_is_told_and_does_not_hang(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("purgatorio_stress.drawn.search._NO_END_S", 0.5)
+    monkeypatch.setattr("purgatorio_stress.random_program.search._NO_END_S", 0.5)
 
     def turn(self: TimerTaskList, entry: object) -> None:
         while True:
