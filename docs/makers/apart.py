@@ -15,7 +15,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _STILL_S: Final = 30.0
-"""Who uses no CPU for so long waits for nobody."""
+_NO_CPU_S: Final = 0.01
+"""Who uses so little CPU for so long waits for nobody. (On a busy machine a process that goes on gets more.)"""
 _MEMORY: Final = 4 << 30
 
 
@@ -51,7 +52,7 @@ def _called(
     def look(number: int, frame: FrameType | None) -> None:
         nonlocal used_s
         before, used_s = used_s, time.process_time()
-        if used_s - before < _STILL_S / 100:
+        if used_s - before < _NO_CPU_S:
             raise NoEnd(f"nothing went on for {_STILL_S:g} s")
 
     signal.signal(signal.SIGALRM, look)

@@ -55,8 +55,7 @@ def hunted(number: int, kept: Path) -> None:
 def _killed(number: int, seed: int) -> tuple[str, float]:
     """Clause and CPU seconds; in a process that may die of it."""
     mutant = MUTANTS[number]
-    with mutant.applied():
-        done = search_drawn(BOUND_S, seed, mutant=number, memory=mutant.memory, shrink=False)
+    done = search_drawn(BOUND_S, seed, mutant=number, bug=mutant.applied, memory=mutant.memory, shrink=False)
     return "" if done.found is None else done.found.found.clause, done.cpu_seconds
 
 
@@ -82,7 +81,8 @@ def seeds_page(rows: Sequence[Row]) -> str:
         "Written by `python -m docs.makers.drawn_seeds`. Each known bug that two threads show is hunted by drawn",
         f"programs over all subjects, seed after seed, for {BOUND_S:g} CPU seconds at most, until it is known whether",
         f"the median over {SEEDS} seeds is below that. The programs know nothing of the bug. *median*: of the seeds",
-        "that were tried; one that found nothing counts as the bound.",
+        "that were tried; one that found nothing counts as the bound. A program counts only if the sound code passes",
+        "it.",
         "",
         f"Of {len(TWO)} bugs {len(asked)} were hunted; of {fast} the median is below {BOUND_S:g} s.",
         "",

@@ -4,10 +4,12 @@ Known bugs are a sample that can be learned by heart; these are not known. A cha
 module, compiled, and the code of the one function that it is in is exchanged for as long as a `with` lasts, so nothing
 is imported twice and every reference to the function has the change.
 
-Left out: docstrings, the methods that check invariants and those that only show, and what does not compile.
+Left out: docstrings, the methods that check invariants and those that only show, and what does not compile. A change
+is of a *token* (an operator, a number, a truth, `not`, `and` for `or`, `min` for `max`) or of a statement.
 
 A change is hunted in a process of its own, with a bound on CPU time and memory, by the written scenarios, by drawn
-programs and by the stateful machines, until one of them kills it. What lives is said of in `machine_survivors.toml`.
+programs and by the stateful machines, until one of them kills it. A kill counts only if the same hunt finds nothing in
+the unchanged code. What lives is said of in `machine_survivors.toml`.
 """
 
 from __future__ import annotations
@@ -20,9 +22,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Final
@@ -35,7 +37,7 @@ from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.kill_matrix.matrix import keep, kept_lines
 from purgatorio_stress.random_program.search import search_drawn
-from purgatorio_stress.scenario.contract import BOTH, ScenarioProgram
+from purgatorio_stress.scenario.contract import BOTH, Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 from purgatorio_stress.stateful.registry import BY_MODULE, SEARCHES, names_of
 from purgatorio_stress.stateful.search import Search
@@ -49,13 +51,28 @@ _NO_END_S: Final = 10.0
 _MACHINE_S: Final = 60.0
 
 _OF_SYSTEM: Final = ("system", "mixed-timers", "reaper-system", "purgatory")
-_OF_INTRUSIVE: Final = ("intrusive", "intrusive-integers", "two-timers", "reaper-intrusive", "purgatory")
+_OF_INTRUSIVE: Final = (
+    *("intrusive", "intrusive-integers", "intrusive-drains", "two-timers", "reaper-intrusive", "purgatory"),
+)
 _OF_HASHED: Final = ("hashed", "hashed-worker")
-_DRIVEN: Final = ("reaper-system", "reaper-intrusive", "reaper-heap", "purgatory")
-_EVERY: Final = ("system", "hashed", "heap", "intrusive", "two-timers", "mixed-timers", "purgatory")
+_DRIVEN: Final = ("reaper", "reaper-system", "reaper-intrusive", "reaper-heap", "purgatory")
+_EVERY: Final = (
+    *("system", "hashed", "heap", "intrusive", "two-timers", "mixed-timers", "purgatory"),
+    *("reaper-system", "reaper-heap"),
+)
+_GUARDED: Final = ("system", "heap", "intrusive")
 
 HOT: Final[dict[str, tuple[str, ...]]] = {
     "purgatorio.timer.bucket": ("buckets", *_OF_SYSTEM),
+    "purgatorio.timer.calls": (
+        "system",
+        "hashed",
+        "heap",
+        "mock",
+        "intrusive",
+        "reaper-system",
+        "hashed-worker",
+    ),
     "purgatorio.timer.delay_queue": ("queue", "heap", *_OF_SYSTEM),
     "purgatorio.timer.hashed_wheel": _OF_HASHED,
     "purgatorio.timer.hand_over": _EVERY,
@@ -63,10 +80,14 @@ HOT: Final[dict[str, tuple[str, ...]]] = {
     "purgatorio.timer.intrusive.node": _OF_INTRUSIVE,
     "purgatorio.timer.intrusive.timer": _OF_INTRUSIVE,
     "purgatorio.timer.intrusive.wheel": _OF_INTRUSIVE,
+    "purgatorio.timer.mock_timer": ("mock",),
     "purgatorio.timer.system_timer": _OF_SYSTEM,
     "purgatorio.timer.task": _EVERY,
+    "purgatorio.timer.undriven": _GUARDED,
     "purgatorio.timer.wheel": _OF_SYSTEM,
     "purgatorio.delayed.action_queue": ("purgatory",),
+    "purgatorio.delayed.dialect": ("purgatory",),
+    "purgatorio.delayed.gauges": ("purgatory",),
     "purgatorio.delayed.locked": ("purgatory",),
     "purgatorio.delayed.operation": ("purgatory",),
     "purgatorio.delayed.pending_flag": ("purgatory",),
@@ -81,7 +102,7 @@ _OF_EVERY_TIMER: Final = (
     "purgatorio.timer.delay_queue",
 )
 
-_NOT_CODE_UNDER_TEST: Final = ("check", "check_tick", "__repr__", "__init__", "_require_given")
+_NOT_CODE_UNDER_TEST: Final = ("check", "check_tick", "__repr__", "_require_given")
 
 _EDGES: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Lt: ast.LtE,
@@ -92,12 +113,26 @@ _EDGES: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot,
     ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
 }
+_OTHERS: Final[dict[type[ast.operator], type[ast.operator]]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
+_NAMES: Final = {"min": "max", "max": "min"}
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`what`: in words. `turn`: which of those with the same words in this function, from 1."""
+    """`what`: in words. `turn`: which of those with the same words in this function, from 1. `token`: of one token."""
 
     module: str
     function: str
@@ -105,6 +140,7 @@ class Change:
     what: str
     turn: int
     code: CodeType
+    token: bool
 
     @property
     def name(self) -> str:
@@ -127,7 +163,7 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class Fate:
     """What became of a change: the layer that killed it, the clause, and the scenario, program or machine; or nothing.
-    And the CPU seconds."""
+    And the CPU seconds. `refused`: by what the unchanged code was broken, too, so that it was no kill."""
 
     module: str
     name: str
@@ -135,6 +171,7 @@ class Fate:
     clause: str
     by: str
     cpu_seconds: float
+    refused: tuple[str, ...] = ()
 
 
 def fates_of(
@@ -173,51 +210,85 @@ def kept_fates(path: Path) -> dict[str, Fate]:
 
 
 def _hunted(module: str, name: str, seconds: float, seed: int) -> Fate:
-    return fate_of(next(one for one in changes(module) if one.name == name), seconds, seed)
+    return fate_of(change_named(module, name), seconds, seed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kill:
+    """A hunt that found something in the changed code. `again`: the same hunt, as whether it finds something."""
+
+    clause: str
+    by: str
+    again: Callable[[], bool]
 
 
 def fate_of(change: Change, seconds: float, seed: int) -> Fate:
     """Hunt it in this process: by all scenarios, by drawn programs for so many CPU seconds, by the machines."""
     start = time.process_time()
-    with change.applied():
-        hunts = (_by_scenarios(), _by_drawn(change.module, seconds, seed), _by_machines(change.module))
-        killed = ((layer, *found) for layer, hunt in zip(LAYERS, hunts, strict=True) for found in hunt)
-        layer, clause, by = next(killed, ("", "", ""))
-    return Fate(change.module, change.name, layer, clause, by, time.process_time() - start)
+    hunts = (
+        _by_scenarios(change.applied),
+        _by_drawn(change, seconds, seed),
+        _by_machines(change.module, change.applied),
+    )
+    refused: list[str] = []
+    for layer, hunt in zip(LAYERS, hunts, strict=True):
+        for kill in hunt:
+            if not kill.again():
+                taken = time.process_time() - start
+                return Fate(change.module, change.name, layer, kill.clause, kill.by, taken, tuple(refused))
+            refused.append(kill.by)
+    return Fate(change.module, change.name, "", "", "", time.process_time() - start, tuple(refused))
 
 
-def _by_scenarios() -> Iterator[tuple[str, str]]:
+_Inside = Callable[[], AbstractContextManager[None]]
+
+
+def _by_scenarios(inside: _Inside) -> Iterator[_Kill]:
     for scenario in SCENARIOS.values():
         for dialect in scenario.dialects:
-            program = ScenarioProgram(scenario, dialect, races=True)
-            try:
-                with bounded_cpu(_NO_END_S):
-                    found = explore_dpor(program, _SCENARIO).found
-            except NoEnd:
-                yield "P3", program.name
-            except Exception:
-                # Its set-up, or the look at the end.
-                yield "O8", program.name
-            else:
-                yield from ((one.clause, program.name) for one in found)
+            explored = partial(_explored, scenario, dialect)
+            with inside():
+                clause = explored()
+            if clause:
+                yield _Kill(clause, f"{scenario.name}/{dialect}", lambda one=explored: bool(one()))  # type: ignore[misc]  # bound now
 
 
-def _by_drawn(module: str, seconds: float, seed: int) -> Iterator[tuple[str, str]]:
-    found = search_drawn(seconds, seed, HOT[module], shrink=False, races=True).found
-    if found is not None:
-        yield found.found.clause, str(found.program)
+def _explored(scenario: Scenario, dialect: str) -> str:
+    """The first clause that is broken, or nothing."""
+    try:
+        with bounded_cpu(_NO_END_S):
+            found = explore_dpor(ScenarioProgram(scenario, dialect, races=True), _SCENARIO).found
+    except NoEnd:
+        return "P3"
+    except Exception:
+        # Its set-up, or the look at the end.
+        return "O8"
+    return found[0].clause if found else ""
 
 
-def _by_machines(module: str) -> Iterator[tuple[str, str]]:
+def _by_drawn(change: Change, seconds: float, seed: int) -> Iterator[_Kill]:
+    done = search_drawn(seconds, seed, HOT[change.module], bug=change.applied, shrink=False, races=True)
+    if done.found is not None:
+        # (The search itself has tried the program without the change.)
+        yield _Kill(done.found.found.clause, f"{done.found.program}/{done.found.dialect}", lambda: False)
+
+
+def _by_machines(module: str, inside: _Inside) -> Iterator[_Kill]:
     for search in searches_of_module(module):
-        try:
-            with bounded_cpu(_MACHINE_S):
-                found = search.hunt()
-        except NoEnd:
-            yield "P3", search.name
-        else:
-            if found is not None:
-                yield found.clause, search.name
+        with inside():
+            clause = _searched(search)
+        if clause:
+            yield _Kill(clause, search.name, lambda one=search: bool(_searched(one)))  # type: ignore[misc]  # bound now
+
+
+def _searched(search: Search) -> str:
+    """The clause that a stateful test finds broken, or nothing."""
+    try:
+        with bounded_cpu(_MACHINE_S):
+            found = search.hunt()
+    except NoEnd:
+        return "P3"
+    return "" if found is None else found.clause
 
 
 def searches_of_module(module: str) -> tuple[Search, ...]:
@@ -228,33 +299,49 @@ def searches_of_module(module: str) -> tuple[Search, ...]:
     return tuple(SEARCHES[name] for name in names)
 
 
-def sampled(count: int, seed: int) -> list[Change]:
-    """So many of all changes, of each module one first, then in proportion; which, the seed and their
-    names say, so that a sample stays as it is where the code does. A smaller sample of a seed begins a larger one."""
+def sampled(count: int, seed: int, *, tokens: bool = False) -> list[Change]:
+    """So many of all changes, or of those of one token, of each module one first, then in proportion; which, the seed
+    and their names say, so that a sample stays as it is where the code does. A smaller sample of a seed begins a larger
+    one."""
 
     def lot(change: Change) -> bytes:
         return hashlib.sha256(f"{seed} {change.name}".encode()).digest()
 
     ranked: list[tuple[float, bytes, Change]] = []
     for module in HOT:
-        every = sorted(changes(module), key=lot)
+        every = sorted(changes(module, tokens=tokens), key=lot)
         ranked += [(at / len(every), lot(change), change) for at, change in enumerate(every)]
     return [change for _, _, change in sorted(ranked, key=lambda one: one[:2])[:count]]
 
 
 @cache
-def changes(module: str) -> list[Change]:
-    """All changes of one module that compile to something else."""
+def changes(module: str, *, tokens: bool = False) -> list[Change]:
+    """All changes of one module that compile to something else, or those of one token."""
+    return list(_changes(module, lambda function, what, token: token or not tokens))
+
+
+def change_named(module: str, name: str) -> Change:
+    """The change of this name; StopIteration where there is none. All that differs from it is not even compiled."""
+    words = name.removeprefix(f"{module}.")
+    return next(
+        one
+        for one in _changes(module, lambda function, what, token: words.startswith(f"{function}: {what}"))
+        if one.name == name
+    )
+
+
+def _changes(module: str, wanted: Callable[[str, str, bool], bool]) -> Iterator[Change]:
     path = importlib.import_module(module).__file__
     assert path is not None, "the reference is in files"
     with open(path, encoding="utf-8") as file:
         tree = ast.parse(file.read())
-    found: list[Change] = []
     turns: Counter[tuple[str, str]] = Counter()
     for qualified, function in _functions(tree):
         if function.name in _NOT_CODE_UNDER_TEST:
             continue
-        for what, line, change in _edits(function):
+        for what, line, change, token in _edits(function):
+            if not wanted(qualified, what, token):
+                continue
             changed = _compiled(tree, function, change, path, qualified)
             before = _function(module, qualified).__code__
             if (
@@ -264,8 +351,7 @@ def changes(module: str) -> list[Change]:
                 != (before.co_code, before.co_consts, before.co_names)
             ):
                 turns[qualified, what] += 1
-                found.append(Change(module, qualified, line, what, turns[qualified, what], changed))
-    return found
+                yield Change(module, qualified, line, what, turns[qualified, what], changed, token)
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -291,19 +377,36 @@ def _function(module: str, qualified: str) -> FunctionType:
 _Edit = Callable[[ast.FunctionDef], None]
 
 
-def _edits(function: ast.FunctionDef) -> Iterator[tuple[str, int, _Edit]]:
-    """Words, line, and what makes the change in a copy of the function."""
+def _edits(function: ast.FunctionDef) -> Iterator[tuple[str, int, _Edit, bool]]:
+    """Words, line, what makes the change in a copy of the function, and whether it is of one token."""
     for at, node in enumerate(ast.walk(function)):
         for place, block in _blocks(node):
-            yield from _edits_of_block(at, place, block)
-        if isinstance(node, ast.If | ast.While | ast.IfExp) and not isinstance(node.test, ast.Constant):
-            yield f"not ({ast.unparse(node.test)})", node.lineno, _at(at, _negate)
-        if isinstance(node, ast.Compare) and type(node.ops[0]) in _EDGES:
-            yield f"another comparison in {ast.unparse(node)}", node.lineno, _at(at, _next_comparison)
-        if isinstance(node, ast.Constant) and type(node.value) is int:
-            yield f"{node.value + 1} for {node.value}", node.lineno, _at(at, _one_more)
-        if isinstance(node, ast.Constant) and type(node.value) is bool:
-            yield f"{not node.value} for {node.value}", node.lineno, _at(at, _other_truth)
+            for what, line, change in _edits_of_block(at, place, block):
+                yield what, line, change, False
+        for what, line, edit in _edits_of_token(node):
+            yield what, line, _at(at, edit), True
+
+
+def _edits_of_token(node: ast.AST) -> Iterator[tuple[str, int, Callable[[ast.AST], None]]]:
+    if isinstance(node, ast.If | ast.While | ast.IfExp) and not isinstance(node.test, ast.Constant):
+        yield f"not ({ast.unparse(node.test)})", node.lineno, _negate
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in _EDGES:
+        yield f"another comparison in {ast.unparse(node)}", node.lineno, _next_comparison
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        yield f"{node.value + 1} for {node.value}", node.lineno, _one_more
+        if node.value > 0:
+            yield f"{node.value - 1} for {node.value}", node.lineno, _one_less
+    if isinstance(node, ast.Constant) and type(node.value) is bool:
+        yield f"{not node.value} for {node.value}", node.lineno, _other_truth
+    if isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in _OTHERS:
+        other = _OTHERS[type(node.op)].__name__
+        yield f"{other} in {ast.unparse(node)}", node.lineno, _other_operator
+    if isinstance(node, ast.BoolOp):
+        yield f"and for or, or for and, in {ast.unparse(node)}", node.lineno, _other_junction
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
+        yield f"without its sign: {ast.unparse(node)}", node.lineno, _no_sign
+    if isinstance(node, ast.Name) and node.id in _NAMES:
+        yield f"{_NAMES[node.id]} for {node.id}", node.lineno, _other_name
 
 
 def _edits_of_block(at: int, place: str, block: list[ast.stmt]) -> Iterator[tuple[str, int, _Edit]]:
@@ -373,6 +476,33 @@ def _next_comparison(node: ast.AST) -> None:
 def _one_more(node: ast.AST) -> None:
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         node.value += 1
+
+
+def _one_less(node: ast.AST) -> None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        node.value -= 1
+
+
+def _other_operator(node: ast.AST) -> None:
+    if isinstance(node, ast.BinOp | ast.AugAssign):
+        node.op = _OTHERS[type(node.op)]()
+
+
+def _other_junction(node: ast.AST) -> None:
+    if isinstance(node, ast.BoolOp):
+        node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+
+
+def _no_sign(node: ast.AST) -> None:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        node.operand = ast.UnaryOp(ast.Not(), node.operand)
+    elif isinstance(node, ast.UnaryOp):
+        node.op = ast.UAdd()
+
+
+def _other_name(node: ast.AST) -> None:
+    if isinstance(node, ast.Name):
+        node.id = _NAMES[node.id]
 
 
 def _other_truth(node: ast.AST) -> None:

@@ -1,9 +1,9 @@
 """The page `docs/machine-mutants.md`: what became of a sample of the changes that a program makes.
 
-python -m docs.makers.machine_mutants rows.jsonl 100 1 10 2
+python -m docs.makers.machine_mutants rows.jsonl 100 1 10 2 tokens
 
-hunts 100 changes of seed 1, two at once, each by drawn programs for 10 CPU seconds among others. Rows are kept in the
-file, so it can be ended and called again; a last argument of 0 only writes the page.
+hunts 100 changes of seed 1, two at once, each by random programs for 10 CPU seconds among others; `tokens`: changes of
+one token only. Rows are kept in the file, so it can be ended and called again; 0 for the 2 only writes the page.
 
 `machine_survivors.toml` says of a change that lives, by its name, either why no promise can tell it from the
 reference, or what is missing. Nothing is left out of the figures: who lives and is not named there is *not judged*.
@@ -68,32 +68,36 @@ def _rate(counts: Counter[str]) -> tuple[int, int]:
 
 
 def summary(fates: Sequence[Fate]) -> list[str]:
-    """The figures in two lines."""
+    """The figures, a line each."""
     counts = counts_of(fates)
     killed, of = _rate(counts)
     cpu_seconds = sum(fate.cpu_seconds for fate in fates)
+    refused = sum(len(fate.refused) for fate in fates)
     return [
         f"{len(fates)} changes: {', '.join(f'{layer} {counts[layer]}' for layer in (*LAYERS, 'process'))}; alive: "
         + ", ".join(f"{kind} {counts[kind]}" for kind in KINDS),
         f"killed: {killed} of {of} that are not equivalent ({killed / max(of, 1):.1%}), {cpu_seconds:,.0f} CPU seconds",
+        f"hunts that found the same in the unchanged code, and are no kills: {refused}",
     ]
 
 
-def machine_page(fates: Sequence[Fate], seed: int, seconds: float) -> str:
+def machine_page(fates: Sequence[Fate], seed: int, seconds: float, *, tokens: bool = False) -> str:
     """The whole page, `docs/machine-mutants.md`."""
     alive = survivors_of(fates)
-    every = {module: len(changes(module)) for module in HOT}
+    every = {module: len(changes(module, tokens=tokens)) for module in HOT}
     layers = (*LAYERS, "process", *KINDS)
+    arguments = f"rows.jsonl {len(fates)} {seed} {seconds:g} 2{' tokens' * tokens}"
+    which = "changes of one token" if tokens else "changes"
     lines = [
         "# Mutants made by a program",
         "",
-        f"Written by `python -m docs.makers.machine_mutants rows.jsonl {len(fates)} {seed} {seconds:g} 2`.",
+        f"Written by `python -m docs.makers.machine_mutants {arguments}`.",
         "",
         *_LEGEND,
         "",
         *(f"* {line}" for line in summary(fates)),
         "",
-        f"There are {sum(every.values()):,} changes in all; the sample has one of each module, then in proportion.",
+        f"There are {sum(every.values()):,} {which} in all; the sample has one of each module, then in proportion.",
         "",
         "| module | changes | sample | " + " | ".join(layers) + " |",
         "|---" * (3 + len(layers)) + "|",
@@ -128,16 +132,16 @@ _TITLES: Final = ("Alive and equivalent", "Alive, and what is missing", "Alive a
 _LEGEND: Final = (
     "A program changes the reference's timers and purgatory in one place: a statement left out, two exchanged,",
     "a condition turned round, `<` for `<=`, a lock not taken, a number one higher, an early return. Each change is",
-    "hunted in a process of its own by all written scenarios of the explorer (300 schedules each at most), by drawn",
-    "programs, and by the stateful machines, until one of them kills it. Unit tests are not asked. *process*: the",
-    "process died of it. Who lives is either *equivalent* (no promise can tell it from the reference; the reason is",
-    "given), or shows what is *missing*.",
+    "hunted in a process of its own by all written scenarios of the explorer (300 schedules each at most), by random",
+    "programs, and by the stateful machines, until one of them kills it; the same hunt must find nothing in the",
+    "unchanged code. Unit tests are not asked. *process*: the process died of it. Who lives is either *equivalent* (no",
+    "promise can tell it from the reference; the reason is given), or shows what is *missing*.",
 )
 
 
-def main(rows: Path, count: int, seed: int, seconds: float, jobs: int) -> None:
+def main(rows: Path, count: int, seed: int, seconds: float, jobs: int, *, tokens: bool = False) -> None:
     """Hunt what is not kept, and write the page; KeyError for a change of this sample that was not hunted."""
-    sample = sampled(count, seed)
+    sample = sampled(count, seed, tokens=tokens)
     if jobs:
         fates_of(
             sample,
@@ -148,8 +152,16 @@ def main(rows: Path, count: int, seed: int, seconds: float, jobs: int) -> None:
             tell=lambda fate: print(f"{fate.clause or 'alive':6} {fate.layer:10} {fate.name}"),
         )
     kept = kept_fates(rows)
-    PAGE.write_text(machine_page([kept[change.name] for change in sample], seed, seconds), encoding="utf-8")
+    fates = [kept[change.name] for change in sample]
+    PAGE.write_text(machine_page(fates, seed, seconds, tokens=tokens), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5]))
+    main(
+        Path(sys.argv[1]),
+        int(sys.argv[2]),
+        int(sys.argv[3]),
+        float(sys.argv[4]),
+        int(sys.argv[5]),
+        tokens="tokens" in sys.argv[6:],
+    )

@@ -189,7 +189,7 @@ class Enumeration(Struct):
 
 class DrawnSum(Struct):
     """A search by drawn programs. `enumeration` and `met` are by subject; `met`: which acts have met at which places,
-    and in how many runs."""
+    and in how many runs. `refused`: programs that broke the code without the bug too, so that they are no kills."""
 
     seed: int
     programs: Count
@@ -200,6 +200,7 @@ class DrawnSum(Struct):
     cpu_seconds: float
     enumeration: dict[str, Enumeration]
     met: dict[str, dict[str, int]]
+    refused: Count = 0
 
 
 class Explore(Struct, tag_field="kind", tag="explore"):

@@ -3,22 +3,30 @@
 import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import pytest
 
 from docs.makers.machine_changes import HOT, changes
 from purgatorio import SystemTimer
+from purgatorio.delayed.pending_flag import PendingFlag
+from purgatorio.reaper import Reaper
 from purgatorio.sync import Sync
+from purgatorio.threads import _Executor
 from purgatorio.timer.bucket import TimerTaskList
+from purgatorio.timer.intrusive.timer import IntrusiveTimer
 from purgatorio.timer.undriven import Undriven
-from purgatorio_stress.explorer.program import carry_out
+from purgatorio_broker.delayed_future import DelayedFuturePurgatory
+from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.remote_reads import RemoteReads
+from purgatorio_stress.explorer.program import Broken, carry_out
 from purgatorio_stress.explorer.replay import Token
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.explorer.step import TIME
 from purgatorio_stress.exploring import replay_token
 from purgatorio_stress.mutant.catalogue import MUTANTS
-from purgatorio_stress.mutant.patch import Patch, patched
+from purgatorio_stress.mutant.patch import Patch, edited, patched
 from purgatorio_stress.random_program.act import BadProgram, Drawn
 from purgatorio_stress.random_program.draw import draw, enumerated
 from purgatorio_stress.random_program.player import Vocabulary
@@ -97,6 +105,115 @@ def test_the_reference_breaks_nothing(name: str) -> None:
         assert explore_program(drawn, dialect, schedules=40).found == [], str(drawn)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_twenty_seeds_of_a_subject_break_nothing(name: str) -> None:
+    """The purgatory has the most to say, and was accused once of what its program did."""
+    seconds = 4.0 if name == "purgatory" else 1.0
+    for seed in range(1, 21):
+        found = search_drawn(seconds, seed, [name]).found
+        assert found is None, (seed, list(found.program.lines()), found.found.broken)
+
+
+MADE_FOR: dict[str, list[Patch]] = {
+    "intrusive-drains": [
+        edited(IntrusiveTimer, "_wait_and_drain", "if self._sleepers == 0:", "if self._sleepers != 0:"),
+        edited(
+            IntrusiveTimer,
+            "_wait_and_drain",
+            "with self._lock:\n            self._sleepers -= 1",
+            "if True:\n            self._sleepers -= 1",
+        ),
+    ],
+    "executor": [
+        edited(_Executor, "submit", "self._changed.notify_all()", "pass"),
+        edited(_Executor, "shutdown_now", "self._closed = True", "pass"),
+    ],
+    "reaper": [
+        edited(Reaper, "_turn", "self._pause()", "pass"),
+        edited(Reaper, "_pause", "if self._running.get():", "if True:"),
+        edited(Reaper, "_turn", 'self._faults.caught(error, "turn", self._name)', "pass"),
+    ],
+    "future": [edited(DelayedFuturePurgatory, "_complete_after", "if not left:", "if False:")],
+    "remote": [
+        edited(RemoteReads, "fetch", "read.future.when_done(", "read.future.subscribe("),
+        edited(RemoteReads, "list_offsets", "lookup.future.when_done(", "lookup.future.subscribe("),
+    ],
+    "group": [
+        edited(
+            GroupCoordinator,
+            "_answer_sync",
+            "self._heard_of(group, member, member.session_timeout_ms)",
+            "pass",
+        )
+    ],
+}
+"""By subject: changes of the kind that it was made for. A count whose lock is gone, or is looked at the wrong way
+round; an action that wakes nobody; a turn that fails in silence; a value that comes while somebody registers; a member
+whose sync took longer than its session, and who then falls silent."""
+
+
+@pytest.mark.parametrize(
+    ("subject", "change"),
+    [(subject, change) for subject, changed in MADE_FOR.items() for change in changed],
+    ids=lambda value: value if isinstance(value, str) else value.target,
+)
+def test_a_change_for_which_a_subject_was_made_is_found(subject: str, change: Patch) -> None:
+    done = search_drawn(30, 1, [subject], bug=partial(patched, [change]), shrink=False)
+    assert done.found is not None
+    assert done.refused == 0
+
+
+def test_what_breaks_the_sound_code_too_is_no_kill(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at the end that always complains: every program is refused, with a bug that is none."""
+    monkeypatch.setattr(
+        "purgatorio_stress.random_program.parts.QueuePlayer.final",
+        lambda self: iter([Broken("T3", "queue", "nothing is right")]),
+    )
+    with_bug = search_drawn(1, 1, ["queue"], bug=lambda: patched([]))
+    assert with_bug.found is None
+    assert with_bug.refused == with_bug.programs > 0
+    assert "without the bug too" in "\n".join(with_bug.lines())
+    assert search_drawn(1, 1, ["queue"], shrink=False).found is not None
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        # The add hands over what is due, so the drain has nothing to wake up for.
+        "drawn:hashed:1.2.0.1:-1::add.0,drain.9:",
+        # A callback closes the timer, and holds the executor's thread while the reaper sleeps.
+        "drawn:reaper-system:1.4.0.1:-1:add.0:call_later.0:run.0=close",
+    ],
+)
+def test_the_reference_is_not_accused_of_what_nobody_promises(program: str) -> None:
+    assert explore_program(Drawn.parse(program), "pending-flag").found == []
+
+
+def test_an_event_that_meets_an_evaluation_that_raises_is_seen_by_another() -> None:
+    """Found by a random program (seed 15): whoever raised left, and did not look at the flag of the event."""
+    drawn = Drawn.parse("drawn:purgatory:0.0.0.0:3.3.0::event.0+register.0:try.0=raise")
+    assert explore_program(drawn, "pending-flag", schedules=2_000).found == []
+    as_it_was = edited(PendingFlag, "safe_try_complete", "if not again:", "if True:")
+    with patched([as_it_was]):
+        (found,) = explore_program(drawn, "pending-flag", schedules=2_000).found
+    assert found.clause == "O4"
+
+
+@pytest.mark.parametrize("dialect", ["pending-flag", "locked"])
+def test_a_request_is_answered_though_the_executor_of_another_is_shut_down(dialect: str) -> None:
+    """Found by a random program: `on_complete` of the one failed the future of the other, whose action raised."""
+    drawn = Drawn.parse("drawn:future:0:5.1,-1.1:wait.1:wait.0+shutdown:")
+    assert explore_program(drawn, dialect, schedules=2_000).found == []
+
+    as_it_was = edited(
+        DelayedFuturePurgatory, "_complete_after", "except ExecutorClosed:", "except ZeroDivisionError:"
+    )
+    with patched([as_it_was]):
+        found = explore_program(drawn, dialect, schedules=2_000).found
+    assert [one.clause for one in found] == ["O8"]
+
+
 @pytest.mark.parametrize(
     ("number", "subject", "seed"),
     [
@@ -107,8 +224,7 @@ def test_the_reference_breaks_nothing(name: str) -> None:
 def test_a_known_bug_is_found_made_small_and_repeated(number: int, subject: str, seed: int) -> None:
     """By any seed; by these soon."""
     mutant = MUTANTS[number]
-    with mutant.applied():
-        found = search_drawn(60, seed, [subject], mutant=number, memory=mutant.memory).found
+    found = search_drawn(60, seed, [subject], mutant=number, bug=mutant.applied, memory=mutant.memory).found
     assert found is not None
     assert found.program.size() <= found.first.size()
     assert found.run is not None
@@ -223,3 +339,29 @@ def test_small_programs_are_enumerated_once_each_and_read_back() -> None:
 def test_a_text_that_is_no_program_is_told(text: str) -> None:
     with pytest.raises(BadProgram):
         scenario_named(text)
+
+
+@pytest.mark.parametrize(
+    ("program", "dialect", "may"),
+    [
+        # Kafka's `maybeTryComplete` is called by a watcher list only: no list has the operation during its first try.
+        ("drawn:purgatory:0.0.0.0:0.0.0::check.0,retry.0+register.0:", "pending-flag", False),
+        (
+            "drawn:purgatory:0.0.0.0:0.0.0,0.0.0::register.0+ready.0,force.1:complete.1=retry.0",
+            "pending-flag",
+            False,
+        ),
+        ("drawn:purgatory:0.0.0.0:0.0.0:register.0:retry.0+retry.0:", "pending-flag", True),
+        ("drawn:purgatory:0.0.0.0:0.0.0::retry.0,register.0,retry.0+event.0:", "pending-flag", True),
+        ("drawn:purgatory:0.0.0.0:0.0.0::retry.0+retry.0:", "pending-flag", True),
+        ("drawn:purgatory:0.0.0.0:0.0.0::check.0,retry.0+register.0:", "locked", True),
+    ],
+)
+def test_nobody_tries_an_operation_that_is_being_registered_without_a_lock(
+    program: str, dialect: str, may: bool
+) -> None:
+    """O6 of the tries holds in every program that may be written, and breaks in the ones that may not."""
+    drawn = Drawn.parse(program)
+    assert VOCABULARIES["purgatory"].legal(drawn, dialect) is may
+    found = explore_program(drawn, dialect, schedules=1_000).found
+    assert [one.clause for one in found] == ([] if may else ["O6"])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.purgatory import Purgatory
-from purgatorio.sync import Executor
+from purgatorio.sync import Executor, ExecutorClosed
 from purgatorio_broker.deferred import Deferred
 from purgatorio_broker.runtime import Runtime
 
@@ -84,7 +84,12 @@ class DelayedFuturePurgatory:
 
         def one_done() -> None:
             if open_futures.add(-1) == 0 and not operation.is_completed():
-                self._executor.submit(lambda: _complete(operation))  # [B752]
+                try:
+                    self._executor.submit(lambda: _complete(operation))  # [B752]
+                except ExecutorClosed:
+                    # Nobody else will. And what is raised here comes out of the `on_complete` of another operation that
+                    # fails this future at a shutdown, before that one has called back.
+                    _complete(operation)
 
         for future in left:
             future.when_done(one_done)

@@ -171,8 +171,11 @@ def _draw(
     def so_far() -> tuple[float, float]:
         return time.process_time() - start_s, seconds
 
-    with bug.applied(), progress("exploring drawn programs", unit="CPU seconds", quiet=as_json, poll=so_far):
-        done = search_drawn(seconds, seed, subjects, mutant=bug.number, memory=bug.memory, races=races)
+    put_in = bug.applied if bug.number or bug.patches else None
+    with progress("exploring drawn programs", unit="CPU seconds", quiet=as_json, poll=so_far):
+        done = search_drawn(
+            seconds, seed, subjects, mutant=bug.number, bug=put_in, memory=bug.memory, races=races
+        )
     if as_json:
         found = [] if done.found is None else [done.found.printed()]
         _echo_json(done.verdict, found, done)

@@ -65,7 +65,11 @@ class DelayedOperation(Completable):
         return self.dialect.force_complete(self)
 
     def safe_try_complete(self) -> bool:
-        """Try it as an event on one of its keys does; True iff this call completed it."""
+        """Try it as an event on one of its keys does; True iff this call completed it.
+
+        For operations that wait in a purgatory. In the dialect `pending-flag` the first try of a registration takes no
+        lock, since nobody can find the operation yet: a call that overlaps the registration overlaps that try too.
+        """
         return self.dialect.safe_try_complete(self)
 
     def run(self) -> None:

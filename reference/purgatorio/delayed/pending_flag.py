@@ -7,6 +7,8 @@ Promises.
 * Each `safe_try_complete` is followed by some evaluation of `try_complete` that begins after it began: its own, or
   one on the thread that had the lock, perhaps after this call has returned. So a condition that became true
   before the event is seen by an event, and never left to the time-out (KAFKA-6653).
+* An evaluation that raises is followed by another where an event met it; its exception goes to the fault policy then,
+  and to the caller else.
 * Completion is one compare-and-set, and `on_complete` runs outside every lock.
 * Two evaluations of one operation never overlap: a registration's first look comes before anybody else knows it.
 
@@ -50,15 +52,25 @@ class PendingFlag:
 
         [O6] Under the lock, so no two evaluations overlap.
         """
+        failed: Exception | None = None
         while True:
             operation.sync.loop_head(operation)
             if operation.lock.acquire(blocking=False):
                 try:
                     operation.try_complete_pending.set(False)
                     done = operation.try_complete()
+                except Exception as error:
+                    done, failed = False, error
                 finally:
                     operation.lock.release()
                 again = operation.try_complete_pending.get()
+                if failed is not None:
+                    # [O4] An exception must not lose an event: (1) A evaluates, which raises; (2) B makes the condition
+                    # true, fails to lock, sets the flag; (3) A leaves. (Kafka loses B's event.)
+                    if not again:
+                        raise failed
+                    operation.faults.caught(failed, "try_complete", operation)
+                    failed = None
             else:
                 done = False
                 again = not operation.try_complete_pending.get_and_set(True)

@@ -1,6 +1,6 @@
 """The explorer against one mutant."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from purgatorio_stress.explorer.bounded import explore_bounded
@@ -15,7 +15,8 @@ HUNT: Final = Limits(schedules=5_000, seconds=60.0, preemptions=2, violations=1)
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """`killed`: a clause that the mutant is known to break was reported. `clause` is what was reported, if anything."""
+    """`killed`: a clause that the mutant is known to break was reported, and the code without it passes the same
+    search. `clause` is what was reported, if anything."""
 
     killed: bool
     clause: str
@@ -37,4 +38,11 @@ def hunt(mutant: Mutant, limits: Limits = HUNT) -> Hunt:
     # A broken promise says more than a broken structure.
     expected.sort(key=lambda clause: clause == "CHECK")
     clause = expected[0] if expected else reported[0]
-    return Hunt(bool(expected), clause, result.schedules, result.seconds, found)
+    killed = bool(expected) and _is_sound(mutant, replace(limits, schedules=result.schedules))
+    return Hunt(killed, clause, result.schedules, result.seconds, found)
+
+
+def _is_sound(mutant: Mutant, limits: Limits) -> bool:
+    """Whether as many schedules of the code without the mutant break nothing."""
+    program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect)
+    return not explore_bounded(program, limits).found

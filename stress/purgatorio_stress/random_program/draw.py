@@ -66,7 +66,7 @@ def _throw(vocabulary: Vocabulary, rng: random.Random) -> Drawn:
     )
     plain = vocabulary.plain
     if plain is not None and rng.random() < _PLAIN_START and len(things) >= len(plain.things):
-        before = (*acts_of(plain.before), *before[:1])
+        before = (*acts_of(rng.choice((plain.before, *plain.starts))), *before[:1])
     bodies = [
         tuple(_act(vocabulary, THREAD, len(things), rng) for _ in range(rng.choice(lengths)))
         for _ in range(threads)
@@ -106,14 +106,16 @@ def plain_programs(vocabulary: Vocabulary, dialect: str, lengths: tuple[int, ...
     acts = acts_of(plain.acts)
     settings = plain.settings or tuple(choices[0] for choices in vocabulary.settings)
     raising = [
-        (Callback(slot, thing, Act("raise")),)
+        ((Callback(slot, thing, Act("raise")),), chosen)
+        for chosen in ((settings, plain.raising) if plain.raising else (settings,))
         for slot in dict.fromkeys(vocabulary.slots)
         for thing in range(len(plain.things))
         if vocabulary.verb("raise") is not None and lengths == (2,)
     ]
+    starts = [acts_of(before) for before in (plain.before, *plain.starts)]
     for threads in product(*(permutations(acts, length) for length in lengths)):
-        for callbacks in ((), *raising):
-            drawn = Drawn(vocabulary.name, settings, plain.things, acts_of(plain.before), threads, callbacks)
+        for before, (callbacks, chosen) in product(starts, (((), settings), *raising)):
+            drawn = Drawn(vocabulary.name, chosen, plain.things, before, threads, callbacks)
             if canonical(drawn) and vocabulary.legal(drawn, dialect):
                 yield replace(drawn, threads=threads[::-1])
 

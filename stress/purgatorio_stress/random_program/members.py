@@ -31,6 +31,7 @@ from purgatorio_stress.scenario.world import World
 
 _STATIC, _ASKS_FOR_ID = 1, 2
 _TURNS: Final = 20
+_BEAT_MS: Final = 5
 
 
 class MemberPlayer(Player):
@@ -109,6 +110,14 @@ class MemberPlayer(Player):
         if self.group.actions.size() and (self.alone or not self.is_live()):
             self.breaks("B408", "action", "left for the next request")
 
+    def do_linger(self, member: int, by_ms: int) -> None:
+        """Time passes, and every other member beats meanwhile: this one alone is silent."""
+        for passed_ms in range(0, by_ms, _BEAT_MS):
+            self.do_pass(min(_BEAT_MS, by_ms - passed_ms))
+            for other in self.joins:
+                if other != member:
+                    self.do_beat(other)
+
     def do_gauges(self) -> None:
         """`waiting`, `known`, `groups`."""
         self.coordinator.known("g")
@@ -161,9 +170,14 @@ class MemberPlayer(Player):
         asked = any(kind == _ASKS_FOR_ID for (kind,) in self.drawn.things)
         if group.state() is not GroupState.DEAD and not asked:
             # (The session of one that was given an id, and went, is over at its time-out: B603.)
-            members, sessions = len(group.members()), self.coordinator.waiting()[1]
-            if sessions != members:
-                yield Broken("B604", "session", f"{members} members, and {sessions} sessions in the timer")
+            members, sessions = group.members(), self.coordinator.waiting()[1]
+            # Who waits for an answer for longer than a session has none, until it is answered: B605.
+            idle = [one for one in members if one.awaiting_join is None and one.awaiting_sync is None]
+            if not len(idle) <= sessions <= len(members):
+                seen = (
+                    f"{len(members)} members, {len(idle)} of them wait for nothing, and {sessions} sessions"
+                )
+                yield Broken("B604", "session", f"{seen} in the timer")
 
 
 _REQUEST: Final = BEFORE + THREAD
@@ -179,6 +193,7 @@ MEMBERS: Final = Vocabulary(
         Verb("forget", (), _REQUEST, weight=1),
         Verb("leave", ("thing",), _REQUEST, weight=4),
         Verb("pass", ("pass",), _REQUEST, weight=6),
+        Verb("linger", ("thing", "linger"), _REQUEST, weight=2),
         Verb("gauges", (), _REQUEST, weight=1),
         Verb("delete", (), _REQUEST, weight=1),
         Verb("kill", (), THREAD, weight=1),
@@ -189,10 +204,15 @@ MEMBERS: Final = Vocabulary(
     ((0, 0, 0, _STATIC, _ASKS_FOR_ID),),
     MemberPlayer,
     (GroupCoordinator,),
-    {"pass": (3, 3, 3, 9, 10, 20)},
+    {"pass": (3, 3, 3, 9, 10, 20), "linger": (SESSION_MS + 2, _BEAT_MS)},
     ("answer",),
     dialects=("locked",),
     most_things=3,
-    plain=Plain(((0,), (0,)), "join.0", "join.1,sync.0,leave.0,pass.3,beat.0"),
+    plain=Plain(
+        ((0,), (0,)),
+        "join.0",
+        "join.1,sync.0,leave.0,pass.3,beat.0,linger.1.12",
+        starts=("join.0,join.1,pass.3,pass.3,sync.1",),
+    ),
 )
 """Of one group. Its operations are always of the dialect `locked`."""

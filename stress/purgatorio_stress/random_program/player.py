@@ -100,12 +100,17 @@ class Verb:
 @dataclass(frozen=True, slots=True)
 class Plain:
     """Of what most programs of a subject are made: things, what is done before, acts (texts, as in a program's name).
-    `settings`: where they are not the first of each. `shapes`: how many acts each thread has, in this order."""
+
+    `starts`: what is done before in other programs, whose states are far from the beginning. `settings`: where they are
+    not the first of each. `raising`: others, for programs of which a callback raises. `shapes`: how many acts each
+    thread has, in this order."""
 
     things: tuple[tuple[int, ...], ...]
     before: str
     acts: str
     settings: tuple[int, ...] = ()
+    raising: tuple[int, ...] = ()
+    starts: tuple[str, ...] = ()
     shapes: tuple[tuple[int, ...], ...] = (
         (1,),
         (2,),

@@ -3,7 +3,8 @@
 The programs keep to what a caller may do. In the dialect `locked` an operation's lock is held while its callbacks run,
 so there a callback takes a group's lock only where no operation has that lock, checks no key but by the queue of
 actions, and registers or completes later operations only; the order of the operations is then the order of their
-locks. Under a group's lock nobody checks a key. `pending-flag` demands that an operation's lock is its own.
+locks. Under a group's lock nobody checks a key. `pending-flag` demands that an operation's lock is its own, and that
+nobody tries an operation before its registration has watched it: the first try takes no lock.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from purgatorio import ActionQueue, DelayedOperation, Purgatory, QueuedExecutor, SystemTimer
+from purgatorio.delayed.gauges import GaugeRegistry
 from purgatorio.sync import Executor, ExecutorClosed
 from purgatorio.timer import IntrusiveTimer
 from purgatorio.timer.interface import Timer, TimerClosed
@@ -35,6 +37,7 @@ _KEY_NAMES: Final = ("a", "b", "c")
 _FOREVER: Final = -1
 _HORIZON_MS: Final = 40
 _OWN: Final = 0
+_REGISTERS: Final = ("register", "enter")
 
 
 class _Operation(Operation):
@@ -67,8 +70,10 @@ class PurgatoryPlayer(Player):
         self.reaper = bool(reaper) and kind > 0
         self.timed = kind > 0
         self.completes = bool(completes)
+        self.registry = GaugeRegistry(sync=world.sync)
         self.purgatory = world.purgatory(
             self._timer(kind, self.executor),
+            registry=self.registry,
             purge_interval=self.purge_interval,
             reaper=self.reaper,
             complete_at_shutdown=self.completes,
@@ -188,7 +193,7 @@ class PurgatoryPlayer(Player):
         self.operations[number].force_complete()
 
     def do_retry(self, number: int) -> None:
-        """An event on this operation alone."""
+        """`safe_try_complete`: what an event on one of its keys does with this operation."""
         try:
             self.operations[number].safe_try_complete()
         except Planned:
@@ -216,6 +221,19 @@ class PurgatoryPlayer(Player):
         for value in (inner.watched(), inner.num_delayed(), both.purgatory_size, both.num_delayed_operations):
             if value < 0:
                 self.breaks("P2", "gauge", f"a gauge is {value}")
+        self._exported()
+
+    def _exported(self) -> None:
+        """What a scraper reads: both gauges of each purgatory that is not shut down, and the end of the text."""
+        *lines, end, rest = self.registry.openmetrics().split("\n")
+        samples = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+        if (end, rest) != ("# EOF", "") or not all(value.isdigit() for value in samples.values()):
+            self.breaks("P2", "gauge", f"the text ends with {end!r}, {rest!r}; values {samples}")
+        if not self.shut and self.alone:
+            now = self.purgatory.inner.gauges()
+            said = tuple(int(value) for value in samples.values())
+            if said != (now.purgatory_size, now.num_delayed_operations):
+                self.breaks("P2", "gauge", f"exported {samples}, and the gauges are {now}")
 
     def do_turn(self) -> None:
         """`pass_time`, where no reaper does it, and what it handed over."""
@@ -241,8 +259,13 @@ class PurgatoryPlayer(Player):
     def do_shutdown(self) -> None:
         """`shutdown`."""
         self.shut.append(False)
-        self.purgatory.inner.close()
+        known = [*self.operations, *self.churned]
+        before = sum(operation.is_completed() for operation in known)
+        completed = self.purgatory.inner.close()
         self.shut[0] = True
+        after = sum(operation.is_completed() for operation in known)
+        if self.alone and not self.drawn.callbacks and completed != after - before:
+            self.breaks("O7", "purgatory", f"close() is {completed}, and completed {after - before}")
 
     def do_hold(self, group: int) -> None:
         """Take a group's lock for a moment."""
@@ -304,6 +327,8 @@ class PurgatoryPlayer(Player):
                 yield Broken(
                     "P2", "purgatory", f"{estimate} are thought to be done with, right after the purge"
                 )
+        if any(self.shut) == bool(self.registry.members()):
+            yield Broken("P2", "gauge", f"exported at the end: {self.registry.members()}, {self.shut=}")
         yield from self._left_open()
         yield from self._in_limbo()
         yield from self._stranded()
@@ -381,7 +406,7 @@ _VERBS: Final = (
 
 
 def _legal(drawn: Drawn, dialect: str) -> bool:
-    registered = [act.args[-1] for act in drawn.acts() if act.do in ("register", "enter")]
+    registered = [act.args[-1] for act in drawn.acts() if act.do in _REGISTERS]
     own = all(thing[2] == _OWN for thing in drawn.things)
     if len(registered) != len(set(registered)):
         return False
@@ -399,9 +424,29 @@ def _legal(drawn: Drawn, dialect: str) -> bool:
     for act in drawn.acts():
         if act.do == "enter" and (not own or act.args[1] in calls_back):
             return False
+    if dialect == "pending-flag" and not _tries_what_is_known(drawn):
+        return False
     return all(
         _may_call_back(one.slot, one.act.do, one.thing, one.act.args, own, dialect) for one in drawn.callbacks
     )
+
+
+def _tries_what_is_known(drawn: Drawn) -> bool:
+    """Whether no `retry` can meet the registration of its operation.
+
+    In `pending-flag` the first try of a registration takes no lock: nobody can find the operation before it is watched,
+    and an event is what finds it. So only the thread that registers it may try it, or all of them where it waits
+    already.
+    """
+    known = {act.args[-1] for act in drawn.before if act.do in _REGISTERS}
+    later = {act.args[-1] for act in drawn.acts() if act.do in _REGISTERS} - known
+    if any(one.act.do == "retry" and one.act.args[0] in later for one in drawn.callbacks):
+        return False
+    for acts in drawn.threads:
+        mine = {act.args[-1] for act in acts if act.do in _REGISTERS}
+        if any(act.do == "retry" and act.args[0] in later - mine for act in acts):
+            return False
+    return True
 
 
 def _may_call_back(slot: str, do: str, thing: int, args: tuple[int, ...], own: bool, dialect: str) -> bool:
@@ -425,7 +470,7 @@ PURGATORIES: Final = (
         ((1, 1, 2, 0), (1000, 0, 1), (1, 1, 0), (0, 0, 0, 1)),
         ((_FOREVER, _FOREVER, 0, 1, 3), (0, 0, 0, 1, 2, 3, 4, 5), (_OWN, _OWN, 1, 2)),
         PurgatoryPlayer,
-        (Purgatory, DelayedOperation, ActionQueue),
+        (Purgatory, DelayedOperation, ActionQueue, GaugeRegistry),
         _DOMAINS,
         ("complete", "complete", "expire", "try"),
         dialects=("pending-flag", "locked"),

@@ -14,7 +14,8 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
@@ -93,6 +94,8 @@ class DrawnSearch:
     sampled: int = 0
     schedules: int = 0
     cpu_seconds: float = 0.0
+    refused: int = 0
+    """Programs that broke something with the bug inside, and without it too: no kills."""
     found: DrawnFound | None = None
     stages: dict[str, tuple[tuple[str, ...], str, int]] = field(default_factory=dict)
     met: dict[str, Counter[str]] = field(default_factory=dict)
@@ -114,6 +117,7 @@ class DrawnSearch:
             round(self.cpu_seconds, 3),
             {name: Enumeration(*stage) for name, stage in self.stages.items()},
             {name: dict(met.most_common()) for name, met in self.met.items()},
+            self.refused,
         )
 
     def lines(self) -> Iterator[str]:
@@ -129,6 +133,8 @@ class DrawnSearch:
                 f"          {name}: all programs of {', '.join(complete) or 'none'}; {more:,} of {stage or 'none'}; "
                 f"{len(set(map(_pair_of, met))):,} pairs of acts met at {len(met):,} places"
             )
+        if self.refused:
+            yield f"          {self.refused:,} programs break the code without the bug too, and are not counted"
         if self.found is not None:
             yield f"          broken by program {self.found.at} after {self.found.cpu_seconds:.1f} s; made small:"
             for line in self.found.program.lines():
@@ -143,15 +149,18 @@ def search_drawn(
     subjects: Sequence[str] = (),
     *,
     mutant: int = 0,
+    bug: Callable[[], AbstractContextManager[None]] | None = None,
     memory: tuple[object, ...] = (),
     shrink: bool = True,
     races: bool = False,
 ) -> DrawnSearch:
     """Search until something is broken, or so many CPU seconds are over. KeyError for an unknown subject.
 
+    `bug`: has the code under test changed while its context lasts. A program that breaks the changed code counts only
+    if the unchanged code passes it; the others are counted as `refused`. `mutant`: its number, for the token.
     `memory`: containers outside of the programs that the code under test uses; `races`: data races count (see
     `ScenarioProgram` for both)."""
-    of = _Asked(seed, mutant, memory, races)
+    of = _Asked(seed, mutant, bug, memory, races)
     chosen = [VOCABULARIES[name] for name in subjects] or list(VOCABULARIES.values())
     result = DrawnSearch(seed)
     start = time.process_time()
@@ -172,7 +181,9 @@ def search_drawn(
         result.schedules += done.schedules
         result.complete += done.complete
         result.sampled += not done.complete
-        if done.found:
+        if done.found and not of.is_sound(drawn, source.dialect, schedules, seed + turn):
+            result.refused += 1
+        elif done.found:
             found_s = time.process_time() - start
             result.found = (
                 _shrunk(drawn, source.dialect, done.found[0], turn, found_s, of)
@@ -294,12 +305,26 @@ class _Asked:
 
     seed: int
     mutant: int
+    bug: Callable[[], AbstractContextManager[None]] | None
     memory: tuple[object, ...]
     races: bool
 
+    def inside(self) -> AbstractContextManager[None]:
+        """The code under test is as it is asked about."""
+        return nullcontext() if self.bug is None else self.bug()
+
     def explore(self, drawn: Drawn, dialect: str, schedules: int = SCHEDULES, seed: int = 0) -> Exploration:
         """See `explore_program`."""
-        return explore_program(drawn, dialect, seed or self.seed, self.memory, schedules, self.races)
+        with self.inside():
+            return explore_program(drawn, dialect, seed or self.seed, self.memory, schedules, self.races)
+
+    def is_sound(self, drawn: Drawn, dialect: str, schedules: int = SCHEDULES, seed: int = 0) -> bool:
+        """Whether the same search finds nothing without the bug. True where there is none to leave out."""
+        if self.bug is None:
+            return True
+        return not explore_program(
+            drawn, dialect, seed or self.seed, self.memory, schedules, self.races
+        ).found
 
 
 def _shrunk(drawn: Drawn, dialect: str, found: Found, at: int, seconds: float, of: _Asked) -> DrawnFound:
@@ -315,7 +340,11 @@ def _shrunk(drawn: Drawn, dialect: str, found: Found, at: int, seconds: float, o
                 continue
             done = of.explore(candidate, dialect, _PLAIN * SCHEDULES)
             same = [one for one in done.found if one.clause == found.clause]
-            if same and _measure(candidate, same[0]) < _measure(small, best):
+            if (
+                same
+                and _measure(candidate, same[0]) < _measure(small, best)
+                and of.is_sound(candidate, dialect, _PLAIN * SCHEDULES)
+            ):
                 small, best, progress = candidate, same[0], True
                 break
             if time.process_time() - start > _SHRINKING_S:
@@ -324,7 +353,7 @@ def _shrunk(drawn: Drawn, dialect: str, found: Found, at: int, seconds: float, o
     if best.schedule:
         program = ScenarioProgram(scenario_of(small), dialect, memory=of.memory, races=of.races)
         try:
-            with bounded_cpu(_NO_END_S):
+            with of.inside(), bounded_cpu(_NO_END_S):
                 best = minimise(program, best)
                 run = replay(program, best.schedule)
         except (BadToken, NoEnd):

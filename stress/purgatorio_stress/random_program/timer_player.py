@@ -6,6 +6,7 @@ too, so that the clauses judge it.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from purgatorio import (
     TimerClosed,
     TimerTask,
 )
+from purgatorio.faults import PROPAGATE
 from purgatorio.sync import Cell, Executor, ExecutorClosed
 from purgatorio.timer import Handle, IntrusiveTimer
 from purgatorio.timer.calls import Calls, Repeated
@@ -30,6 +32,7 @@ from purgatorio.timer.intrusive.wheel import Wheel
 from purgatorio.timer.undriven import Undriven
 from purgatorio_spec.oracle.timer_history import Call, TimerRules, earliest, judge_task, possible_sizes
 from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.random_program.act import Drawn
 from purgatorio_stress.random_program.player import Planned, Player
 from purgatorio_stress.scenario.parts import TimerParts
@@ -46,6 +49,9 @@ _LONG_WAIT_MS: Final = 1_000
 
 INLINE: Final = 2
 """The setting of an executor that runs what expires on the thread that drains."""
+
+RAISING: Final = 3
+"""The same, under a fault policy that lets the exceptions of tasks through."""
 
 LONGEST_MS: Final = 200
 """By then a callback that waits on an executor's thread is done."""
@@ -139,17 +145,56 @@ for _name in ("link", "unlink", "put", "pop", "put_back", "size", "next_due_tick
     setattr(SharedWheel, _name, _noting(getattr(Wheel, _name)))
 
 
+class SharedTimer(IntrusiveTimer):
+    """A wheel for use whose flag, count of sleepers and wake-up mark are cells: each use can be told from another, by
+    whoever looks for data races, and is a step where `STEPPED` names it."""
+
+
+class _AsCell:
+    """An attribute that is a cell of the timer's seam, made when it is first set. The cell is bound once (`Shared`), so
+    a run puts the cell back, and not its value."""
+
+    __objclass__ = Shared
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, timer: SharedTimer | None, owner: type) -> object:
+        return self if timer is None else vars(timer)[self._name].get()
+
+    def __set__(self, timer: SharedTimer, value: object) -> None:
+        if self._name in vars(timer):
+            vars(timer)[self._name].set(value)
+        else:
+            vars(timer)[self._name] = timer._sync.cell(value, f"timer.{self._name}")
+
+
+_SHARED: Final = ("closed", "sleepers", "wake_tick")
+for _name in _SHARED:
+    setattr(SharedTimer, f"_{_name}", _AsCell(_name))
+
+STEPPED: Final = frozenset(f"timer.{name}" for name in _SHARED)
+"""The cells of a `SharedTimer`."""
+
+
 class _Guard(Undriven):
-    """Says nothing, and knows whether it was asked."""
+    """Warns nobody; `asked`: each time whether it was driven, how many waited, and whether it would have warned."""
 
-    __slots__ = ("told",)
+    __slots__ = ("asked",)
 
-    def __init__(self, world: World) -> None:
-        super().__init__("timer", lambda: 0, world.sync)
-        self.told = [False]
+    def __init__(self, world: World, waiting: Callable[[], int]) -> None:
+        super().__init__("timer", waiting, world.sync)
+        self.asked: list[tuple[bool, int, bool]] = []
 
     def tell(self) -> None:
-        self.told[0] = True
+        driven, waiting = self.driven.get(), self._waiting()
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            super().tell()
+        self.asked.append((driven, waiting, bool(warned)))
+
+    def __del__(self) -> None:
+        """The run has ended."""
 
 
 class Timeline:
@@ -208,8 +253,12 @@ class Timeline:
         )
 
 
+def _overlap(one: Call, other: Call) -> bool:
+    return one.begin < other.end and other.begin < one.end
+
+
 def _meets_one_of(drain: Call, adds: list[Call]) -> bool:
-    return any(add.begin < drain.end and drain.begin < add.end for add in adds)
+    return any(_overlap(add, drain) for add in adds)
 
 
 class _PlayedTask(TimerTask):
@@ -238,7 +287,7 @@ class TimerKind:
 
 
 class TimerPlayer(Player):
-    """See the module. Settings: tick, size, executor (0 queued, 1 a thread, 2 the drainer's own, where another drains),
+    """See the module. Settings: tick, size, executor (0 queued, 1 a thread, `INLINE`, where another drains, `RAISING`),
     the end (0 step by step, 1 a leap)."""
 
     def __init__(self, kind: TimerKind, world: World, drawn: Drawn) -> None:
@@ -249,22 +298,28 @@ class TimerPlayer(Player):
         self.line = Timeline(world)
         inner: Executor = (
             DirectExecutor()
-            if threaded == INLINE
+            if threaded in (INLINE, RAISING)
             else world.sync.executor("timer")
             if threaded or kind.rules.driven
             else QueuedExecutor(faults=world.faults, sync=world.sync)
         )
         self.queued = isinstance(inner, QueuedExecutor)
+        self.raising = threaded == RAISING
+        self.cut_short = [0]
+        """Drains that ended with the exception of a task; what was due behind it waits."""
         self.executor = FiringExecutor(inner)
         self.parts: TimerParts = {
-            "clock": self.clock, "executor": self.executor, "faults": world.faults, "sync": world.sync
+            "clock": self.clock,
+            "executor": self.executor,
+            "faults": PROPAGATE if self.raising else world.faults,
+            "sync": world.sync,
         }  # fmt: skip
         self.timers: list[Timer] = [kind.make(self, size, number) for number in range(kind.timers)]
         self.guards: dict[int, _Guard] = {}
         for number, timer in enumerate(self.timers):
             # (It is an atomic, and with it each drain would have one more step.)
             if len(drawn.threads) == 1 and isinstance(timer, SystemTimer | HeapTimer | IntrusiveTimer):
-                timer.undriven = self.guards[number] = _Guard(world)
+                timer.undriven = self.guards[number] = _Guard(world, timer.size)
         self.tasks = [_PlayedTask(self, number, thing[0]) for number, thing in enumerate(drawn.things)]
         self.names: list[str] = [f"task-{number}" for number in range(len(drawn.things))]
         self.fired: dict[int, int] = {}
@@ -314,7 +369,10 @@ class TimerPlayer(Player):
         c = log.call("timer_add", name, delay_ns=delay_ms * 1_000_000) if recorded else 0
         at = self.line.begin("add", name, timer)
         self.clock.forget()
+        refused = self.executor.refused[0]
         error = self._failing(add)
+        if self.executor.refused[0] != refused and not error and self._is_calm():
+            self.breaks("CHECK", "timer", f"its executor refused {name}, and who added it was not told")
         deadline_ms = self.clock.first_ms() + delay_ms
         if self.kind.moves_clock and delay_ms <= 0:
             # It has run, without a look at the clock.
@@ -417,6 +475,19 @@ class TimerPlayer(Player):
             with suppress(TypeError, ValueError, TimerClosed):
                 call()
                 self.breaks("CHECK", "timer", "a call with a wrong argument was not refused")
+        if not self.kind.moves_clock and not self.kind.rules.driven:
+            self._mismade()
+
+    def _mismade(self) -> None:
+        """ValueError for a timer without a tick, or without slots."""
+        right_ms = self.tick_ms
+        sizes = [] if isinstance(self.timers[0], HeapTimer) else [(1, 0)]
+        for tick_ms, size in ((0, 2), *sizes):
+            self.tick_ms = tick_ms
+            with suppress(ValueError):
+                self.kind.make(self, size, len(self.timers))
+                self.breaks("CHECK", "timer", f"made with a tick of {tick_ms} ms and {size} slots")
+        self.tick_ms = right_ms
 
     def do_next_due(self) -> None:
         """`IntrusiveTimer.next_due_ms`: never later than something is due, and something whenever somebody waits."""
@@ -458,18 +529,22 @@ class TimerPlayer(Player):
             # Nobody can wait while the threads have not begun: time does not pass then.
             timeout_ms = 0
         at = self.line.begin("drain", timer=timer)
-        refused = self.executor.refused[0]
+        refused, cut_short = self.executor.refused[0], self.cut_short[0]
         told: list[bool] = []
         error = self._failing(lambda: told.append(self.timers[timer].advance_clock(timeout_ms)))
-        refuses = self.executor.refused[0] != refused
+        refuses = self.executor.refused[0] != refused or self.cut_short[0] != cut_short
         self.line.end(at, error=error, refused=refuses)
-        alone = len(self.drawn.threads) == 1 and not self.drawn.callbacks
+        alone = self._is_calm()
         if refuses and not error and alone:
             self.breaks("CHECK", "timer", "its executor refused a task, and nobody was told")
         waited_ms = self.line.now_ms() - self.line.rows[at][1].begin_ms
         closed = any(call.do in _ENDS for _, call in self.line.rows)
         if told and not told[0] and waited_ms < timeout_ms and alone and not closed:
             self.breaks("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and was told of nothing")
+
+    def _is_calm(self) -> bool:
+        """Whether one thread does all, and nothing is called back."""
+        return len(self.drawn.threads) == 1 and not self.drawn.callbacks
 
     def do_run(self) -> None:
         """Run what was handed over, where the executor has no thread."""
@@ -572,11 +647,15 @@ class TimerPlayer(Player):
             yield Broken("CHECK", "executor", "its timer is closed, and it goes on")
         yield from self._guarded()
         yield from self._held_up()
+        yield from self._overslept()
         if self.repeated:
             yield from self._repetition()
         rules, ended = self.kind.rules, self.line.open[0] == 0
+        if self._is_closing():
+            # A close from a callback holds the executor's thread for as long as it waits for the reaper.
+            rules = replace(rules, driven=False)
         yield from self._checked(counted=ended and not rules.driven)
-        if self.queued and ended:
+        if (self.queued or self.raising) and ended:
             self._let_all_fire()
             yield from self._checked(counted=True)
         yield from self.broken
@@ -586,6 +665,14 @@ class TimerPlayer(Player):
             if wrong:
                 clause, _, seen = wrong.partition(": ")
                 yield Broken(clause, name, seen)
+
+    def _is_closing(self) -> bool:
+        """Whether a close or a stop has begun and not ended."""
+        ended = {at for at, _ in self.line.rows}
+        return any(
+            at < 0 and number not in ended and call.do in _ENDED
+            for number, (at, call) in enumerate(self.line.rows)
+        )
 
     def _checked(self, *, counted: bool) -> Iterator[Broken]:
         """The structures of each timer, and its size where that is known."""
@@ -603,8 +690,12 @@ class TimerPlayer(Player):
             done = {call.do for call in self._calls() if call.timer == number}
             if "drain" in done and not guard.driven.get():
                 yield Broken("CHECK", f"timer-{number}", "it was drained, and says that nobody drives it")
-            if "close" in done and not guard.told[0]:
+            if "close" in done and not guard.asked:
                 yield Broken("CHECK", f"timer-{number}", "it was closed, and nobody asked who drove it")
+            for driven, waiting, warned in guard.asked:
+                if warned != (waiting > 0 and not driven):
+                    seen = f"{waiting} waited, {driven=}, {warned=}"
+                    yield Broken("CHECK", f"timer-{number}", f"closed: {seen}")
 
     def _held_up(self) -> Iterator[Broken]:
         """A drain of a strict timer that waits ends with the timer."""
@@ -624,6 +715,38 @@ class TimerPlayer(Player):
                     yield Broken(
                         "P3", "timer", f"closed at {close.end_ms} ms, a drain waited to {drain.end_ms} ms"
                     )
+
+    def _overslept(self) -> Iterator[Broken]:
+        """A drain that waits ends as soon as something is due that nobody else takes out."""
+        acts = {act.do for thread in self.drawn.threads for act in thread}
+        if self.kind.rules.driven or (len(self.drawn.threads) > 1 and acts & {"pass", "step", "walk"}):
+            return
+        calls = self._calls()
+        ends = [call for call in calls if call.do in _ENDS or call.refused or call.error]
+        for drain in calls:
+            if drain.do != "drain" or drain.begin_ms == drain.end_ms:
+                continue
+            if any(_overlap(end, drain) or end.do == "close" for end in ends) or "refuse" in acts:
+                continue
+            for add in calls:
+                if add.do != "add" or add.timer != drain.timer or add.end > drain.end:
+                    continue
+                if add.due_ms <= add.end_ms:
+                    # The add itself may have handed over what is due.
+                    continue
+                due_ms = max(add.due_ms, add.end_ms, drain.begin_ms)
+                others = [
+                    call
+                    for call in calls
+                    if call is not add
+                    and call is not drain
+                    and add.begin < call.end
+                    and call.begin < drain.end
+                    and (call.do == "drain" or call.task == add.task)
+                ]
+                if due_ms < drain.end_ms and not others:
+                    seen = f"a drain slept to {drain.end_ms} ms over {add.task}, due at {due_ms} ms"
+                    yield Broken("T2", "timer", seen)
 
     def _let_all_fire(self) -> None:
         self.do_run()
@@ -687,8 +810,9 @@ class TimerPlayer(Player):
         except ExecutorClosed:
             return "refused"
         except Planned:
-            if not self.kind.moves_clock:
+            if not self.kind.moves_clock and not self.raising:
                 raise
+            self.cut_short[0] += 1
         return ""
 
     def _calls_functions(self) -> IntrusiveTimer | ReaperTimer | Calls:

@@ -24,7 +24,10 @@ from purgatorio_stress.random_program.timer_player import (
     DELAYS,
     INLINE,
     LONGEST_MS,
+    RAISING,
+    STEPPED,
     Make,
+    SharedTimer,
     SharedWheel,
     TimerKind,
     TimerPlayer,
@@ -47,13 +50,17 @@ def _hashed(player: TimerPlayer, size: int, number: int, own_worker: bool = Fals
     )
 
 
-def _intrusive(player: TimerPlayer, size: int, number: int, integer_handles: bool = False) -> Timer:
-    slots = 1 << size.bit_length() - 1
-    timer = IntrusiveTimer(
+def _intrusive(
+    player: TimerPlayer, size: int, number: int, integer_handles: bool = False, stepped: bool = False
+) -> Timer:
+    slots = 1 << size.bit_length() - 1 if size > 0 else size
+    races = isinstance(player.world.sync, RacingSync)
+    make = SharedTimer if races or stepped else IntrusiveTimer
+    timer = make(
         f"timer-{number}", tick_ms=player.tick_ms, wheel_size=slots, levels=1,
         integer_handles=integer_handles, **player.parts,
     )  # fmt: skip
-    if isinstance(player.world.sync, RacingSync):
+    if races:
         timer._wheel = SharedWheel(player, slots)
     return timer
 
@@ -78,7 +85,8 @@ _DOMAINS: Final = {
     "step": (1, 2, 3, 4, 8, 9),
     "pass": (1, 1, 2, 2, 3, 4, 5, 8, 9, 30),
     "sleep": (1, 2, 3, 5),
-    "wait": (0, 0, 0, 2),
+    "wait": (0, 0, 0, 2, 9),
+    "nap": (2, 5, 9),
     "times": (1, 1, 2),
     "turns": (5, 3),
     "timer": (0, 1),
@@ -120,7 +128,9 @@ _FUNCTIONS: Final = (
     Verb("call_at", ("thing",), weight=2),
     Verb("next_due", weight=1),
 )
-_SETTINGS: Final = ((1, 1, 1, 2, 3), (2, 2, 3, 4), (0, 0, 0, 1), (0, 0, 1))
+_SETTINGS: Final = ((1, 1, 1, 2, 3), (2, 2, 3, 4), (0, 0, 0, 1, RAISING), (0, 0, 1))
+_HASHED_SETTINGS: Final = (_SETTINGS[0], (2, 1, 3, 4), *_SETTINGS[2:])
+"""It may have one slot."""
 _REAPED_SETTINGS: Final = (*_SETTINGS[:2], (0, 0, INLINE), _SETTINGS[3])
 _THING: Final = (DELAYS,)
 _SECOND: Final = (
@@ -139,8 +149,12 @@ def _known_before(drawn: Drawn, dialect: str) -> bool:
 
 
 def _raises_at_most(drawn: Drawn, dialect: str) -> bool:
-    """What runs on the drainer runs under its locks, so it calls nothing there."""
-    return drawn.settings[2] != INLINE or all(one.act.do == "raise" for one in drawn.callbacks)
+    """What runs on the drainer may run under its locks, so it calls nothing there. A repeated function adds itself; a
+    hashed wheel hands over under its one lock."""
+    inside = drawn.settings[2] in (INLINE, RAISING)
+    if inside and drawn.subject.startswith("hashed") and any(act.do == "call_every" for act in drawn.acts()):
+        return False
+    return not inside or all(one.act.do == "raise" for one in drawn.callbacks)
 
 
 def _walks_alone(drawn: Drawn) -> bool:
@@ -152,11 +166,23 @@ def _one_thread(drawn: Drawn, dialect: str) -> bool:
     return len(drawn.threads) == 1
 
 
-_PLAIN: Final = Plain(((1,), (3,)), "add.0", "add.1,refuse.1,step.3,drain.2,cancel.0,close,walk.5")
+_ALL_RAISE: Final = (1, 2, RAISING, 0)
+_PLAIN: Final = Plain(
+    ((1,), (3,)), "add.0", "add.1,refuse.1,step.3,drain.2,cancel.0,close,walk.5", raising=_ALL_RAISE
+)
 _PLAIN_FUNCTIONS: Final = Plain(
-    ((1,), (3,)), "call_later.0", "call_later.1,refuse.1,step.3,drain.2,uncall.0,close,walk.5"
+    ((1,), (3,)),
+    "call_later.0",
+    "call_later.1,refuse.1,step.3,drain.2,uncall.0,close,walk.5",
+    raising=_ALL_RAISE,
 )
 _PLAIN_SECOND: Final = Plain(((1,), (3,)), "add.0.0", "add.0.1,add.1.1,forget.0.0,drain.0.0,step.3,walk.5")
+_PLAIN_DRAINS: Final = Plain(
+    ((3,), (6,)),
+    "",
+    "drain.2,drain.9,drain.5,add.0,add.1,cancel.0,close",
+    shapes=((1,), (1, 1), (2, 1), (1, 1, 1), (2, 2), (3, 1)),
+)
 _PLAIN_REAPED: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,sleep.5,close", (1, 2, INLINE, 0))
 _PLAIN_MOCK: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,drain.3,close")
 _PLAIN_WORKER: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,sleep.5,close,finish.3,stop")
@@ -170,6 +196,7 @@ def _vocabulary(
     horizon_ms: int = LONGEST_MS,
     settings: tuple[tuple[int, ...], ...] = _SETTINGS,
     plain: Plain = _PLAIN,
+    stepping: frozenset[str] = frozenset(),
     legal: Callable[[Drawn, str], bool] = lambda drawn, dialect: True,
 ) -> Vocabulary:
     return Vocabulary(
@@ -183,8 +210,11 @@ def _vocabulary(
         ("run",),
         horizon_ms=horizon_ms,
         tick_ms=lambda drawn: drawn.settings[0],
-        legal=lambda drawn, dialect: legal(drawn, dialect) and _walks_alone(drawn),
+        legal=lambda drawn, dialect: (
+            legal(drawn, dialect) and _walks_alone(drawn) and _raises_at_most(drawn, dialect)
+        ),
         plain=plain,
+        stepping=stepping,
         apart={
             "TimerTask.entry": "for timers",
             "TimerTask.set_entry": "for timers",
@@ -205,7 +235,13 @@ _LOOSE: Final = TimerRules()
 
 TIMERS: Final = (
     _vocabulary("system", TimerKind(_system, _LOOSE, lags=True), (*_COMMON, *_DRAINED, *_CALLS), SystemTimer),
-    _vocabulary("hashed", TimerKind(_hashed, _STRICT), (*_COMMON, *_DRAINED, *_CALLS, *_STOPS), HashedWheel),
+    _vocabulary(
+        "hashed",
+        TimerKind(_hashed, _STRICT),
+        (*_COMMON, *_DRAINED, *_CALLS, *_STOPS),
+        HashedWheel,
+        settings=_HASHED_SETTINGS,
+    ),
     _vocabulary("heap", TimerKind(_heap, _LOOSE), (*_COMMON, *_DRAINED, *_CALLS), HeapTimer),
     _vocabulary(
         "intrusive",
@@ -220,6 +256,19 @@ TIMERS: Final = (
         (*_COMMON, *_DRAINED, *_FUNCTIONS),
         IntrusiveTimer,
         plain=_PLAIN_FUNCTIONS,
+    ),
+    _vocabulary(
+        "intrusive-drains",
+        TimerKind(partial(_intrusive, stepped=True), _STRICT),
+        (
+            Verb("drain", ("nap",), THREAD, weight=6),
+            Verb("add", ("thing",), weight=6),
+            Verb("cancel", ("thing",), weight=2),
+            Verb("probe", ("thing",), weight=1),
+            Verb("close", where=THREAD, weight=1),
+        ),
+        plain=_PLAIN_DRAINS,
+        stepping=STEPPED,
     ),
     _vocabulary(
         "two-timers",
@@ -252,7 +301,6 @@ TIMERS: Final = (
             horizon_ms=_HORIZON_MS,
             settings=_REAPED_SETTINGS,
             plain=_PLAIN_REAPED,
-            legal=_raises_at_most,
         )
         for name, make in (("system", _system), ("intrusive", _intrusive), ("heap", _heap))
     ),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Protocol, TypedDict, Unpack
 
 from purgatorio import MockTimer, Timer, TimerTask
+from purgatorio.delayed.gauges import GaugeRegistry
 from purgatorio.faults import FaultPolicy
 from purgatorio.sync import Executor, Lock, Sync
 from purgatorio_spec.trace.record import Event
@@ -267,6 +268,7 @@ class World:
         purge_interval: int = 1000,
         reaper: bool = False,
         complete_at_shutdown: bool = True,
+        registry: GaugeRegistry | None = None,
     ) -> RecordedPurgatory:
         """A purgatory with one shard; without `timer` its operations never expire."""
         self.asked_for.add("purgatory")
@@ -278,6 +280,7 @@ class World:
             reaper=reaper,
             timer_enabled=timer is not None,
             complete_at_shutdown=complete_at_shutdown,
+            **({} if registry is None else {"registry": registry}),
             faults=self.faults,
             sync=self.sync,
         )

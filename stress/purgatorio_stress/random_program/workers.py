@@ -1,0 +1,486 @@
+"""Random programs over the threads of the reference: its executors, and the reaper without a timer.
+
+The executor of the real binding (`purgatorio.threads`) is run as it is written. Its functions are bound to a
+`threading` and a `deque` that are made of the explorer's seam, so each use of its state is a step. An accepted action
+runs once or is dropped by `shutdown_now`. Actions run in the order of their submissions. After a shutdown none is
+accepted.
+
+The reaper's work is a wait that a notice ends. No two turns run at once. None begins after its shutdown was awaited. A
+turn that fails is reported to the fault policy, and the next one begins after a pause (O8).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import pairwise
+from types import FunctionType
+from typing import Final
+
+from purgatorio import DirectExecutor, QueuedExecutor
+from purgatorio import threads as real_binding
+from purgatorio.executors import LoopExecutor
+from purgatorio.reaper import POLL_MS, Reaper
+from purgatorio.sync import Cell, Executor, ExecutorClosed, SharedQueue, Sync, Worker
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.random_program.act import Drawn
+from purgatorio_stress.random_program.player import (
+    BEFORE,
+    CALLBACK,
+    THREAD,
+    Plain,
+    Planned,
+    Player,
+    Verb,
+    Vocabulary,
+)
+from purgatorio_stress.scenario.world import World
+
+_THREADED, _QUEUED, _LOOP, _DIRECT = 0, 1, 2, 3
+_STEPS: Final = frozenset({"executor.closed", "executor.runner", "executor.actions"})
+
+
+class _SeamThread:
+    """What `_Executor` uses of `threading.Thread`."""
+
+    def __init__(self, seam: _SeamThreading, target: Callable[[], None], name: str) -> None:
+        self._seam = seam
+        self._target = target
+        self._name = name
+        self._ended = [False]
+        self.worker: list[Worker] = []
+
+    def start(self) -> None:
+        """Begin."""
+        self._seam.started.append(self)
+        self.worker.append(self._seam.sync.spawn(self._name, self._run))
+
+    def _run(self) -> None:
+        try:
+            self._target()
+        finally:
+            self._ended[0] = True
+
+    def join(self, timeout_s: float | None = None) -> None:
+        """Wait for its end."""
+        self.worker[0].join(None if timeout_s is None else round(timeout_s * 1000))
+
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return not self._ended[0]
+
+
+class _SeamCondition:
+    """What it uses of `threading.Condition`."""
+
+    def __init__(self, sync: Sync) -> None:
+        self._lock = sync.lock("executor")
+        self._condition = sync.condition(self._lock, "executor.changed")
+        self._held = [False]
+
+    def __enter__(self) -> bool:
+        self._held[0] = self._lock.acquire()
+        return True
+
+    def __exit__(self, *_: object) -> None:
+        self._held[0] = False
+        self._lock.release()
+
+    def wait(self) -> bool:
+        """Until a notice."""
+        self._held[0] = False
+        noticed = self._condition.wait()
+        self._held[0] = True
+        return noticed
+
+    def notify_all(self) -> None:
+        """To all who wait; RuntimeError without the lock, as of `threading`."""
+        if not self._held[0]:
+            raise RuntimeError("cannot notify on un-acquired lock")
+        self._condition.notify_all()
+
+
+class _SeamDeque:
+    """What it uses of `deque`; each use is one of a cell."""
+
+    def __init__(self, sync: Sync) -> None:
+        self._items: Cell[list[Callable[[], None]]] = sync.cell([], "executor.actions")
+
+    def append(self, item: Callable[[], None]) -> None:
+        """At the end."""
+        self._items.mutate().append(item)
+
+    def popleft(self) -> Callable[[], None]:
+        """From the front; IndexError where it is empty."""
+        return self._items.mutate().pop(0)
+
+    def clear(self) -> None:
+        """All out."""
+        self._items.mutate().clear()
+
+    def __len__(self) -> int:
+        return len(self._items.get())
+
+
+class _SeamThreading:
+    """What it uses of the module `threading`."""
+
+    TIMEOUT_MAX = threading.TIMEOUT_MAX
+
+    def __init__(self, sync: Sync) -> None:
+        self.sync = sync
+        self.started: list[_SeamThread] = []
+
+    def Condition(self) -> _SeamCondition:  # noqa: N802  # the name is threading's
+        """A condition with a lock of its own."""
+        return _SeamCondition(self.sync)
+
+    def Thread(  # noqa: N802  # the name is threading's
+        self, target: Callable[[], None], name: str, daemon: bool
+    ) -> _SeamThread:
+        """A thread that has not begun."""
+        return _SeamThread(self, target, name)
+
+    def current_thread(self) -> object:
+        """The one that this is called on; another object where it is none of these."""
+        return next((one for one in self.started if one.worker and one.worker[0].is_current()), self)
+
+
+class _Log:
+    """Who is told that an action failed."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def exception(self, text: str, *given: object) -> None:
+        """As of a logger."""
+        self.told.append(text)
+
+
+def threaded_executor(sync: Sync, log: _Log) -> Executor:
+    """The executor of the real binding, over this seam: the functions as they are now, changed ones too."""
+    original = real_binding._Executor
+    seam = _SeamThreading(sync)
+    names = {**vars(real_binding), "threading": seam, "deque": lambda: _SeamDeque(sync), "_log": log}
+    cells: dict[str, Cell[object]] = {}
+
+    def as_cell(name: str) -> property:
+        def put(self: object, value: object) -> None:
+            if name in cells:
+                cells[name].set(value)
+            else:
+                cells[name] = sync.cell(value, f"executor.{name}")
+
+        return property(lambda self: cells[name].get(), put)
+
+    body: dict[str, object] = {"_closed": as_cell("closed"), "_runner": as_cell("runner")}
+    for name, function in vars(original).items():
+        if isinstance(function, FunctionType):
+            body[name] = FunctionType(function.__code__, names, name, function.__defaults__)
+    made: Executor = type("Executor", (), body)("executor")
+    # A run that puts back what has changed finds it there.
+    vars(made)["seam"] = seam, cells
+    return made
+
+
+class _Loop:
+    """An event loop, as far as an executor needs one."""
+
+    def __init__(self, sync: Sync) -> None:
+        self._calls: SharedQueue[Callable[[], None]] = sync.queue("loop.calls")
+        self._closed = sync.atomic_flag(False, "loop.closed")
+
+    def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object:
+        """In the next turn."""
+        if self._closed.get():
+            raise RuntimeError("the loop is closed")
+        self._calls.append(callback)
+        return None
+
+    def turn(self) -> None:
+        """Run what is there."""
+        while (call := self._calls.poll()) is not None:
+            call()
+
+    def close(self) -> None:
+        """Take no more."""
+        self._closed.set(True)
+
+
+class ExecutorPlayer(Player):
+    """Setting: the kind. A thing is an action, submitted as often as the program says; each has a number of its own."""
+
+    def __init__(self, world: World, drawn: Drawn) -> None:
+        super().__init__(world, drawn)
+        (self.kind,) = drawn.settings
+        self.loop = _Loop(world.sync)
+        self.log = _Log()
+        self.failed = [0]
+        self.executor = self._made()
+        self.moment = [0]
+        self.taken: dict[int, tuple[int, int]] = {}
+        """Of each action that was taken: the moments at which its submission began and ended."""
+        self.refused: list[int] = []
+        """Moments at which submissions began that were refused."""
+        self.ran: list[int] = []
+        self.running = [0]
+        self.dropped = [0]
+        self.shut: list[int] = []
+        """Moments at which shutdowns had ended."""
+        self.begun_to_shut: list[int] = []
+        self.called: set[int] = set()
+
+    def _made(self) -> Executor:
+        sync, faults = self.world.sync, self.world.faults
+        if self.kind == _THREADED:
+            return threaded_executor(sync, self.log)
+        if self.kind == _QUEUED:
+            return QueuedExecutor(faults=faults, sync=sync)
+        return LoopExecutor(self.loop, faults=faults, sync=sync) if self.kind == _LOOP else DirectExecutor()
+
+    def _next(self) -> int:
+        self.moment[0] += 1
+        return self.moment[0]
+
+    def _action(self, number: int, thing: int) -> None:
+        self.running[0] += 1
+        if self.running[0] > 1 and self.kind == _THREADED:
+            self.breaks("T3", "executor", "two actions ran at once")
+        self.ran.append(number)
+        try:
+            if self.kind == _THREADED and not self.executor.is_current():
+                self.breaks("CHECK", "executor", "is_current() is False inside an action")
+            if thing not in self.called:
+                self.called.add(thing)
+                self.call_back("run", thing)
+        except Planned:
+            self.failed[0] += 1
+            raise
+        finally:
+            self.running[0] -= 1
+
+    # The verbs.
+
+    def do_submit(self, thing: int) -> None:
+        """`submit`."""
+        begun = number = self._next()
+        try:
+            with suppress(*([Planned] if self.kind == _DIRECT else [])):
+                self.executor.submit(lambda: self._action(number, thing))
+        except ExecutorClosed:
+            self.refused.append(begun)
+            if not self.begun_to_shut:
+                self.breaks("T3", "executor", "refused, and nobody has shut it down")
+            return
+        if any(end < begun for end in self.shut) and self.kind != _DIRECT:
+            self.breaks("CHECK", "executor", "it took an action after its shutdown")
+        self.taken[number] = begun, self._next()
+
+    def do_shutdown(self) -> None:
+        """`shutdown`."""
+        self.begun_to_shut.append(self._next())
+        self.executor.shutdown()
+        self.shut.append(self._next())
+
+    def do_drop(self) -> None:
+        """`shutdown_now`."""
+        self.begun_to_shut.append(self._next())
+        dropped = self.executor.shutdown_now()
+        self.dropped[0] += dropped
+        self.shut.append(self._next())
+
+    def do_close(self) -> None:
+        """The loop closes."""
+        self.begun_to_shut.append(self._next())
+        self.loop.close()
+
+    def do_wait(self, timeout_ms: int) -> None:
+        """`await_termination`: True means that all that had been taken has run, or was dropped."""
+        taken, inside = set(self.taken), self.executor.is_current()
+        ended = self.executor.await_termination(timeout_ms)
+        left = taken - set(self.ran)
+        if ended and inside and self.kind == _THREADED:
+            self.breaks("P3", "executor", "an action was told that its own executor has ended")
+        # (Who runs a queue on its own thread may have taken one out, and so may who drops them.)
+        exact = self.kind != _QUEUED or len(self.drawn.threads) == 1
+        if ended and exact and len(left) > self.dropped[0] and not self.running[0]:
+            self.breaks("T3", "executor", f"it has ended, and {len(left)} actions have not run")
+
+    def do_run(self) -> None:
+        """Whoever runs what is queued."""
+        if isinstance(self.executor, QueuedExecutor):
+            self.executor.run_all()
+        if self.kind == _LOOP:
+            self.loop.turn()
+
+    # The end.
+
+    def final(self) -> Iterator[Broken]:
+        """All that was taken ran once, or was dropped; who was first came first."""
+        self.do_run()
+        counts = {number: self.ran.count(number) for number in self.ran}
+        if any(count > 1 for count in counts.values()):
+            yield Broken("T3", "executor", "an action ran twice")
+        left = len(set(self.taken) - set(self.ran))
+        if left != self.dropped[0]:
+            yield Broken("T3", "executor", f"{left} actions never ran, {self.dropped[0]} were dropped")
+        if self.kind == _THREADED and len(self.log.told) != self.failed[0]:
+            yield Broken("O8", "executor", f"{self.failed[0]} failed, {len(self.log.told)} were reported")
+        if self.kind != _DIRECT:
+            known = [number for number in self.ran if number in self.taken]
+            for first, then in pairwise(known):
+                if self.taken[then][1] < self.taken[first][0]:
+                    yield Broken("T6", "executor", "an action ran before another that was submitted earlier")
+        yield from self.broken
+        yield from self.uncontained()
+
+
+class ReaperPlayer(Player):
+    """Setting: how long a turn waits. A thing is a turn, by its number: what it does there."""
+
+    def __init__(self, world: World, drawn: Drawn) -> None:
+        super().__init__(world, drawn)
+        (self.wait_ms,) = drawn.settings
+        self.lock = world.sync.lock("work")
+        self.notice = world.sync.condition(self.lock, "work.notice")
+        self.turns: list[int] = []
+        """The times at which turns began."""
+        self.failed: list[int] = []
+        """The times at which turns failed."""
+        self.running = [0]
+        self.asked: list[int] = []
+        """When somebody first asked it to end."""
+        self.awaited = [False]
+        self.reaper = Reaper("reaper", self._work, faults=world.faults, sync=world.sync)
+
+    def _now_ms(self) -> int:
+        return self.world.run.now_ms
+
+    def _work(self) -> None:
+        number = len(self.turns)
+        self.turns.append(self._now_ms())
+        self.running[0] += 1
+        if self.running[0] > 1:
+            self.breaks("CHECK", "reaper", "two turns at once")
+        if self.awaited[0]:
+            self.breaks("P3", "reaper", "a turn began after its end had been awaited")
+        try:
+            if number < len(self.drawn.things):
+                self.call_back("turn", number)
+            with self.lock:
+                self.notice.wait(self.wait_ms)
+        except Planned:
+            self.failed.append(self._now_ms())
+            raise
+        finally:
+            self.running[0] -= 1
+
+    # The verbs.
+
+    def do_stop(self) -> None:
+        """`initiate_shutdown`."""
+        self.asked.append(self._now_ms())
+        self.reaper.initiate_shutdown()
+
+    def do_end(self) -> None:
+        """`initiate_shutdown`, and `await_shutdown`, which does not take longer than a turn."""
+        self.do_stop()
+        before_ms = self._now_ms()
+        mine = self.reaper._worker.is_current()
+        self.reaper.await_shutdown()
+        took_ms = self._now_ms() - before_ms
+        if took_ms > self.wait_ms:
+            self.breaks("P3", "reaper", f"its end took {took_ms} ms, and a turn waits {self.wait_ms} ms")
+        if not mine:
+            self.awaited[0] = True
+            if self.running[0]:
+                self.breaks("P3", "reaper", "its end was awaited, and a turn is going on")
+
+    def do_wake(self) -> None:
+        """Something to do: a turn that waits goes on."""
+        with self.lock:
+            self.notice.notify_all()
+
+    def do_sleep(self, for_ms: int) -> None:
+        """This thread waits so long."""
+        with self.lock:
+            end_ms = self._now_ms() + for_ms
+            while (left_ms := end_ms - self._now_ms()) > 0:
+                self.notice.wait(left_ms)
+
+    # The end.
+
+    def final(self) -> Iterator[Broken]:
+        """It went on until it was told to end; a turn that failed was reported, and followed by a pause."""
+        told = [error for error in self.world.contained.caught_errors if isinstance(error, Planned)]
+        if len(told) != len(self.failed):
+            yield Broken("O8", "reaper", f"{len(self.failed)} turns failed, {len(told)} were reported")
+        for at_ms in self.failed:
+            after = [turn for turn in self.turns if turn > at_ms]
+            if after and after[0] < at_ms + POLL_MS:
+                yield Broken("O8", "reaper", f"failed at {at_ms} ms, and began again at {after[0]} ms")
+            if not after and not self.asked and self._now_ms() > at_ms + POLL_MS:
+                yield Broken("O8", "reaper", f"failed at {at_ms} ms, and never began again")
+        if not self.asked and not self.failed and self._now_ms() > self.turns[-1] + self.wait_ms:
+            yield Broken("O8", "reaper", f"the last turn began at {self.turns[-1]} ms")
+        yield from self.broken
+        yield from self.uncontained()
+
+
+WORKERS: Final = (
+    Vocabulary(
+        "executor",
+        (
+            Verb("submit", ("thing",), weight=8),
+            Verb("shutdown", weight=2),
+            Verb("drop", weight=2),
+            Verb("close", where=THREAD, weight=1),
+            Verb("wait", ("wait",), THREAD + CALLBACK, weight=3),
+            Verb("run", where=BEFORE + THREAD, weight=3),
+            Verb("raise", where=CALLBACK, weight=3),
+        ),
+        ((_THREADED, _THREADED, _QUEUED, _LOOP, _DIRECT),),
+        ((0,),),
+        ExecutorPlayer,
+        (QueuedExecutor, LoopExecutor, DirectExecutor),
+        {"wait": (0, 5)},
+        ("run",),
+        horizon_ms=20,
+        stepping=_STEPS,
+        legal=lambda drawn, dialect: _fits(drawn),
+        plain=Plain(((0,), (0,)), "", "submit.0,submit.1,shutdown,drop,wait.5"),
+    ),
+    Vocabulary(
+        "reaper",
+        (
+            Verb("stop", weight=2),
+            Verb("end", weight=3),
+            Verb("wake", weight=3),
+            Verb("sleep", ("sleep",), THREAD, weight=4),
+            Verb("raise", where=CALLBACK, weight=6),
+        ),
+        ((5, 5, 300),),
+        ((0,),),
+        ReaperPlayer,
+        (Reaper,),
+        {"sleep": (1, 5, 12, 210)},
+        ("turn",),
+        horizon_ms=450,
+        turns=120,
+        legal=lambda drawn, dialect: all(act.do not in ("stop", "end") for act in drawn.before),
+        plain=Plain(((0,), (0,)), "", "stop,end,wake,sleep.12,sleep.210"),
+    ),
+)
+"""Of executors, and of a reaper."""
+
+
+def _fits(drawn: Drawn) -> bool:
+    """A thread that is not the executor's own may wait for it only where somebody else shuts it down, or for a time.
+    An action that `DirectExecutor` runs is the caller's."""
+    (kind,) = drawn.settings
+    if kind != _LOOP and any(act.do == "close" for act in drawn.acts()):
+        return False
+    return kind in (_THREADED, _QUEUED) or all(
+        act.do in ("submit", "raise", "shutdown") for act in (one.act for one in drawn.callbacks)
+    )
