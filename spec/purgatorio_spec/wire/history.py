@@ -197,9 +197,20 @@ class Scene:
 
     @property
     def asked(self) -> set[tuple[str, str]]:
-        """What it says that it asks: clauses, each with the way in which it may break, or "" for any."""
+        """What it says that it asks: clauses, each with the way in which it may break, or "" for any. Nothing where no
+        coordinator came: the end record says why."""
+        if self.without_coordinator:
+            return set()
         said = (text(one.body, "text") for one in self.stimuli if text(one.body, "what") == "asks")
         return {(clause, cause) for clause, _, cause in (kind.partition(" ") for kind in said)}
+
+    @property
+    def without_coordinator(self) -> bool:
+        """Whether it looked for a coordinator, and was told of none."""
+        looked = [[*items(one.got, "coordinators")] or [one.got] for one in self.of("find_coordinator")]
+        return bool(looked) and all(
+            said is None or integer(said, "error_code") in LOADING for each in looked for said in each
+        )
 
     def of(self, *apis: str) -> list[Exchange]:
         """The exchanges of these APIs, in order of sending."""

@@ -29,7 +29,7 @@ from purgatorio_spec.wire.log import (
 )
 from purgatorio_spec.wire.record import BY_NOBODY, SEQUENCES, Body, Written
 from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, in_time, kept, named, undecided
-from purgatorio_spec.wire.transaction import CONCURRENT, INIT
+from purgatorio_spec.wire.transaction import CONCURRENT, INIT, Transaction
 
 CORRUPT, TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 2, 7, 19, 21
 OUT_OF_ORDER: Final = 45
@@ -41,6 +41,7 @@ BACK_NS: Final = 40_000 * MS
 again first."""
 REMEMBERED: Final = 5
 FEW: Final = frozenset({NOT_ENOUGH, 20})
+BEGUN_BY_A_REPEAT: Final = "the transaction began with a batch of an earlier one, sent again (KIP-890)"
 UNHEARD: Final = frozenset({*LOADING, 13, NOT_ENOUGH, CONCURRENT})
 """Errors of an append whose partition's leader could not ask of its transaction (KIP-890): it is to be sent again."""
 
@@ -159,6 +160,8 @@ def _in_transaction(
         if error in UNHEARD:
             why = f"{named(error)}: the partition's leader has not heard of the transaction"
             yield undecided("P1", why, "offsets-do-not-grow")
+        elif error == OUT_OF_ORDER and _begins_with_a_repeat(one, within, log):
+            yield undecided("P1", f"{named(error)}: {BEGUN_BY_A_REPEAT}", "offsets-do-not-grow")
         elif _is_next(one, written, before := _before(one, written, log)):
             yield from _acknowledged(one, part, count, answer, topics)
         else:
@@ -168,6 +171,12 @@ def _in_transaction(
         yield (
             kept("R5", cause) if right else broken("R5", cause, one, "an error: it is fenced", "it is taken")
         )
+
+
+def _begins_with_a_repeat(one: Exchange, within: Transaction, log: Log) -> bool:
+    """Whether all that its transaction had sent before was there from an earlier one."""
+    begun = [x for x in log.appends if x.within is within and x.may_be_there and x.t < one.t]
+    return not begun and any(x.within is within and x.t < one.t for x in log.repeats)
 
 
 def _before(one: Exchange, written: Written, log: Log) -> list[Append]:
@@ -287,6 +296,9 @@ def _stopped(
         return
     if acks != -1 or error in EXCUSED:
         return
+    if answer is not None and not any(begin < until for begin, _ in spans):
+        yield _all_healthy(bounds, one, error)
+        return
     given_up = topics.given_up(part, one.t, needed)
     if given_up is not None and given_up[0] < (one.answer_t or END_OF_TIME):
         yield from (
@@ -301,6 +313,17 @@ def _stopped(
                 yield from _times_out(bounds, one, error, due)
             else:
                 yield _goes_on(bounds, one, error, end, continued_t(scene.stimuli, end), due)
+
+
+def _all_healthy(bounds: Bounds, one: Exchange, error: int) -> Row:
+    """P1, where no replica has been stopped: they all have it in time."""
+    cause = "timed-out"
+    if error != TIMED_OUT:
+        return kept("P1", cause) if not error else undecided("P1", named(error), cause)
+    t = one.answer_t or one.watched_t
+    if 2 * bounds.allowed_ns(one.t, t) >= max(one.wait_ms * MS, 1):
+        return undecided("P1", f"{named(error)} on a machine that is late", cause)
+    return broken("P1", cause, one, "taken, as no replica was stopped", named(error), held=Held.LATE, late=(one.t, t))
 
 
 def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:

@@ -193,7 +193,8 @@ def _leaves_waiting(group: Group) -> Rows:
         if leave.answer_t is None:
             continue
         for join in group.joins:
-            waited = join.t < leave.t and (join.answer_t or END_OF_TIME) > leave.answer_t
+            # The join is answered as the member is removed, which may be before the leaving is answered.
+            waited = join.t < leave.t < (join.answer_t or END_OF_TIME)
             if not waited or left_with(leave).get(member_id(join)) != 0 or answered(join):
                 continue
             gap, promise = rebalance_ms(join) * MS, f"{named(UNKNOWN_MEMBER)} as it leaves,"
@@ -239,7 +240,7 @@ def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
     if missing:
         # The group waits for the longest that a member asked for (KIP-62), and these were surely members.
         asked_ms = [group.asks_ms(member) for member in before.members if member not in silent]
-        waits_ms = max(*asked_ms, *_of_the_newcomer(group, before, one))
+        waits_ms = max([*asked_ms, *_of_the_newcomer(group, before, one)])
         yield from _without(group, before, one, missing, start + waits_ms * MS, longest)
         return
     yield from _all_there(group, before, one, longest)

@@ -42,7 +42,7 @@ from purgatorio_stress.wire.play import (
     codes,
 )
 from purgatorio_stress.wire.recorder import CONTROL, Recorder
-from purgatorio_stress.wire.scenes import PATIENT, UNTRIED, UNTRIED_CLAUSES, WARM_UPS, SceneSpec
+from purgatorio_stress.wire.scenes import PATIENT, WARM_UPS, SceneSpec
 
 LANES: Final = 4
 GROUP_LANES: Final = 8
@@ -118,10 +118,6 @@ class Run:
     async def play(self, scenes: list[SceneSpec], seconds: float) -> None:
         """Play the scenes, at most so long. Cleans up in every case."""
         areas = {one.area for one in scenes}
-        if UNTRIED not in areas:
-            self.skipped |= dict.fromkeys(
-                UNTRIED_CLAUSES, f"played with --only {UNTRIED}: not yet held against a broker of others"
-            )
         control = Control(self.broker.address, self.recorder)
         controlling = asyncio.create_task(control.run())
         try:

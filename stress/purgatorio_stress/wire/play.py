@@ -11,7 +11,7 @@ import random
 import struct
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -140,6 +140,13 @@ class Coordination:
     def seconds(self) -> float:
         """How long one is waited for."""
         return LACKING_SECONDS if self.lack else COORDINATES_SECONDS
+
+    def tries(self) -> Iterator[None]:
+        """Attempts at one, until that has been waited for; by the clock, as a slow broker takes long over each."""
+        now = asyncio.get_running_loop().time
+        ends = now() + self.seconds
+        while now() < ends:
+            yield
 
     def none(self, why: str) -> SceneLost | SceneSkipped:
         """What ends a scene that needs one."""
@@ -565,7 +572,7 @@ class Play:
         name = self.unique("g")
         blind, groups = 0, self.broker.groups
         groups.need()
-        for _ in range(int(groups.seconds / POLL_SECONDS)):
+        for _ in groups.tries():
             keys = [name, f"{name}-nobody"]
             await self.ask(conn, "find_coordinator", {"key": name, "key_type": 0, "coordinator_keys": keys})
             beat = {"group_id": name, "generation_id": 1, "member_id": "nobody"}

@@ -29,7 +29,8 @@ class SceneSpec:
     play: Callable[[Play], Awaitable[None]]
     seconds: float = 40.0
     alone: bool = False
-    """Played when the others are over: it stops brokers, or their requests would make good what it must see."""
+    """Played when the others are over: it stops brokers, its crowd of requests would delay their answers, or their
+    requests would make good what it must see."""
 
     @property
     def clauses(self) -> tuple[str, ...]:
@@ -128,7 +129,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("idle-fetch", "fetch", ("F1", "F2 late"), _FETCH.idle_fetch),
         SceneSpec("woken-fetch", "fetch", ("F3 not-woken",), _FETCH.woken_fetch),
         SceneSpec("several-partitions", "fetch", ("F3 not-woken",), _FETCH.several_partitions),
-        SceneSpec("purged", "fetch", ("F3 not-woken",), _FETCH.purged),
+        SceneSpec("purged", "fetch", ("F3 not-woken",), _FETCH.purged, alone=True),
         SceneSpec("rolled", "fetch", ("F3 not-woken",), _FETCH.rolled),
         SceneSpec("woken-many", "fetch", ("F3 not-woken",), _FETCH.woken_many, alone=True),
         SceneSpec("accumulating", "fetch", ("F1", "F3 not-woken"), _FETCH.accumulating),
@@ -238,19 +239,11 @@ PATIENT: Final = SceneSpec("patient", DRAWN, ("F3 not-woken",), _FETCH.patient)
 """Played beside the drawn programs."""
 
 
-UNTRIED: Final = "shares"
-"""An area whose clauses have not been held against a broker that nobody here wrote: it is played if it is asked for."""
-UNTRIED_CLAUSES: Final = frozenset(
-    clause for one in SCENES.values() if one.area == UNTRIED for clause in one.clauses
-)
-"""Those, of which no other scene asks."""
-
-
 def chosen(only: Collection[str]) -> list[SceneSpec]:
-    """The scenes that these areas, names of scenes or ids of clauses mean; all that are tried where none is given.
+    """The scenes that these areas, names of scenes or ids of clauses mean; all where none is given.
     KeyError names one that means nothing."""
     if not only:
-        return [one for one in SCENES.values() if one.area != UNTRIED]
+        return [*SCENES.values()]
     found: dict[str, SceneSpec] = {}
     for word in only:
         meant = [one for one in SCENES.values() if word in (one.name, one.area, *one.clauses)]
