@@ -43,12 +43,8 @@ _POM: Final = """\
 <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_{scala}</artifactId><version>{version}</version></dependency>
 {logging}</dependencies></project>
 """
-_RELOAD4J: Final = (
-    "<dependency><groupId>org.slf4j</groupId><artifactId>slf4j-reload4j</artifactId><version>1.7.36</version></dependency>\n"
-)
-_NO_LOG4J: Final = (
-    "<dependency><groupId>ch.qos.reload4j</groupId><artifactId>reload4j</artifactId><version>1.2.25</version></dependency>\n"
-)
+_RELOAD4J: Final = "<dependency><groupId>org.slf4j</groupId><artifactId>slf4j-reload4j</artifactId><version>1.7.36</version></dependency>\n"
+_NO_LOG4J: Final = "<dependency><groupId>ch.qos.reload4j</groupId><artifactId>reload4j</artifactId><version>1.2.25</version></dependency>\n"
 """Releases up to 3.9 use log4j 1 without naming it as a dependency."""
 _LOG4J: Final = """\
 log4j.rootLogger=INFO, out
@@ -163,7 +159,9 @@ def started(
         if release.has_kraft:
             found = _with_kraft(java, ports, control, settings)
         else:
-            java.run("zookeeper", "org.apache.zookeeper.server.ZooKeeperServerMain", str(control), scratch + "/zk")
+            java.run(
+                "zookeeper", "org.apache.zookeeper.server.ZooKeeperServerMain", str(control), scratch + "/zk"
+            )
             _until_listening(java, "zookeeper", control)
             found = [
                 java.broker(at, port, {
@@ -191,7 +189,11 @@ def _with_kraft(java: _Java, ports: Sequence[int], control: int, settings: Mappi
     roles: list[tuple[int, int, dict[str, str]]] = []
     if not alone:
         roles.append(
-            (CONTROLLER, control, {"process.roles": "controller", "node.id": str(CONTROLLER), "listeners": controls})
+            (
+                CONTROLLER,
+                control,
+                {"process.roles": "controller", "node.id": str(CONTROLLER), "listeners": controls},
+            )
         )
     for at, port in enumerate(ports, 1):
         own = {
@@ -253,7 +255,9 @@ class _Java:
         command = self.command("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(place))
         done = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS, check=False)
         if done.returncode:
-            raise Missing(f"Kafka {self.release.version}: format: {(done.stdout + done.stderr)[-500:].strip()}")
+            raise Missing(
+                f"Kafka {self.release.version}: format: {(done.stdout + done.stderr)[-500:].strip()}"
+            )
 
     def broker(self, number: int, port: int, settings: Mapping[str, str]) -> Node:
         name = f"broker-{number}"
@@ -309,7 +313,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m docs.makers.kafka_release", description=__doc__)
     parser.add_argument("version", help="such as 3.9.0")
     parser.add_argument("--nodes", type=int, default=1)
-    parser.add_argument("--set", type=setting, action="append", default=[], metavar="NAME=VALUE", dest="settings")
+    parser.add_argument(
+        "--set", type=setting, action="append", default=[], metavar="NAME=VALUE", dest="settings"
+    )
     parser.add_argument("--bare", action="store_true", help="no configuration but listeners and folders")
     asked = parser.parse_args()
     settings = {**({} if asked.bare else ONE_REPLICA), **dict(asked.settings)}

@@ -138,9 +138,9 @@ def page(results: Sequence[Mapping[str, object]]) -> str:
 _PAGE: Final = """\
 # Released Kafka brokers, judged over the wire
 
-`purgatorio wire` in its default plan, against brokers as Apache Kafka released them. Maven resolves a release; it runs on
-this machine with a heap of 512 MB, from 3.3 on with KRaft, older ones with ZooKeeper; two nodes have a controller of their
-own, and the second one is stopped for a while. `kept` and `skipped` count clauses. The runs share two cores with other work.
+`purgatorio wire` in its default plan, against brokers as Apache Kafka released them. Maven resolves a release. It runs
+on this machine with a heap of 512 MB: from 3.3 on with KRaft, older ones with ZooKeeper. Two nodes have a controller of
+their own, and the second one is stopped for a while. `kept` and `skipped` count clauses.
 
 {table}
 A VIOLATED release is a false alarm until a public issue explains it. Made, and played again, by:
@@ -159,7 +159,9 @@ def main() -> None:
     parser.add_argument("page", type=Path)
     parser.add_argument("versions", nargs="*", help=f"such as {' '.join(RELEASES)}")
     parser.add_argument("--results", type=Path, required=True, help="folder of what the runs said")
-    parser.add_argument("--setup", action="append", choices=SETUPS, help="one of them; all where none is named")
+    parser.add_argument(
+        "--setup", action="append", choices=SETUPS, help="one of them; all where none is named"
+    )
     parser.add_argument("--seeds", type=int, default=1, help="seeds 1 to N")
     parser.add_argument("--again", action="store_true", help="play what is there already")
     asked = parser.parse_args()
@@ -176,7 +178,9 @@ def main() -> None:
                     print(f"{version}, {setup}: SKIPPED: {why}", file=sys.stderr)
                     continue
                 kept.write_text(json.dumps(found))
-                print(f"{version}, {setup}, seed {seed}: {found['verdict']} in {found['seconds']} s", flush=True)
+                print(
+                    f"{version}, {setup}, seed {seed}: {found['verdict']} in {found['seconds']} s", flush=True
+                )
     results = [json.loads(one.read_text()) for one in sorted(asked.results.glob("*.json"))]
     asked.page.parent.mkdir(parents=True, exist_ok=True)
     asked.page.write_text(page(results), encoding="utf-8")

@@ -19,7 +19,7 @@ from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.show.wire import counterexamples
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict, worst
-from purgatorio_spec.wire.file import is_wire_trace, read_trace
+from purgatorio_spec.wire.file import WireTrace, is_wire_trace, read_trace
 from purgatorio_spec.wire.judge import judge_file
 from purgatorio_spec.wire.record import PROFILE
 from purgatorio_stress.lateness import Lateness
@@ -186,8 +186,9 @@ def judge_in_process(
         if is_wire_trace(path):
             if operation is None:
                 trace, run = judge_file(path)
+                run, examples = _shown(trace, run)
                 result = CheckResult((run,), trace.broken_count, tuple(trace.broken))
-                parts.append(Judged(result, counterexamples(trace, run), []))
+                parts.append(Judged(result, examples, []))
             continue
         reader = reading.next(TraceReader(path), read_bytes)
         folded = fold_reader(reader, full=full, only=operation)
@@ -202,6 +203,15 @@ def judge_in_process(
         result = CheckResult((folded.result,), reader.broken_count, tuple(reader.broken))
         parts.append(Judged(result, examples, [] if late is None else [late], [] if read is None else [read]))
     return together(parts)
+
+
+def _shown(trace: WireTrace, run: RunResult) -> tuple[RunResult, dict[CauseKey, Counterexample]]:
+    """A run with its counterexamples; where they cannot be made, which is an error of ours, its verdicts stay."""
+    try:
+        return run, counterexamples(trace, run)
+    except Exception as error:  # the verdicts are worth more than their pictures
+        why = f"an error of ours, please report it: no counterexamples: {type(error).__name__}: {error}"
+        return replace(run, problems=(*run.problems, why)), {}
 
 
 def with_wire_examples(judged: Judged) -> Judged:

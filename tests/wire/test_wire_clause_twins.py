@@ -21,7 +21,7 @@ from wire_twins import TOLD, TWINS, Twin
 from wire_twins.fetch import f2, f3, f4, f6_waits, f7, f8_waits
 from wire_twins.group import g0_not_known, g0_not_known_beside, g4_waits, g5_late
 from wire_twins.members import g7_late, g7_static, g8
-from wire_twins.produce import p5_late, p6
+from wire_twins.produce import m5_late, m6
 from wire_twins.told import newcomer, static_pair, stopped, to_be_deleted, told_of_it, written
 from wire_twins.topics import a2_left, c1, x1_never
 
@@ -54,7 +54,7 @@ def test_a_legal_history_is_kept_and_its_twin_is_not(clause: str, twin: Twin) ->
     assert wrong.judged(clause, 2 * END_MS).verdict is Verdict.VIOLATED
 
 
-LATE = [f2, f3, f4, f6_waits, f7, f8_waits, g4_waits, g5_late, g7_late, g8, p5_late, p6, c1]
+LATE = [f2, f3, f4, f6_waits, f7, f8_waits, g4_waits, g5_late, g7_late, g8, m5_late, m6, c1]
 
 
 @pytest.mark.parametrize(("absent", "verdict"), [(False, Verdict.VIOLATED), (True, Verdict.PASS)])
@@ -112,7 +112,7 @@ def test_what_says_nothing_of_an_append_is_no_violation(error: int, acks: int) -
     story = Story()
     story.topic()
     story.produce(10, 1011, 0, error=error, acks=acks)
-    assert story.judged("P1").verdict is Verdict.UNKNOWN
+    assert story.judged("M1").verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.parametrize(("error", "acks", "answer"), [(19, 1, 11), (7, 1, 500), (3, 1, 11), (-1, -1, 11)])
@@ -120,7 +120,7 @@ def test_an_append_that_is_refused_without_need(error: int, acks: int, answer: f
     story = Story()
     story.topic()
     story.produce(10, answer, 0, error=error, acks=acks)
-    assert story.judged("P1").verdict is Verdict.VIOLATED
+    assert story.judged("M1").verdict is Verdict.VIOLATED
 
 
 def test_a_request_behind_a_quota_is_not_judged_by_its_time() -> None:
@@ -231,7 +231,7 @@ def test_one_replica_has_nobody_to_wait_for(times: int, verdict: Verdict) -> Non
     story.topic()
     for at in range(times):
         story.produce(10 + 3000 * at, 1010 + 3000 * at, -1, acks=-1, error=7)
-    assert story.judged("P1").verdict is verdict
+    assert story.judged("M1").verdict is verdict
 
 
 def test_who_leaves_the_new_generation_at_once_was_waited_for() -> None:
@@ -443,7 +443,7 @@ def test_a_number_that_a_broker_need_not_know_any_more(sequence: int, base: int,
     for at in range(7):
         written(story, 10 + 10 * at, at, at)
     written(story, 100, sequence, base, error)
-    assert story.judged("P7").verdict in (Verdict.PASS, Verdict.SKIPPED)
+    assert story.judged("M7").verdict in (Verdict.PASS, Verdict.SKIPPED)
 
 
 @pytest.mark.parametrize("waits", [False, True])
@@ -684,7 +684,7 @@ def test_a_broker_that_refuses_such_records_is_not_judged() -> None:
     story.topic()
     story.produce(10, 12, -1, error=87)
     story.fetch(20, 1020, [("t", 0, 0, [])], wait=1000)
-    assert {story.judged(clause).verdict for clause in ("P1", "F1", "F2")} <= {Verdict.UNKNOWN, Verdict.PASS}
+    assert {story.judged(clause).verdict for clause in ("M1", "F1", "F2")} <= {Verdict.UNKNOWN, Verdict.PASS}
 
 
 def test_the_page_has_the_clauses() -> None:
@@ -774,7 +774,7 @@ def test_a_replica_that_is_told_to_be_in_sync_again_is_waited_for(answer: float)
         story.metadata(at, in_sync=count)
     for at in (20, 30):
         story.produce(at, answer, 1, acks=-1, timeout=28_000)
-    assert story.judged("P6").verdict is not Verdict.VIOLATED
+    assert story.judged("M6").verdict is not Verdict.VIOLATED
 
 
 @pytest.mark.parametrize("error", [0, 1, 6])

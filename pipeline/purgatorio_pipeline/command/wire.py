@@ -76,7 +76,7 @@ class _Unreachable(click.ClickException):
 @click.option("--program", metavar="TEXT", help="Play this drawn program only, as a counterexample names it.")
 @click.option("--name", help="What the run is called: `purgatorio compare` pairs runs by their names.")
 @click.option("--trace", type=file, help="Where the trace is kept.")
-@click.option("--second", metavar="HOST:PORT", help="A second broker of the cluster, for P4, P5, P6, F9.")
+@click.option("--second", metavar="HOST:PORT", help="A second broker of the cluster, for M4, M5, M6, F9.")
 @click.option(
     "--second-pid", type=click.IntRange(1), help="Its process on this machine, to be stopped for a while."
 )
@@ -183,7 +183,11 @@ def _record(asked: Asked, path: Path, output: CheckOutput) -> None:
                     with going.aside():
                         click.echo(line, err=True)
 
-            asyncio.run(_stoppable(record(asked, path, told, lambda: going.tell(next(played)), going.say)))
+            failures = asyncio.run(
+                _stoppable(record(asked, path, told, lambda: going.tell(next(played)), going.say))
+            )
+        for failure in failures:
+            click.echo(f"an error of ours, please report it: {failure}", err=True)
     except NoBroker as nobody:
         raise _Unreachable(
             f"no broker: {nobody}\nLook at the address. For a listener with TLS use --tls; SASL is not spoken."
@@ -194,12 +198,12 @@ def _record(asked: Asked, path: Path, output: CheckOutput) -> None:
             raise KeyboardInterrupt from None
 
 
-async def _stoppable(run: Coroutine[None, None, None]) -> None:
+async def _stoppable(run: Coroutine[None, None, list[str]]) -> list[str]:
     """Run it; SIGTERM, as of `timeout` or of a container that is stopped, ends it as Ctrl-C does."""
     task = asyncio.create_task(run)
     with contextlib.suppress(NotImplementedError):  # Windows cannot ask a program to end
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    await task
+    return await task
 
 
 def _drawn_words(asked: Asked) -> str:

@@ -36,7 +36,7 @@ PATIENCE_MS: Final = 5000
 
 def answered_once(bounds: Bounds, scene: Scene, answered: frozenset[tuple[str, int]]) -> Rows:
     """X1. `answered`: the APIs and versions that the broker answered anywhere in the run; one that it never answers is
-    X3's, and an answer to acks 0 is P2's."""
+    X3's, and an answer to acks 0 is M2's."""
     for lane in scene.lanes.values():
         for one in lane.requests:
             if one.owed and (one.api, one.version) in answered:

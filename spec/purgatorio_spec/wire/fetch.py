@@ -442,14 +442,14 @@ class Fetching:
         ready_from, ready_by = self._ready_from(), self._ready_by()
         errors = [a.error for a in self.asked if a.error]
         if errors:
-            clause, allowed = ("P1", "the records") if ready_by <= one.t else ("F1", "no error, and a wait")
+            clause, allowed = ("M1", "the records") if ready_by <= one.t else ("F1", "no error, and a wait")
             yield broken(self._clause(clause), "error-without-reason", one, allowed, named(errors[0]))
             return
         if any(integer(batch, "base") < 0 for a in self.asked for batch in a.batches):
             yield broken("F7", "part-of-a-batch", one, "whole batches, or nothing", "a part of one, alone")
             return
         if any(corrupt(a.batches) for a in self.asked):
-            yield broken("P1", "corrupt", one, "records as they were taken", "another checksum than theirs")
+            yield broken("M1", "corrupt", one, "records as they were taken", "another checksum than theirs")
             return
         yield from self._bounded()
         yield from self._decided()
@@ -644,7 +644,7 @@ class Fetching:
         return min(integer(self.one.body, "max_bytes", 1 << 31), *(a.room for a in self.asked))
 
     def _placed(self) -> Rows:
-        """P1: an acknowledged record is where its acknowledgement said; what comes begins with the batch that holds the
+        """M1: an acknowledged record is where its acknowledgement said; what comes begins with the batch that holds the
         offset, and leaves none out."""
         for a in self.asked:
             if not a.batches or integer(a.batches[0], "base") < 0:
@@ -656,11 +656,11 @@ class Fetching:
                 if integer(x, "last") + 1 != integer(y, "base")
             ]  # fmt: skip
             if not first <= a.offset <= integer(a.batches[0], "last") or (begins and first != a.offset):
-                yield broken("P1", "elsewhere", self.one, f"a batch at {a.offset}", f"one at {first}")
+                yield broken("M1", "elsewhere", self.one, f"a batch at {a.offset}", f"one at {first}")
             elif holes:
-                yield broken("P1", "left-out", self.one, f"a batch at {holes[0]}", "none, but later ones")
+                yield broken("M1", "left-out", self.one, f"a batch at {holes[0]}", "none, but later ones")
             else:
-                yield kept("P1")
+                yield kept("M1")
 
     def _replicated(self, spans: list[tuple[int, int]]) -> Rows:
         """F9, of a fetch inside a span in which a replica that is in sync was stopped; and F1 where it asks

@@ -25,6 +25,7 @@ from purgatorio_spec.wire.record import (
     FORMAT,
     KINDS,
     MAX_EVENTS,
+    RENAMED,
     Declared,
     Kind,
     WireEnd,
@@ -276,7 +277,10 @@ def record_of(given: Mapping[str, object]) -> WireRecord:
         return _header(given)
     if kind == "end":
         skipped, lost = (
-            {clause: str(why) for clause, why in (object_field(given, name) or {}).items()}
+            {
+                RENAMED.get(clause, clause): str(why)
+                for clause, why in (object_field(given, name) or {}).items()
+            }
             for name in ("skipped", "lost")
         )
         events, dropped = (integer_field(given, name, 0) or 0 for name in ("events", "dropped"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
-from purgatorio_spec.wire.record import Body, WireEvent
+from purgatorio_spec.wire.record import RENAMED, Body, WireEvent
 
 LOADING: Final = frozenset({14, 15, 16})
 """The coordinator is not there yet (COORDINATOR_LOAD_IN_PROGRESS, _NOT_AVAILABLE, NOT_COORDINATOR)."""
@@ -202,7 +202,10 @@ class Scene:
         if self.without_coordinator:
             return set()
         said = (text(one.body, "text") for one in self.stimuli if text(one.body, "what") == "asks")
-        return {(clause, cause) for clause, _, cause in (kind.partition(" ") for kind in said)}
+        return {
+            (RENAMED.get(clause, clause), cause)
+            for clause, _, cause in (kind.partition(" ") for kind in said)
+        }
 
     @property
     def without_coordinator(self) -> bool:

@@ -47,7 +47,7 @@ ENDS: Final = {
 }  # fmt: skip
 _WAITS_FOR_NOBODY: Final = {
     "create_topics": "A1", "delete_topics": "A2", "create_partitions": "A3", "delete_records": "D1",
-    "elect_leaders": "E1", "produce": "P1",
+    "elect_leaders": "E1", "produce": "M1",
 }  # fmt: skip
 """What one broker does by itself, for topics of one replica, and the clause that it is part of."""
 LEAST_TIME_OUT_MS: Final = 2000
@@ -57,7 +57,7 @@ PATIENCE_TIMES: Final = 5
 
 
 def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """A1 to A3, D1, E1, P1: what waits for no other broker is answered when it is done or refused, whatever stands
+    """A1 to A3, D1, E1, M1: what waits for no other broker is answered when it is done or refused, whatever stands
     beside it in the request, and not at the request's time-out. Half of that is a bound that a broker which is busy
     keeps. A broker that is stopped may be a controller, without which nothing is done, and another is elected then.
     What is made and deleted beside the scenes is a hundred topics at a time."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+import traceback
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -95,6 +96,8 @@ class Run:
     program: Program | None = None
     skipped: dict[str, str] = field(default_factory=dict)
     """Why the broker cannot be asked of a clause in some scene."""
+    failures: list[str] = field(default_factory=list)
+    """Errors of ours, each as its traceback: they end a scene or the run, and lose nothing of what was recorded."""
     _played: dict[str, int] = field(default_factory=dict)
     _over: set[str] = field(default_factory=set)
     """The scenes that came to their end once, or cannot be played."""
@@ -147,10 +150,18 @@ class Run:
                     await self._draw(self.drawn_seconds)
         except TimeoutError:
             self._broke = dict.fromkeys(scenes, f"the run's {seconds:g} s were over") | self._broke
+        except Exception as error:  # what was recorded until then is judged
+            self._failed("the run", error)
+            self._broke = (
+                dict.fromkeys(scenes, f"an error of ours, {type(error).__name__}: {error}") | self._broke
+            )
         finally:
             controlling.cancel()
             await asyncio.gather(controlling, return_exceptions=True)
             await clean_up(self.broker, self.recorder, self.told)
+
+    def _failed(self, what: str, error: Exception) -> None:
+        self.failures.append(f"{what}:\n{''.join(traceback.format_exception(error))}")
 
     async def _warm_up(self, scene: Callable[[Play], Awaitable[None]], at: int) -> None:
         """Play it beside the record, in bounded time; what it cannot do is found out by the scenes."""
@@ -214,6 +225,9 @@ class Run:
             said = str(why) or f"it took more than {spec.seconds * play.pace:g} s"
             self.told(f"{name} broke off: {said}")
             self._broke.setdefault(spec, said)
+        except Exception as error:  # the other scenes are played
+            self._failed(f"playing {name}", error)
+            self._broke.setdefault(spec, f"an error of ours, {type(error).__name__}: {error}")
         finally:
             play.close_all()
         self.skipped = play.unasked | self.skipped
@@ -235,7 +249,7 @@ class Run:
                 late[row.clause, row.cause].append(row)
             if row.held is Held.UNDECIDED:
                 doubts[row.clause, row.cause] += row.gaps >= LOST_GAPS
-            else:
+            elif row.held is not Held.FAILED:
                 decided[row.clause, row.cause] += 1
         left = bool(unmet(scene.asked, decided))
         self._open.discard(scene.base)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from purgatorio_spec.wire.history import integer, items, text
+from purgatorio_spec.wire.history import BUSY, integer, items, text
 from purgatorio_spec.wire.log import BY_ID, FETCHED, OTHERS, Part, parts
 from purgatorio_spec.wire.record import BY_NOBODY, Body, Declared, Written
 from purgatorio_stress.wire.connection import API_KEYS, Address, Connection, Got, NoAnswer, Sent, connect
@@ -56,6 +56,7 @@ UNMADE: Final = 99
 """A partition that no topic has."""
 SETTINGS_REFUSED: Final = frozenset({40, 44})
 """A topic with settings that the broker does not take (INVALID_CONFIG), or a policy of its own forbids."""
+EXISTS: Final = 36
 CONSUMER: Final = "consumer"
 SOFTWARE: Final = {"client_software_name": "purgatorio", "client_software_version": "1"}
 """Who asks for versions says so: Kafka refuses an empty name (KIP-511)."""
@@ -556,6 +557,17 @@ class Play:
                 return
             await self.pause(100)
         raise SceneLost(f"metadata did not say in time that a topic is {'gone' if error else 'there'}")
+
+    async def until_free(self, name: str) -> None:
+        """Metadata may say that a topic is gone while the controller still deletes it: until it could be made."""
+        made = [{"name": name, "num_partitions": 1, "replication_factor": 1}]
+        for _ in range(100):
+            asked = {"topics": made, "timeout_ms": 5000, "validate_only": True}
+            got = await self.ask(await self.controller(), "create_topics", asked)
+            if codes(first_of(got.body, "topics")) not in {EXISTS, *BUSY}:
+                return
+            await self.pause(100)
+        raise SceneLost("a topic that was deleted is still in the way of another by its name")
 
     async def delete(self, *names: str) -> None:
         """Ask for topics to be deleted."""

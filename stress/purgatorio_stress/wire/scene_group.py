@@ -493,6 +493,7 @@ async def forgotten_offsets(play: Play) -> None:
         if all(integer(said, "committed_offset") < 0 for part, said in told if part.topic == topics[0]):
             break
         await play.pause(100)
+    await play.until_free(topics[0])
     await play.create(topics[0])
     await play.ask_offsets(conn, group, topics)
     if play.offers("delete_groups"):

@@ -134,7 +134,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("woken-many", "fetch", ("F3 not-woken",), _FETCH.woken_many, alone=True),
         SceneSpec("accumulating", "fetch", ("F1", "F3 not-woken"), _FETCH.accumulating),
         SceneSpec(
-            "ready-fetch", "fetch", ("F4 waits-though-ready", "P1", "F7 too-much", "F7 out-of-order"),
+            "ready-fetch", "fetch", ("F4 waits-though-ready", "M1", "F7 too-much", "F7 out-of-order"),
             _FETCH.ready_fetch,
         ),
         SceneSpec("short-fetch", "fetch", ("F5", "F2 late"), _FETCH.short_fetch),
@@ -149,9 +149,9 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         ),
         SceneSpec("sum-fetch", "fetch", ("F7 not-woken", "F1"), _FETCH.sum_fetch),
         SceneSpec("deleted-topic", "fetch", ("F8 waits-for-deleted",), _FETCH.deleted_topic),
-        SceneSpec("acks", "produce", ("P1 offsets-do-not-grow", "P2 error-untold", "P3", "X4 not-there"), _FETCH.acks),
-        SceneSpec("idempotent", "produce", ("P7 sent-again", "P7 out-of-order"), _FETCH.idempotent),
-        SceneSpec("corrupt-batch", "produce", ("P1 corrupt-taken", "F3 not-woken"), _FETCH.corrupt_batch),
+        SceneSpec("acks", "produce", ("M1 offsets-do-not-grow", "M2 error-untold", "M3", "X4 not-there"), _FETCH.acks),
+        SceneSpec("idempotent", "produce", ("M7 sent-again", "M7 out-of-order"), _FETCH.idempotent),
+        SceneSpec("corrupt-batch", "produce", ("M1 corrupt-taken", "F3 not-woken"), _FETCH.corrupt_batch),
         SceneSpec(
             "read-committed", "transactions",
             (
@@ -164,7 +164,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             "overlapping", "transactions",
             (
                 "R1 early", "R1 undecided-shown", "R2 not-woken", "R3 not-listed", "R3 listed", "R4 listed",
-                "P7 sent-again",
+                "M7 sent-again",
             ),
             _TRANSACTIONS.overlapping, 60,
         ),
@@ -209,7 +209,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             "topics", "topics", ("A1 made-twice", "A1 never-seen", "A2 never-seen", "A2 left-to-its-time-out", "X4"),
             _OTHER.topics,
         ),
-        SceneSpec("recreated", "topics", ("F3 not-woken", "P1 offsets-do-not-grow"), _OTHER.recreated),
+        SceneSpec("recreated", "topics", ("F3 not-woken", "M1 offsets-do-not-grow"), _OTHER.recreated),
         SceneSpec("wrong-topics", "topics", ("A1 taken-though-wrong", "A1 made-though-validated"), _OTHER.wrong_topics),
         SceneSpec(
             "partitions", "topics", ("A3 grows", "A3 never-seen", "E1", "F3 not-woken", "L1"), _OTHER.partitions,
@@ -225,11 +225,11 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("cut", "connections", ("C1 does-not-go-on", "F3 not-woken"), _OTHER.cut),
         SceneSpec("slow-reader", "connections", ("C1 held-up",), _OTHER.slow_reader),
         SceneSpec(
-            "replica-stopped", "replicas", ("P5", "P6", "F9", "D1", "F3", "F8", "P1"), _OTHER.replica_stopped, 120,
+            "replica-stopped", "replicas", ("M5", "M6", "F9", "D1", "F3", "F8", "M1"), _OTHER.replica_stopped, 120,
             alone=True,
         ),
         SceneSpec(
-            "min-insync", "replicas", ("P4", "P4 in-sync-again", "P6 given-up", "F3 not-woken"), _OTHER.min_insync,
+            "min-insync", "replicas", ("M4", "M4 in-sync-again", "M6 given-up", "F3 not-woken"), _OTHER.min_insync,
             180, alone=True,
         ),
     )

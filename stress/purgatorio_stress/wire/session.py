@@ -48,8 +48,9 @@ async def record(
     told: Callable[[str], None],
     played: Callable[[], None] = lambda: None,
     found: Callable[[str], None] = lambda line: None,
-) -> None:
-    """Play the scenes and leave the trace at `path`. NoBroker where nobody speaks the protocol there.
+) -> list[str]:
+    """Play the scenes and leave the trace at `path`. NoBroker where nobody speaks the protocol there. Returns the
+    tracebacks of errors of ours, which end a scene or the run and leave a whole trace.
 
     `told`, `played` and `found` as those of `Run`.
 
@@ -83,6 +84,7 @@ async def record(
         raise
     writer[0] = first.append
     out.close(playing.skipped, playing.lost, recorder.dropped)
+    return playing.failures
 
 
 def _machine() -> Mapping[str, object]:
