@@ -24,7 +24,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -39,13 +39,10 @@ CONTROLLER: Final = 100
 _POM: Final = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>purgatorio</groupId><artifactId>kafka-release</artifactId><version>1</version>
-<dependencies>
-<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_{scala}</artifactId><version>{version}</version></dependency>
-{logging}</dependencies></project>
+<dependencies>{dependencies}</dependencies></project>
 """
-_RELOAD4J: Final = "<dependency><groupId>org.slf4j</groupId><artifactId>slf4j-reload4j</artifactId><version>1.7.36</version></dependency>\n"
-_NO_LOG4J: Final = "<dependency><groupId>ch.qos.reload4j</groupId><artifactId>reload4j</artifactId><version>1.2.25</version></dependency>\n"
-"""Releases up to 3.9 use log4j 1 without naming it as a dependency."""
+_LOG4J_1: Final = (("org.slf4j", "slf4j-reload4j", "1.7.36"), ("ch.qos.reload4j", "reload4j", "1.2.25"))
+"""Releases up to 3.9 use log4j 1, and not all of them name it as a dependency."""
 _LOG4J: Final = """\
 log4j.rootLogger=INFO, out
 log4j.appender.out=org.apache.log4j.ConsoleAppender
@@ -121,10 +118,15 @@ def class_path(release: Release) -> str:
     if kept.exists() and all(Path(jar).exists() for jar in kept.read_text().split(os.pathsep)):
         return kept.read_text()
     kept.parent.mkdir(parents=True, exist_ok=True)
-    logging = _RELOAD4J + _NO_LOG4J if release.numbers < (4,) else ""
+    wanted = [("org.apache.kafka", f"kafka_{release.scala}", release.version)]
+    wanted += _LOG4J_1 if release.numbers < (4,) else ()
+    named = (
+        f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version></dependency>"
+        for group, artifact, version in wanted
+    )
     with tempfile.TemporaryDirectory(prefix="purgatorio-maven-") as scratch:
         pom, found = Path(scratch) / "pom.xml", Path(scratch) / "classpath"
-        pom.write_text(_POM.format(scala=release.scala, version=release.version, logging=logging))
+        pom.write_text(_POM.format(dependencies="".join(named)))
         command = (
             "mvn", "-q", "-B", "-f", str(pom), "dependency:build-classpath", f"-Dmdep.outputFile={found}",
             "-Dmdep.includeScope=runtime",
@@ -220,6 +222,7 @@ class _Java:
     heap: str
     niceness: int
     running: contextlib.ExitStack
+    children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def command(self, main: str, *arguments: str) -> list[str]:
         log4j = self.scratch / "log4j.properties"
@@ -227,7 +230,8 @@ class _Java:
         java = Path(os.environ["JAVA_HOME"]) / "bin" / "java" if "JAVA_HOME" in os.environ else "java"
         return [
             "nice", "-n", str(self.niceness), str(java), f"-Xmx{self.heap}", "-XX:+UseSerialGC", "-XX:-UsePerfData",
-            f"-Dlog4j.configuration=file:{log4j}", "-Dzookeeper.admin.enableServer=false", "-cp", self.path, main,
+            f"-Dlog4j.configuration=file:{log4j}", "-Dzookeeper.admin.enableServer=false",
+            "-Dzookeeper.jmx.log4j.disable=true", "-cp", self.path, main,
             *arguments,
         ]  # fmt: skip
 
@@ -241,6 +245,7 @@ class _Java:
                 stdin=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
         self.running.callback(_stop, child)
+        self.children[name] = child
         return child
 
     def config(self, number: int, settings: Mapping[str, str]) -> Path:
@@ -286,7 +291,7 @@ def _free_ports(count: int) -> list[int]:
 
 def _until_listening(java: _Java, name: str, port: int) -> None:
     ends = time.monotonic() + START_SECONDS
-    while time.monotonic() < ends:
+    while time.monotonic() < ends and java.children[name].poll() is None:
         try:
             socket.create_connection(("127.0.0.1", port), 0.5).close()
             return

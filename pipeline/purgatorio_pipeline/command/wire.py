@@ -75,7 +75,7 @@ class _Unreachable(click.ClickException):
 )
 @click.option("--program", metavar="TEXT", help="Play this drawn program only, as a counterexample names it.")
 @click.option("--name", help="What the run is called: `purgatorio compare` pairs runs by their names.")
-@click.option("--trace", type=file, help="Where the trace is kept.")
+@click.option("--trace", type=file, help="Where the trace is kept: x.jsonl, or packed as .gz or .zst.")
 @click.option("--second", metavar="HOST:PORT", help="A second broker of the cluster, for M4, M5, M6, F9.")
 @click.option(
     "--second-pid", type=click.IntRange(1), help="Its process on this machine, to be stopped for a while."
@@ -126,6 +126,10 @@ def command(
         declared = declared_of(declare)
     except ValueError as wrong:
         raise click.UsageError(str(wrong)) from None
+    if trace is not None and trace.suffix == ".parquet":
+        raise click.UsageError(
+            f"{trace}: record JSON lines, as x.jsonl.zst; `purgatorio convert` makes them Parquet"
+        )
     context = _tls(tls, tls_ca)
     asked = Asked(
         address=_address(broker, allow_remote, context),

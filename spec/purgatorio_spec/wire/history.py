@@ -311,15 +311,20 @@ _NAMED_BY_ID: Final = {
 """What may name topics by their ids alone: in the request and in the answer the list of topics, and the name of one."""
 
 
+def topic_names(answers: Iterable[Body | None]) -> dict[str, str]:
+    """The names of topics by their ids, as these answers tell them."""
+    return {
+        text(said, "topic_id"): text(said, "name")
+        for body in answers
+        for said in items(body, "topics")
+        if text(said, "name") and text(said, "topic_id")
+    }
+
+
 def _name_topics(scene: Scene) -> None:
     """Give the topics that are named by their ids their names as well (KIP-516), by what creations and metadata told;
     an id that nobody told is a name of its own."""
-    names = {
-        text(said, "topic_id"): text(said, "name")
-        for one in scene.of("create_topics", "metadata")
-        for said in items(one.got, "topics")
-        if text(said, "name")
-    }
+    names = topic_names(one.got for one in scene.of("create_topics", "metadata"))
     for one in scene.of(*_NAMED_BY_ID):
         asked, told = _NAMED_BY_ID[one.api]
         one.body = _with_names(one.body, *asked, names)
