@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,12 +18,14 @@ from purgatorio_spec.wire.file import read_trace
 from purgatorio_spec.wire.history import Scene, scene_of
 from purgatorio_spec.wire.judge import JUDGES, Wire, judge_file, judge_scene
 from purgatorio_spec.wire.log import Topics
-from purgatorio_spec.wire.record import WireHeader
+from purgatorio_spec.wire.record import Declared, WireHeader
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_spec.wire.row import Row
 from purgatorio_stress.socket_broker.running import Running
+from purgatorio_stress.wire.connection import Address
 from purgatorio_stress.wire.play import Play
 from purgatorio_stress.wire.scenes import SCENES, SceneSpec
+from purgatorio_stress.wire.session import Asked, record
 from wire_story import Story
 from wire_twins import TWINS
 
@@ -132,3 +135,19 @@ def test_rows_of_a_failed_judge_name_the_place(monkeypatch: pytest.MonkeyPatch) 
     kept, failed = judge_scene(Wire.of(WireHeader("x"), []), scene_of("s#1", [], 0))
     assert (kept.held, failed.held) == (Held.KEPT, Held.FAILED)
     assert "test_recorded_kafka.py" in failed.seen
+
+
+def test_what_there_is_no_time_for_is_said_before_it_is_left_out(tmp_path: Path) -> None:
+    """And is UNKNOWN; the rest is played."""
+    endless = SceneSpec("endless", "fetch", ("F9",), _breaks, alone=True, takes=1000)
+    path, said = tmp_path / "wire.jsonl", list[str]()
+    with Running(SETTINGS) as broker:
+        at = Address("127.0.0.1", broker.port)
+        asked = Asked(at, str(at), (endless, SCENES["acks"]), Declared(), 90)
+        asyncio.run(record(asked, path, lambda line: said.append(line), found=said.append))
+    left = said.index(next(line for line in said if line.startswith("left out: scene endless (F9)")))
+    assert left < said.index("playing acks#1")
+    _, run = judge_file(path)
+    assert run.clauses["M3"].verdict is Verdict.PASS
+    assert run.clauses["F9"].verdict is Verdict.UNKNOWN
+    assert "give more --seconds" in run.clauses["F9"].reason

@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -30,6 +31,10 @@ from purgatorio_stress.wire.first_look import NoBroker
 from purgatorio_stress.wire.play import Second
 from purgatorio_stress.wire.scenes import SCENES, SceneSpec, chosen
 from purgatorio_stress.wire.session import Asked, declared_of, record
+
+SECONDS: Final = 240.0
+SECONDS_WITH_SECOND: Final = 480.0
+"""A second broker is away for a minute and more, until the cluster gives it up."""
 
 EPILOG = """
 It plays scenes (fetches that wait, appends that wake them, groups that rebalance, ...) on topics and groups of its own,
@@ -58,9 +63,7 @@ class _Unreachable(click.ClickException):
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
-    default=240.0,
-    show_default=True,
-    help="End after so many seconds.",
+    help=f"End after so many seconds ({SECONDS:g}, with a second broker {SECONDS_WITH_SECOND:g}).",
 )
 @click.option(
     "--seed", type=click.IntRange(0), default=None, help="Seed of what is drawn; without, another each time."
@@ -96,7 +99,7 @@ def command(
     broker: str | None,
     declare: str,
     only: tuple[str, ...],
-    seconds: float,
+    seconds: float | None,
     seed: int | None,
     drawn: float,
     program: str | None,
@@ -136,7 +139,7 @@ def command(
         shown=broker,
         scenes=wanted,
         declared=declared,
-        seconds=seconds,
+        seconds=seconds or (SECONDS if second is None else SECONDS_WITH_SECOND),
         seed=time.time_ns() % 1_000_000 if seed is None else seed,
         second=_second(second, second_pid, stop_command, continue_command, allow_remote, context),
         pid=pid,

@@ -59,6 +59,10 @@ GONE: Final = frozenset({0, 3, 69})
 WARM_UP_SECONDS: Final = 10.0
 LEAST_WARM_UP_SECONDS: Final = 0.6
 """The first scenes need to know how late the machine is."""
+TOGETHER_SECONDS: Final = 60.0
+"""So long the scenes that are played several at a time take on a quiet machine, at most."""
+REPLICAS: Final = "replicas"
+"""An area of scenes that end at once without a second broker."""
 MOST_PACE: Final = 3.0
 PACE_SLACK_MS: Final = 250
 """With a slack up to this the plan's own waits are wide enough."""
@@ -107,6 +111,9 @@ class Run:
     """The scenes that left open what they ask."""
     _decided: set[tuple[str, str]] = field(default_factory=set)
     """What any scene decided, a clause and a cause."""
+    _ends_t: float = 0.0
+    _reserved: float = 0.0
+    """Seconds that the scenes to be played alone still need."""
     _convicted: set[str] = field(default_factory=set)
     """The clauses that are broken, by what is known so far."""
 
@@ -121,6 +128,7 @@ class Run:
     async def play(self, scenes: list[SceneSpec], seconds: float) -> None:
         """Play the scenes, at most so long. Cleans up in every case."""
         areas = {one.area for one in scenes}
+        scenes = self._in_time(scenes, seconds)
         control = Control(self.broker.address, self.recorder)
         controlling = asyncio.create_task(control.run())
         try:
@@ -143,7 +151,8 @@ class Run:
 
                 await play_all(scenes)
                 if not self._convicted:  # on a busy machine a scene can lose its occasions
-                    await play_all([one for one in scenes if one.name in self._open])
+                    open_ones = (one for one in scenes if one.name in self._open)
+                    await play_all([one for one in open_ones if self._has_time(one.takes)])
                 if self.program is not None:
                     await self.play_least(self.program)
                 if self.drawn_seconds > 0:
@@ -159,6 +168,27 @@ class Run:
             controlling.cancel()
             await asyncio.gather(controlling, return_exceptions=True)
             await clean_up(self.broker, self.recorder, self.told)
+
+    def _in_time(self, scenes: list[SceneSpec], seconds: float) -> list[SceneSpec]:
+        """Those for which there is time; says which others are left out, before anything is played."""
+        self._ends_t = asyncio.get_running_loop().time() + seconds
+        free, kept = seconds - TOGETHER_SECONDS, []
+        for one in scenes:
+            needed = one.takes if self.broker.second is not None or one.area != REPLICAS else 0.0
+            if one.alone and needed > free:
+                self._broke[one] = (
+                    f"it takes about {needed:g} s, for which {seconds:g} s are too few: give more --seconds"
+                )
+                self.found(f"left out: scene {one.name} ({', '.join(one.clauses)}): {self._broke[one]}")
+                continue
+            free -= needed if one.alone else 0
+            self._reserved += needed if one.alone else 0
+            kept.append(one)
+        return kept
+
+    def _has_time(self, needed_s: float) -> bool:
+        """Whether a scene may be played again, beside those that are still to be played once."""
+        return asyncio.get_running_loop().time() + needed_s + self._reserved <= self._ends_t
 
     def _failed(self, what: str, error: Exception) -> None:
         self.failures.append(f"{what}:\n{''.join(traceback.format_exception(error))}")
@@ -190,12 +220,15 @@ class Run:
                 self._played[spec.name] = repetition
                 name = f"{spec.name}#{repetition}"
                 self._set_pace(control)
+                started = asyncio.get_running_loop().time()
+                if repetition == 1 and spec.alone:
+                    self._reserved = max(self._reserved - spec.takes, 0.0)
                 await self._once(spec, name)
                 await control.caught_up()
                 again = self._again(name, late, decided)
                 if self._learnt(name):
                     left = min(left + 1, MOST_REPETITIONS - repetition)
-                elif not again:
+                elif not again or not self._has_time(asyncio.get_running_loop().time() - started):
                     break
             self.played()
 

@@ -518,7 +518,8 @@ async def min_insync(play: Play) -> None:
 
 async def until_in_sync(play: Play, topic: str, wanted: int) -> None:
     """Ask metadata until so many replicas are in sync."""
-    for _ in range(int(SHRINKS_SECONDS / 0.2)):
+    ends_t = play.recorder.now() + SHRINKS_SECONDS * 1e9
+    while play.recorder.now() < ends_t:
         made = first_of((await play.metadata(topic)).body, "topics")
         part = first_of(made, "partitions")
         nodes = None if part is None else part.get("isr_nodes")

@@ -31,6 +31,8 @@ class SceneSpec:
     alone: bool = False
     """Played when the others are over: it stops brokers, its crowd of requests would delay their answers, or their
     requests would make good what it must see."""
+    takes: float = 10.0
+    """Seconds that it takes on a quiet machine, about."""
 
     @property
     def clauses(self) -> tuple[str, ...]:
@@ -40,7 +42,7 @@ class SceneSpec:
     @property
     def promise(self) -> str:
         """What it plays, in its own words."""
-        return (self.play.__doc__ or "").strip()
+        return " ".join((self.play.__doc__ or "").split())
 
 
 WARM_UPS: Final = {
@@ -226,11 +228,11 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("slow-reader", "connections", ("C1 held-up",), _OTHER.slow_reader),
         SceneSpec(
             "replica-stopped", "replicas", ("M5", "M6", "F9", "D1", "F3", "F8", "M1"), _OTHER.replica_stopped, 120,
-            alone=True,
+            alone=True, takes=40,
         ),
         SceneSpec(
             "min-insync", "replicas", ("M4", "M4 in-sync-again", "M6 given-up", "F3 not-woken"), _OTHER.min_insync,
-            180, alone=True,
+            180, alone=True, takes=70,
         ),
     )
 }  # fmt: skip
