@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,27 +49,28 @@ SETUPS: Final[Mapping[str, Setup]] = {
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A public issue that explains a clause which these releases break: from `first` on, and below `mended`."""
+    """A public issue that explains why releases below `mended` break clauses in these ways (`G3 told-otherwise`)."""
 
-    clause: str
-    first: str
-    mended: str
     issue: str
+    mended: str
+    ways: tuple[str, ...]
 
 
-KNOWN: Final[tuple[Known, ...]] = ()
+KNOWN: Final = (
+    Known(
+        "KAFKA-10134", "2.7",
+        ("G3 told-otherwise", "G3 told-for-nothing", "G5 refused", "G7 early", "G6 nobody-rejoined"),
+    ),
+    Known("KAFKA-12890", "2.8.1", ("G5 waits-for-no-leader",)),
+    Known("KAFKA-8571", "2.4", ("F8 waits-for-deleted",)),
+)  # fmt: skip
 
 
-def explained(version: str, clause: str) -> str:
-    """The issue that explains why this release breaks the clause; empty where none does."""
+def explained(version: str, way: str) -> str:
+    """The issue that explains why this release breaks a clause in this way; empty where none does."""
     numbers = Release(version).numbers
-    return next(
-        (
-            one.issue for one in KNOWN
-            if one.clause == clause and Release(one.first).numbers <= numbers < Release(one.mended).numbers
-        ),
-        "",
-    )  # fmt: skip
+    found = (one.issue for one in KNOWN if way in one.ways and numbers < Release(one.mended).numbers)
+    return next(found, "")
 
 
 def played(version: str, setup: str, seed: int, folder: Path) -> dict[str, object]:
@@ -89,7 +91,7 @@ def played(version: str, setup: str, seed: int, folder: Path) -> dict[str, objec
         run = {"verdict": f"exit {done.returncode}", "clauses": {}, "events": 0}
         print(done.stderr[-1500:], file=sys.stderr)
     clauses = {
-        name: {"verdict": one["verdict"], "reason": one.get("reason", "")}
+        name: {"verdict": one["verdict"], "reason": one.get("reason", ""), "causes": [*one.get("causes", {})]}
         for name, one in run["clauses"].items()
     }
     return {
@@ -116,7 +118,11 @@ def _row(found: Mapping[str, object]) -> tuple[str, ...]:
         return [name for name, one in clauses.items() if one["verdict"] == verdict]
 
     version = str(found["version"])
-    notes = [f"{name}: {explained(version, name) or 'not explained'}" for name in of("VIOLATED")]
+    issues: dict[str, list[str]] = defaultdict(list)
+    for name in of("VIOLATED"):
+        for cause in clauses[name]["causes"]:
+            issues[explained(version, f"{name} {cause}") or "not explained"].append(f"{name} {cause}")
+    notes = [f"{issue}: {', '.join(ways)}" for issue, ways in issues.items()]
     notes += [f"{', '.join(of('UNKNOWN'))} UNKNOWN"] if of("UNKNOWN") else []
     return (
         version, str(found["setup"]), str(found["seed"]), str(found["verdict"]), str(len(of("PASS"))),

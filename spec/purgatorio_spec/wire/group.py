@@ -25,6 +25,7 @@ from purgatorio_spec.wire.history import (
 )
 from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, broken, in_time, named
+from purgatorio_spec.wire.way import Way
 
 ILLEGAL_GENERATION, OTHER_PROTOCOL, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 23, 25, 27, 79
 FENCED: Final = 82
@@ -332,9 +333,9 @@ class Group:
 def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
     """G9: at once, with that error, or one of these."""
     wanted = " or ".join(named(error) for error in errors)
-    row = in_time(bounds, "G9", "refusal-waits", one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
+    row = in_time(bounds, "G9", Way.REFUSAL_WAITS, one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
     if row.held is Held.KEPT and one.error not in errors:
-        row = broken("G9", "not-refused", one, wanted, named(one.error))
+        row = broken("G9", Way.NOT_REFUSED, one, wanted, named(one.error))
     return row
 
 

@@ -210,10 +210,9 @@ class Scene:
     @property
     def without_coordinator(self) -> bool:
         """Whether it looked for a coordinator, and was told of none."""
-        looked = [[*items(one.got, "coordinators")] or [one.got] for one in self.of("find_coordinator")]
-        return bool(looked) and all(
-            said is None or integer(said, "error_code") in LOADING for each in looked for said in each
-        )
+        looked = self.of("find_coordinator")
+        told = [said for one in looked for said in ([*items(one.got, "coordinators")] or [one.got or {}])]
+        return bool(looked) and all(integer(said, "error_code", 15) in LOADING for said in told)
 
     def of(self, *apis: str) -> list[Exchange]:
         """The exchanges of these APIs, in order of sending."""

@@ -21,7 +21,7 @@ from purgatorio_spec.wire.history import Scene, items, scene_of, text
 from purgatorio_spec.wire.judge import FAR_GAPS, LOST_GAPS, Wire, judge_scene, repeats, unmet
 from purgatorio_spec.wire.record import DRAWN, MAX_EVENTS, WireHeader
 from purgatorio_spec.wire.row import Row
-from purgatorio_stress.wire import scene_fetch
+from purgatorio_stress.wire import scene_fetch, scene_other
 from purgatorio_stress.wire.connection import Connection, Got, NoAnswer, connect
 from purgatorio_stress.wire.control import Control
 from purgatorio_stress.wire.drawn import (
@@ -62,7 +62,7 @@ LEAST_WARM_UP_SECONDS: Final = 0.6
 TOGETHER_SECONDS: Final = 60.0
 """So long the scenes that are played several at a time take on a quiet machine, at most."""
 REPLICAS: Final = "replicas"
-"""An area of scenes that end at once without a second broker."""
+"""An area of scenes that need a second broker."""
 MOST_PACE: Final = 3.0
 PACE_SLACK_MS: Final = 250
 """With a slack up to this the plan's own waits are wide enough."""
@@ -174,16 +174,18 @@ class Run:
         self._ends_t = asyncio.get_running_loop().time() + seconds
         free, kept = seconds - TOGETHER_SECONDS, []
         for one in scenes:
-            needed = one.takes if self.broker.second is not None or one.area != REPLICAS else 0.0
-            if one.alone and needed > free:
-                self._broke[one] = (
-                    f"it takes about {needed:g} s, for which {seconds:g} s are too few: give more --seconds"
-                )
-                self.found(f"left out: scene {one.name} ({', '.join(one.clauses)}): {self._broke[one]}")
+            if one.area == REPLICAS and self.broker.second is None:
+                self.skipped |= dict.fromkeys(one.clauses, scene_other.TAKES_TWO)
+            elif one.alone and one.takes > free:
+                why = f"it takes about {one.takes:g} s, for which {seconds:g} s are too few: give more --seconds"
+                self._broke[one] = why
+                self.found(f"left out: scene {one.name} ({', '.join(one.clauses)}): {why}")
+            else:
+                free -= one.takes if one.alone else 0
+                self._reserved += one.takes if one.alone else 0
+                kept.append(one)
                 continue
-            free -= needed if one.alone else 0
-            self._reserved += needed if one.alone else 0
-            kept.append(one)
+            self.played()
         return kept
 
     def _has_time(self, needed_s: float) -> bool:

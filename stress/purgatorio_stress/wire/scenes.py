@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from purgatorio_spec.wire.record import DRAWN
+from purgatorio_spec.wire.registry import WIRE_CLAUSES
+from purgatorio_spec.wire.way import Way
 from purgatorio_stress.wire import (
     scene_fetch,
     scene_group,
@@ -33,6 +35,14 @@ class SceneSpec:
     requests would make good what it must see."""
     takes: float = 10.0
     """Seconds that it takes on a quiet machine, about."""
+
+    def __post_init__(self) -> None:
+        """ValueError where it asks what no judge knows: that would stay UNKNOWN for ever."""
+        for ask in self.asks:
+            clause, _, way = ask.partition(" ")
+            if clause not in WIRE_CLAUSES:
+                raise ValueError(f"scene {self.name} asks for {clause}, which is no clause of the wire")
+            Way(way)
 
     @property
     def clauses(self) -> tuple[str, ...]:
