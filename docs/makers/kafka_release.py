@@ -309,8 +309,13 @@ def setting(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _ended(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
+def stop_on_sigterm() -> None:
+    """End by SIGTERM as by Ctrl-C, so that no node is left behind."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
 
 
 def main() -> None:
@@ -324,7 +329,7 @@ def main() -> None:
     parser.add_argument("--bare", action="store_true", help="no configuration but listeners and folders")
     asked = parser.parse_args()
     settings = {**({} if asked.bare else ONE_REPLICA), **dict(asked.settings)}
-    signal.signal(signal.SIGTERM, _ended)
+    stop_on_sigterm()
     try:
         with started(Release(asked.version), asked.nodes, settings) as nodes:
             shown = [{"address": one.address, "pid": one.pid, "log": str(one.log)} for one in nodes]

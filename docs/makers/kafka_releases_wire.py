@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from docs.makers.kafka_release import ONE_REPLICA, Missing, Node, Release, started
+from docs.makers.kafka_release import ONE_REPLICA, Missing, Node, Release, started, stop_on_sigterm
 from purgatorio_pipeline.report import markdown_text
 
 RELEASES: Final = ("1.1.1", "2.3.1", "2.8.2", "3.3.2", "3.6.2", "3.9.0", "4.0.0", "4.4.0")
@@ -62,8 +62,18 @@ KNOWN: Final = (
         ("G3 told-otherwise", "G3 told-for-nothing", "G5 refused", "G7 early", "G6 nobody-rejoined"),
     ),
     Known("KAFKA-12890", "2.8.1", ("G5 waits-for-no-leader",)),
+    Known("KIP-541", "2.5", ("F7 waits-though-ready", "F3 not-woken", "O4 left-to-the-time-out")),
     Known("KAFKA-8571", "2.4", ("F8 waits-for-deleted",)),
+    Known(
+        "KAFKA-7190", "2.4",
+        ("R1 early", "R1 undecided-shown", "R4 last-stable-offset", "R4 listed", "R4 high-watermark"),
+    ),
+    Known("KAFKA-6773", "2.0", ("G9 not-refused",)),
 )  # fmt: skip
+"""KAFKA-10134: until then a heartbeat while the assignments are awaited is told of a rebalance. KAFKA-12890: nobody's
+sync is waited for with a bound. KIP-541: min_bytes above max_bytes waits for max_wait. KAFKA-8571: what waits for a
+deleted partition is left to its time-out. KAFKA-7190: deleting the records of an open transaction ends it for readers.
+KAFKA-6773: from 2.0 on a group without a name is refused."""
 
 
 def explained(version: str, way: str) -> str:
@@ -170,7 +180,8 @@ def main() -> None:
     )
     parser.add_argument("--seeds", type=int, default=1, help="seeds 1 to N")
     parser.add_argument("--again", action="store_true", help="play what is there already")
-    asked = parser.parse_args()
+    asked = parser.parse_intermixed_args()
+    stop_on_sigterm()
     asked.results.mkdir(parents=True, exist_ok=True)
     for version in asked.versions:
         for setup in asked.setup or SETUPS:
