@@ -68,12 +68,10 @@ KNOWN: Final = (
         "KAFKA-7190", "2.4",
         ("R1 early", "R1 undecided-shown", "R4 last-stable-offset", "R4 listed", "R4 high-watermark"),
     ),
-    Known("KAFKA-6773", "2.0", ("G9 not-refused",)),
 )  # fmt: skip
 """KAFKA-10134: until then a heartbeat while the assignments are awaited is told of a rebalance. KAFKA-12890: nobody's
 sync is waited for with a bound. KIP-541: min_bytes above max_bytes waits for max_wait. KAFKA-8571: what waits for a
-deleted partition is left to its time-out. KAFKA-7190: deleting the records of an open transaction ends it for readers.
-KAFKA-6773: from 2.0 on a group without a name is refused."""
+deleted partition is left to its time-out. KAFKA-7190: deleting the records of an open transaction ends it."""
 
 
 def explained(version: str, way: str) -> str:

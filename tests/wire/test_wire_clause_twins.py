@@ -123,6 +123,25 @@ def test_an_append_that_is_refused_without_need(error: int, acks: int, answer: f
     assert story.judged("M1").verdict is Verdict.VIOLATED
 
 
+@pytest.mark.parametrize(("version", "occasions"), [(1, 0), (2, 1)])
+def test_a_group_without_a_name_is_refused_from_kafka_2_0_on(version: int, occasions: int) -> None:
+    story = Story()
+    story.ask(10, "heartbeat", {"group_id": "", "member_id": "x"}, 11, {"error_code": 25}, version=version)
+    assert story.judged("G9").verdict is (Verdict.VIOLATED if occasions else Verdict.SKIPPED)
+
+
+@pytest.mark.parametrize(("version", "verdict"), [(3, Verdict.PASS), (4, Verdict.VIOLATED)])
+def test_a_commit_to_a_partition_that_is_not_there_is_refused_from_kafka_2_0_on(
+    version: int, verdict: Verdict
+) -> None:
+    story = Story()
+    story.topic()
+    asked = [{"name": "t", "partitions": [{"partition_index": number} for number in (0, 9)]}]
+    told = [{"name": "t", "partitions": [{"partition_index": n, "error_code": 0} for n in (0, 9)]}]
+    story.ask(10, "offset_commit", {"group_id": "g", "topics": asked}, 11, {"topics": told}, version=version)
+    assert story.judged("X4").verdict is verdict
+
+
 def test_a_request_behind_a_quota_is_not_judged_by_its_time() -> None:
     story = Story()
     story.topic()

@@ -3,7 +3,7 @@
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
-from purgatorio_spec.wire.history import Exchange, Lane, Scene, integer, items, text
+from purgatorio_spec.wire.history import OF_2_0, Exchange, Lane, Scene, integer, items, text
 from purgatorio_spec.wire.log import (
     NAMED,
     UNKNOWN_TOPIC,
@@ -204,6 +204,8 @@ def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> 
         return
     if one.api == "offset_commit" and all(integer(said, "error_code") for _, said in told):
         return  # it was refused as a whole
+    if one.api == "offset_commit" and one.version < OF_2_0[one.api]:
+        return  # Kafka before 2.0 looks for the topic alone
     for part, said in told:
         topic, error = topics.topics.get(part.topic), integer(said, "error_code")
         partitions = None if topic is None or topic.delete_t is not None else topic.partitions_at(one.t)

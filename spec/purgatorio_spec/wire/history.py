@@ -30,6 +30,10 @@ NO_SESSION, NOT_THE_NEXT = 70, 71
 BUSY: Final = frozenset({7, 8, 41, *EXCUSED})
 """The controller did not answer in time, is not there or another, or is asked too often."""
 END_OF_TIME: Final = 1 << 62
+OF_2_0: Final[Mapping[str, int]] = {
+    "join_group": 3, "sync_group": 2, "heartbeat": 2, "leave_group": 2, "offset_commit": 4,
+}  # fmt: skip
+"""The first versions of Kafka 2.0. What is asked in older ones may be answered by a broker that looks at less."""
 COMMITS: Final = ("offset_commit", "txn_offset_commit")
 """By what a group says how far it has read: at once, or with a transaction."""
 ABOUT_GROUPS: Final[Mapping[str, str]] = {"describe_groups": "groups", "delete_groups": "results"}

@@ -33,7 +33,7 @@ from purgatorio_spec.wire.group import (
     refused,
     session_asked,
 )
-from purgatorio_spec.wire.history import END_OF_TIME, LOADING, Exchange, Scene
+from purgatorio_spec.wire.history import END_OF_TIME, LOADING, OF_2_0, Exchange, Scene
 from purgatorio_spec.wire.row import Rows, answered_with, broken, kept, named
 from purgatorio_spec.wire.way import Way
 
@@ -61,6 +61,8 @@ def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
     for one in scene.of("join_group", "sync_group", "heartbeat", "leave_group"):
         if one.unread or one.throttled_ms or one.error in LOADING or one.error in {29, 30, 31}:
             continue
+        if one.body.get("group_id") == "" and one.version < OF_2_0[one.api]:
+            continue  # Kafka before 2.0 takes that for a name
         if one.body.get("group_id") == "":
             yield refused(bounds, one, INVALID_GROUP)
         elif bounds.declared.refuses_session(session_asked(one)):
