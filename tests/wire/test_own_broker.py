@@ -25,6 +25,7 @@ from purgatorio_spec.wire.judge import judge_file
 from purgatorio_spec.wire.record import Declared
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_spec.wire.row import Row, undecided
+from purgatorio_spec.wire.way import Way
 from purgatorio_stress.socket_broker import api as apis
 from purgatorio_stress.socket_broker import group_requests, server
 from purgatorio_stress.socket_broker.cluster import Topic
@@ -199,7 +200,7 @@ def test_what_looks_forgotten_is_asked_again_whatever_was_decided_beside_it(
 
     def doubtful(self: Run, recorder: Recorder, name: str) -> list[Row]:
         repetitions.add(name)
-        doubt = undecided("D1", "answered late", "below-zero", gaps=1.0)
+        doubt = undecided("D1", "answered late", Way.BELOW_ZERO, gaps=1.0)
         return [*judged(self, recorder, name), *([doubt] if name.endswith("#1") else [])]
 
     async def below_zero(play: Play) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from test_own_broker import SETTINGS
 
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_spec.verdict import Verdict
@@ -22,6 +21,7 @@ from purgatorio_spec.wire.record import Declared, WireHeader
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_spec.wire.row import Row
 from purgatorio_stress.socket_broker.running import Running
+from purgatorio_stress.socket_broker.settings import Settings
 from purgatorio_stress.wire.connection import Address
 from purgatorio_stress.wire.play import Play
 from purgatorio_stress.wire.scenes import SCENES, SceneSpec
@@ -29,6 +29,7 @@ from purgatorio_stress.wire.session import Asked, record
 from wire_story import Story
 from wire_twins import TWINS
 
+SETTINGS = Settings(port=0, initial_delay_ms=300)
 RECORDED = Path(__file__).parent / "recorded"
 RIGHT = {
     "kafka-sequence-sent-twice": ("M1", Verdict.PASS),

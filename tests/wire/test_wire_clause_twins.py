@@ -16,6 +16,7 @@ from purgatorio_spec.wire.history import COMMITS
 from purgatorio_spec.wire.judge import Tallied
 from purgatorio_spec.wire.record import Declared, WireEvent
 from purgatorio_spec.wire.row import Row, kept, now_and_then
+from purgatorio_spec.wire.way import Way
 from wire_story import END_MS, Story
 from wire_twins import TOLD, TWINS, Twin
 from wire_twins.fetch import f2, f3, f4, f6_waits, f7, f8_waits
@@ -571,7 +572,7 @@ def test_what_a_broker_forgets_now_and_then_accuses_nobody(known: int, counts: b
     for t in (10, 20):
         tallied.add("joins", now_and_then(Row("G0", Held.BROKEN, "id-not-known", late=(t, t + 1))))
     for _ in range(known):
-        tallied.add("joins", kept("G0", "id-not-known"))
+        tallied.add("joins", kept("G0", Way.ID_NOT_KNOWN))
     assert bool(tallied.violations()) is counts
 
 

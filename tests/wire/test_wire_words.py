@@ -176,9 +176,8 @@ def early_by_id(**broker: object) -> WireTrace:
         t: int, api: str, version: int, body: Mapping[str, object], told: Mapping[str, object]
     ) -> None:
         i = len(events)
-        where = {"conn": "c", "scene": "s#1", "corr": i, "api": api, "version": version}
-        events.append(WireEvent(i, t * MS, "request", body=body, **where))  # type: ignore[arg-type]  # by name
-        events.append(WireEvent(i + 1, (t + 2) * MS, "answer", c=i, body=told, **where))  # type: ignore[arg-type]
+        events.append(WireEvent(i, t * MS, "request", "c", "s#1", i, None, api, version, body))
+        events.append(WireEvent(i + 1, (t + 2) * MS, "answer", "c", "s#1", i, i, api, version, told))
 
     exchange(0, "create_topics", 7, creates, made)
     for t in (10, 20):
