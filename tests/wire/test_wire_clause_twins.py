@@ -124,6 +124,17 @@ def test_an_append_that_is_refused_without_need(error: int, acks: int, answer: f
     assert story.judged("M1").verdict is Verdict.VIOLATED
 
 
+@pytest.mark.parametrize(("late_ms", "verdict"), [(0, Verdict.VIOLATED), (5000, Verdict.SKIPPED)])
+def test_a_sync_whose_answer_was_read_late_keeps_no_session(late_ms: float, verdict: Verdict) -> None:
+    """The only member is out when its session is over, though it read the answer to its sync just before."""
+    s = Story(late_ms=late_ms)
+    s.join(10, 11, "", error=79, given="a")
+    s.join(15, 1015, "a", 1, leader="a", told="a")
+    s.sync(1020, 12_000, "a", 1, "sa", gives={"a": "sa"})
+    s.beat(12_200, "a", 1, 25)
+    assert s.judged("G3").verdict is verdict
+
+
 @pytest.mark.parametrize(("version", "occasions"), [(1, 0), (2, 1)])
 def test_a_group_without_a_name_is_refused_from_kafka_2_0_on(version: int, occasions: int) -> None:
     story = Story()

@@ -195,7 +195,7 @@ def example(trace: WireTrace) -> Counterexample:
 def test_a_topic_has_one_name_in_a_table() -> None:
     trace = early_by_id()
     shown = example(trace)
-    assert [row.said for row in shown.rows if "fetch(" in row.said] == [
+    assert [row.said for row in shown.rows if "fetch(" in (row.said or "")] == [
         "fetch(the-topic-0 @0; 0 ms, 1 B)", "fetch(the-topic-0 @0; 500 ms, 1 B)",
     ]  # fmt: skip
 

@@ -312,11 +312,11 @@ class Group:
         return not all(self.alive_at(x, until) or self._waits(x, one, until) for x in one.members)
 
     def _waits(self, member: str, one: Generation, until: int) -> bool:
-        """Whether the member is one by its sync: that waits, or was answered not long before."""
+        """Whether the member is one by its sync: that waits, or was answered not long before, and was read soon."""
         lately_ns = self.session_ms(member) * MS // 2
         return any(
             member_id(sync) == member and sync.t <= until and self.alive_at(member, sync.t)
-            and (sync.answer_t or END_OF_TIME) + lately_ns > until
+            and (END_OF_TIME if sync.answer_t is None else self._sent_t(sync.answer_t)) + lately_ns > until
             for sync in one.syncs
         )  # fmt: skip
 
