@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-START_SECONDS: Final = 120.0
+START_SECONDS: Final = 300.0
 RESOLVE_SECONDS: Final = 600.0
 STOP_SECONDS: Final = 10.0
 HEAP: Final = "512m"

@@ -10,13 +10,16 @@ import pytest
 
 from docs.makers.packaged_brokers import clauses
 from purgatorio_spec.verdict import Verdict
+from purgatorio_spec.wire import judge
 from purgatorio_spec.wire.bound import MS, Bounds, Held
 from purgatorio_spec.wire.group import ILLEGAL_GENERATION, NO_SUCH_GROUP, UNKNOWN_MEMBER
 from purgatorio_spec.wire.history import COMMITS
-from purgatorio_spec.wire.judge import Tallied
+from purgatorio_spec.wire.judge import Tallied, judge_scene
 from purgatorio_spec.wire.record import Declared, WireEvent
 from purgatorio_spec.wire.row import Row, kept, now_and_then
 from purgatorio_spec.wire.way import Way
+from purgatorio_stress.wire.play import Play
+from purgatorio_stress.wire.scenes import SCENES, SceneSpec
 from wire_story import END_MS, Story
 from wire_twins import TOLD, TWINS, Twin
 from wire_twins.fetch import f2, f3, f4, f6_waits, f7, f8_waits
@@ -40,6 +43,34 @@ def test_every_clause_has_twins_and_every_twin_a_clause() -> None:
     }
     played = {twin.__name__ for twins in TWINS.values() for twin in twins}
     assert {name for name in told if name[0] != "_"} <= played
+
+
+def test_every_way_that_a_scene_asks_for_is_decided_by_a_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that no judge has rows of would leave its clause UNKNOWN for ever."""
+    decided: set[tuple[str, str]] = set()
+
+    def watched(wire: judge.Wire, scene: judge.Scene) -> list[Row]:
+        rows = judge_scene(wire, scene)
+        decided.update((row.clause, row.cause) for row in rows if row.held is not Held.UNDECIDED)
+        return rows
+
+    monkeypatch.setattr(judge, "judge_scene", watched)
+    for clause, twins in TWINS.items():
+        for twin, bad in product(twins, (False, True)):
+            story = Story()
+            twin(story, bad)
+            story.judged(clause)
+    asks = {ask.partition(" ")[::2] for one in SCENES.values() for ask in one.asks}
+    assert {ask for ask in asks if ask[1]} <= decided
+
+
+@pytest.mark.parametrize("ask", ["G6 lat", "P1", "Z1 late"])
+def test_a_scene_cannot_ask_for_what_no_judge_knows(ask: str) -> None:
+    async def plays(play: Play) -> None:
+        """Nothing."""
+
+    with pytest.raises(ValueError, match=ask.split()[0] if ask[0] != "G" else "lat"):
+        SceneSpec("mistyped", "groups", (ask,), plays)
 
 
 @pytest.mark.parametrize(("clause", "twin"), CASES)
