@@ -59,6 +59,12 @@ ONE_REPLICA: Final[Mapping[str, str]] = {
 """What one node needs to coordinate groups and transactions. A release ignores a setting that it does not know."""
 
 
+ZOOKEEPER_MS: Final[Mapping[str, str]] = {
+    "zookeeper.connection.timeout.ms": "120000", "zookeeper.session.timeout.ms": "30000",
+}  # fmt: skip
+"""A busy machine is slower than the default of 6 s, and no session may end while a node is stopped on purpose."""
+
+
 class Missing(Exception):
     """A release that cannot be started here, and why."""
 
@@ -168,7 +174,7 @@ def started(
             found = [
                 java.broker(at, port, {
                     "broker.id": str(at), "listeners": f"PLAINTEXT://127.0.0.1:{port}",
-                    "zookeeper.connect": f"127.0.0.1:{control}", **settings,
+                    "zookeeper.connect": f"127.0.0.1:{control}", **ZOOKEEPER_MS, **settings,
                 })
                 for at, port in enumerate(ports, 1)
             ]  # fmt: skip
