@@ -172,7 +172,7 @@ class Run:
     def _in_time(self, scenes: list[SceneSpec], seconds: float) -> list[SceneSpec]:
         """Those for which there is time; says which others are left out, before anything is played."""
         self._ends_t = asyncio.get_running_loop().time() + seconds
-        free, kept = seconds - TOGETHER_SECONDS, []
+        free, kept = seconds - TOGETHER_SECONDS * any(not one.alone for one in scenes), []
         for one in scenes:
             if one.area == REPLICAS and self.broker.second is None:
                 self.skipped |= dict.fromkeys(one.clauses, scene_other.TAKES_TWO)
