@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -104,7 +105,7 @@ def played(version: str, setup: str, seed: int, folder: Path) -> dict[str, objec
     }
     return {
         "version": version, "setup": setup, "seed": seed, "seconds": round(seconds), "verdict": run["verdict"],
-        "events": run["events"], "clauses": clauses,
+        "events": run["events"], "clauses": clauses, "load": round(os.getloadavg()[1]),
     }  # fmt: skip
 
 
@@ -134,7 +135,7 @@ def _row(found: Mapping[str, object]) -> tuple[str, ...]:
     notes += [f"{', '.join(of('UNKNOWN'))} UNKNOWN"] if of("UNKNOWN") else []
     return (
         version, str(found["setup"]), str(found["seed"]), str(found["verdict"]), str(len(of("PASS"))),
-        str(len(of("SKIPPED"))), str(found["seconds"]), "; ".join(notes),
+        str(len(of("SKIPPED"))), str(found["seconds"]), str(found["load"]), "; ".join(notes),
     )  # fmt: skip
 
 
@@ -145,7 +146,7 @@ def page(results: Sequence[Mapping[str, object]]) -> str:
         results,
         key=lambda one: (Release(str(one["version"])).numbers, order[str(one["setup"])], str(one["seed"])),
     )
-    head = ("Kafka", "set up as", "seed", "verdict", "kept", "skipped", "seconds", "explanation")
+    head = ("Kafka", "set up as", "seed", "verdict", "kept", "skipped", "seconds", "load", "explanation")
     return _PAGE.format(table=markdown_text.table(head, [_row(one) for one in rows]))
 
 
@@ -154,7 +155,8 @@ _PAGE: Final = """\
 
 `purgatorio wire` in its default plan, against brokers as Apache Kafka released them. Maven resolves a release. It runs
 on this machine with a heap of 512 MB: from 3.3 on with KRaft, older ones with ZooKeeper. Two nodes have a controller of
-their own, and the second one is stopped for a while. `kept` and `skipped` count clauses.
+their own, and the second one is stopped for a while. `kept` and `skipped` count clauses. `load` is that of the machine,
+which has two cores: what a busy machine leaves undecided is UNKNOWN.
 
 {table}
 A VIOLATED release is a false alarm until a public issue explains it. Made, and played again, by:

@@ -45,10 +45,10 @@ def test_the_page_names_what_nothing_explains() -> None:
     }
     run = {
         "version": "2.3.1", "setup": "one node", "seed": 1, "seconds": 90, "verdict": "VIOLATED", "events": 9,
-        "clauses": clauses,
+        "clauses": clauses, "load": 2,
     }  # fmt: skip
     made = page([run])
-    assert "| 2.3.1 | one node | 1 | VIOLATED | 1 | 0 | 90 |" in made
+    assert "| 2.3.1 | one node | 1 | VIOLATED | 1 | 0 | 90 | 2 |" in made
     assert "KAFKA-12890: G5 waits-for-no-leader; not explained: G5 other-assignment" in made
 
 
