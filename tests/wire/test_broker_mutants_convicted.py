@@ -23,7 +23,7 @@ from purgatorio_stress.socket_broker.mutants.felt_mutant import FeltMutant
 INITIAL_DELAY_MS = 1000
 LAG_MS = 8000
 LOCK_MS = 6000
-PATIENCE_S = 240
+PATIENCE_S = 720
 
 
 @dataclass(frozen=True, slots=True)
