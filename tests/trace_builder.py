@@ -26,7 +26,16 @@ from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.show.selection import CauseKey, causes
 from purgatorio_spec.trace.coded import coded
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
-from purgatorio_spec.trace.record import FUNCTIONS, End, Event, Header, Implementation, State, TimerConstants
+from purgatorio_spec.trace.record import (
+    FUNCTIONS,
+    SINCE_2,
+    End,
+    Event,
+    Header,
+    Implementation,
+    State,
+    TimerConstants,
+)
 from purgatorio_spec.trace.writer import TraceWriter
 
 MS: Final = 1_000_000
@@ -37,7 +46,7 @@ HEADER: Final = Header(
     profile="locked",
     timer=TimerConstants(tick_ns=MS, wheel_size=20, early_ns=0, late_ns=50 * MS),
     purge_interval=2,
-    recorded=FUNCTIONS,
+    recorded=tuple(f for f in FUNCTIONS if f not in SINCE_2),
 )
 
 

@@ -33,6 +33,8 @@ T1 = Clause(
 @T1.of_operation
 def not_early(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a task that fired and whose deadline is recorded."""
+    if _is_judged_elsewhere(history):
+        return NO_OCCASION
     early_ns = run.early_ns or 0
     occasions = 0
     unanswered = list(history.adds)
@@ -73,7 +75,7 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     return. A task that never fired is T3's.
     """
     late_ns = run.late_ns or 0
-    if not history.fires:
+    if not history.fires or _is_judged_elsewhere(history):
         return NO_OCCASION
     fire = history.fires[0]
     adds = history.in_force(fire.call_i, run.early_ns or 0)
@@ -115,6 +117,8 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
     task or not. An add that was moved by another, or taken back, before its time is in force no more; that a cancelled
     task fires at all is T4's.
     """
+    if _is_judged_elsewhere(history):
+        return NO_OCCASION
     answers = {
         add.call_i for fire in history.fires for add in history.in_force(fire.call_i, run.early_ns or 0)
     }
@@ -151,6 +155,11 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
         "a task that is not cancelled fires exactly once",
         f"it was due by t = {due_t}, {run.facts.end_t - due_t} ns before the end, and it never fired",
     )
+
+
+def _is_judged_elsewhere(history: OperationHistory) -> bool:
+    """Periodic tasks by T8 to T10, tasks with a reset by T11."""
+    return history.is_periodic or bool(history.resets)
 
 
 def _cancels(history: OperationHistory) -> list[Call]:

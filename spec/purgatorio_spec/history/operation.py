@@ -114,7 +114,7 @@ class OperationHistory:
     `checks`: for each of its keys, of the checks that started after it was ready (and after its last evaluation that
     raised since) and ended without an exception, the first to return; there may be others besides. `under`: by the
     `call_i` of a try that returned true, the check that it was made directly under (only where the operation was given
-    back).
+    back). `rates` and `delays`: its adds as a periodic task. `resets`: those that armed it are in `adds` as well.
     """
 
     id: str
@@ -126,6 +126,9 @@ class OperationHistory:
     adds: list[Call] = field(default_factory=list)
     cancels: list[Call] = field(default_factory=list)
     fires: list[Call] = field(default_factory=list)
+    rates: list[Call] = field(default_factory=list)
+    delays: list[Call] = field(default_factory=list)
+    resets: list[Call] = field(default_factory=list)
     ready: Point | None = None
     cancelled: list[Point] = field(default_factory=list)
     orphans: list[int] = field(default_factory=list)
@@ -155,7 +158,15 @@ class OperationHistory:
             "timer_add": self.adds,
             "timer_cancel": self.cancels,
             "timer_fire": self.fires,
+            "timer_fixed_rate": self.rates,
+            "timer_fixed_delay": self.delays,
+            "timer_reset": self.resets,
         }
+
+    @property
+    def is_periodic(self) -> bool:
+        """Whether it was added as a periodic task."""
+        return bool(self.rates or self.delays)
 
     @property
     def registration(self) -> Call | None:
@@ -244,6 +255,9 @@ def operation_history(
             history.cancelled.append(Point(i, th, t, t_call, keys or ()))
         elif f in by_function:
             by_function[f].append(Call(f, th, i, t, keys or (), delay_ns, deadline_t, i, t, out, err))
+    armed = [reset for reset in history.resets if reset.out != 0]
+    if armed:
+        history.adds = sorted([*history.adds, *armed], key=lambda add: add.call_i)
     for _, i, f, c, keys in context:
         _add_context(history, i, f, c, keys)
     return history

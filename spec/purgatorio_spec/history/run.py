@@ -2,15 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from purgatorio_spec.profile import PROFILES, Profile
-from purgatorio_spec.trace.record import Header
+from purgatorio_spec.trace.record import PERIODIC_ADDS, Header
+
+_PERIODIC: Final = frozenset(PERIODIC_ADDS)
 
 
 class KeyCancel(NamedTuple):
     """A `cancel_for_key` that returned: positions of its call and its return, and when that was."""
 
+    call_i: int
+    ret_i: int
+    ret_t: int
+
+
+class Advance(NamedTuple):
+    """An `advance_clock`: thread, positions of its call and return (NEVER while it is open), and when it returned."""
+
+    th: str
     call_i: int
     ret_i: int
     ret_t: int
@@ -25,7 +36,8 @@ class RunFacts:
     are open, or raised, or `cancelled` is not recorded): calls and returns, as positions. `settled`:
     by key all others, in the order of their calls. `unreturned`: by key the position of the first `check_and_complete`
     that has not returned. `backwards`: how many events have a time before that of the event before them on their
-    thread; `first_back_i`: the first of them.
+    thread; `first_back_i`: the first of them. `advances`: its `advance_clock` calls by their returns, where
+    `asks_for_advances`.
     """
 
     start_t: int = 0
@@ -37,6 +49,7 @@ class RunFacts:
     unreturned: Mapping[str, int] = field(default_factory=dict)
     backwards: int = 0
     first_back_i: int | None = None
+    advances: Sequence[Advance] = ()
 
     def unsettled_before(self, i: int) -> bool:
         """Whether any of the `unsettled` calls began before that position."""
@@ -62,6 +75,10 @@ class Run:
     facts: RunFacts
     dropped: bool = False
     """Records are missing in the middle: a return may lack its call."""
+    catch_up: str | None = None
+    turn: str | None = None
+    virtual: bool = False
+    """Its clock moves by `advance_clock` alone."""
 
     def records(self, *functions: str) -> bool:
         """Whether this recorder writes all of these functions."""
@@ -81,4 +98,14 @@ def run_of(header: Header, facts: RunFacts, *, whole: bool, dropped: bool = Fals
         whole=whole,
         facts=facts,
         dropped=dropped,
+        catch_up=header.timer.catch_up,
+        turn=header.timer.turn,
+        virtual=header.clock.id == "manual",
+    )
+
+
+def asks_for_advances(header: Header) -> bool:
+    """Whether a clause needs to know each `advance_clock` of the run: of a run with periodic tasks, or turns."""
+    return "advance_clock" in header.recorded and (
+        header.timer.turn is not None or not _PERIODIC.isdisjoint(header.recorded)
     )

@@ -26,7 +26,7 @@ from purgatorio_spec.history.operation import (
     operation_history,
 )
 from purgatorio_spec.history.part import CheckCall, RawReading
-from purgatorio_spec.history.run import KeyCancel, RunFacts
+from purgatorio_spec.history.run import Advance, KeyCancel, RunFacts
 from purgatorio_spec.history.summary import Ints
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 from purgatorio_spec.trace.coded import values_of
@@ -322,7 +322,25 @@ def run_facts(table: pa.Table, recorded: Collection[str]) -> RunFacts:
         unreturned=_unreturned(table),
         backwards=len(back),
         first_back_i=min(back, default=None),
+        advances=advances([*_values(select(table, "advance_clock"), *ADVANCE_FIELDS)]),
     )
+
+
+ADVANCE_FIELDS: Final = ("ph", "i", "th", "t", "c")
+AdvanceRow = tuple[str, int, str, int, "int | None"]
+
+
+def advances(rows: Iterable[AdvanceRow]) -> list[Advance]:
+    """The `advance_clock` calls of a run from their events, in order; an open one may last for ever."""
+    found: dict[int, Advance] = {}
+    for ph, i, th, t, c in rows:
+        if ph == "call":
+            found[i] = Advance(th, i, NEVER, NEVER)
+        elif ph == "at":
+            found[i] = Advance(th, i, i, t)
+        elif c in found:
+            found[c] = Advance(found[c].th, found[c].call_i, i, t)
+    return sorted(found.values(), key=lambda advance: advance.ret_t)
 
 
 def _unreturned(table: pa.Table) -> dict[str, int]:
