@@ -198,7 +198,7 @@ class Trace:
     def judge(self, *, dropped: int = 0) -> RunResult:
         """The verdicts of the process engine, whole unless the end record says that records were dropped."""
         table = self.table()
-        found = run_facts(table, self.header.recorded)
+        found = run_facts(table, self.header)
         run = run_of(self.header, found, whole=not dropped, dropped=dropped > 0)
         facts = TraceFacts(self.file, self.header, len(self.events), dropped=dropped)
         return conclude(facts, run, judge_run(run, table))
@@ -209,7 +209,7 @@ class Trace:
         for batch in self.table().to_batches(max_chunksize=7):
             fold.feed(coded(batch))
         tally = fold.conclude(Outer(whole=True, dropped=False), lambda: ())
-        run = run_of(self.header, run_facts(self.table(), self.header.recorded), whole=True)
+        run = run_of(self.header, run_facts(self.table(), self.header), whole=True)
         return conclude(TraceFacts(self.file, self.header, len(self.events)), run, tally)
 
     def result(self) -> CheckResult:

@@ -101,7 +101,7 @@ def judge_table(reader: TraceReader, table: pa.Table) -> RunResult:
     if header is None or header.profile not in PROFILES:
         return conclude(facts, None, RunTally())
     outer = outer_of(facts)
-    run = run_of(header, run_facts(table, header.recorded), whole=outer.whole, dropped=outer.dropped)
+    run = run_of(header, run_facts(table, header), whole=outer.whole, dropped=outer.dropped)
     return conclude(facts, run, judge_run(run, table))
 
 

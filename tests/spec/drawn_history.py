@@ -99,7 +99,7 @@ class Drawn:
 
     def run(self) -> Run:
         """The run, with the outer facts that reading its events would give."""
-        facts = run_facts(self.table(), self.header.recorded)
+        facts = run_facts(self.table(), self.header)
         return run_of(self.header, facts, whole=self.whole and not self.dropped, dropped=self.dropped > 0)
 
 

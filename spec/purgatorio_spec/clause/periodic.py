@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
-from purgatorio_spec.history.run import Run
+from purgatorio_spec.history.run import Advance, Run
 from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
 _ADDED = "timer_fixed_rate|timer_fixed_delay"
@@ -58,6 +58,8 @@ class _Task:
     """So much later the timer may have computed it."""
     rule: str
     slot: int = 0
+    later_slot: int = 0
+    """The same if each fire answered the last slot that was due: who makes up for several at once may count so."""
     before: Call | None = None
     since_t: int = 0
 
@@ -91,7 +93,7 @@ class _Task:
                 return first
             start_t = self._free_t if self.rule == "delay" else self.since_t
             return _Due(start_t + self.period_ns - self.early_ns, self._free_t + self.period_ns)
-        slot = self._latest_slot() if self.rule == "skip" else self.slot
+        slot = self._latest_slot() if self.rule == "skip" else self.later_slot
         latest_t = max(self._deadline(slot) + self.spread_ns, self._free_t)
         answered = self.slot if fire_t is None else self._answered(fire_t)
         return _Due(self._deadline(answered) - self.early_ns, latest_t)
@@ -106,12 +108,14 @@ class _Task:
     def _latest_slot(self) -> int:
         """The first slot left that the subject had the chance to answer."""
         free_t, late_ns = self._free_t + self.early_ns, self.late_ns or 0
-        slot = max(self.slot, -((self.first_t - free_t) // self.period_ns)) if self.before else self.slot
+        slot = self.later_slot
+        if self.before is not None:
+            slot = max(slot, -((self.first_t - free_t) // self.period_ns))
         if not self.run.virtual:
             return slot
         last_t = self.first_t + self.spread_ns + late_ns
         advances = self.run.facts.advances
-        for advance in advances[_place(self.run, last_t + slot * self.period_ns) :]:
+        for advance in advances[bisect_left(advances, last_t + slot * self.period_ns, key=Advance.returned_t) :]:
             if (advance.ret_t - last_t) % self.period_ns == 0:
                 return (advance.ret_t - last_t) // self.period_ns
         return NEVER // max(self.period_ns, 1) // 4
@@ -119,22 +123,15 @@ class _Task:
     def answer(self, fire: Call) -> None:
         """The next run has started."""
         self.slot = self._answered(fire.call_t) + 1
+        if self.rule in ("once", "skip"):
+            due = (fire.call_t + self.early_ns - self.first_t) // self.period_ns
+            self.later_slot = max(self.slot, due + 1)
+        else:
+            self.later_slot = self.slot
         handed_ns = 0 if self.run.virtual else self.late_ns or 0
         floor_t = self.first_t if self.before is None else self.since_t + self.period_ns
         self.since_t = max(floor_t, fire.call_t - handed_ns) if self.late_ns is not None else floor_t
         self.before = fire
-
-    def chance_t(self, t: int) -> int:
-        """When what must be done by `t` is late at the earliest; NEVER if it cannot be."""
-        if not self.run.virtual:
-            return t
-        place = _place(self.run, t)
-        advances = self.run.facts.advances
-        return advances[place].ret_t if place < len(advances) else NEVER
-
-
-def _place(run: Run, t: int) -> int:
-    return bisect_left(run.facts.advances, t, key=lambda advance: advance.ret_t)
 
 
 def _end_t(fire: Call) -> int:
@@ -230,7 +227,7 @@ def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
     for fire, due in _played(task, history):
         if fire.call_i > stop_i:
             break
-        last_t = task.chance_t(due.latest_t + run.late_ns)
+        last_t = run.chance_t(due.latest_t + run.late_ns)
         if fire.call_t > last_t:
             return Broken(
                 "drifted",
@@ -244,7 +241,7 @@ def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
         return occasion
     if any(fire.call_i > before.call_i for fire in history.fires):
         return occasion
-    last_t = task.chance_t(task.due(None).latest_t + run.late_ns)
+    last_t = run.chance_t(task.due(None).latest_t + run.late_ns)
     until_t = run.facts.end_t if stop is None else min(stop.call_t, run.facts.end_t)
     if last_t >= until_t:
         return occasion

@@ -89,13 +89,14 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     claim = history.claim
     if due_t is None or (claim is not None and claim.call_i < fire.call_i):
         return NO_OCCASION
-    if fire.call_t <= due_t + late_ns:
+    last_t = run.chance_t(due_t + late_ns)
+    if fire.call_t <= last_t:
         return KEPT
     return Broken(
         "late",
         [add.call_i, fire.call_i],
-        f"fires by t = {due_t + late_ns} (due {due_t}, late bound {late_ns} ns)",
-        f"fired at t = {fire.call_t}, {fire.call_t - due_t - late_ns} ns beyond the bound",
+        f"fires by t = {last_t} (due {due_t}, late bound {late_ns} ns)",
+        f"fired at t = {fire.call_t}, {fire.call_t - last_t} ns beyond the bound",
     )
 
 

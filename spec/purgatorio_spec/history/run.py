@@ -1,11 +1,12 @@
 """What the clauses know of the run that a part of a history belongs to."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from purgatorio_spec.profile import PROFILES, Profile
-from purgatorio_spec.trace.record import PERIODIC_ADDS, Header
+from purgatorio_spec.trace.record import MAX_INT, PERIODIC_ADDS, Header
 
 _PERIODIC: Final = frozenset(PERIODIC_ADDS)
 
@@ -25,6 +26,10 @@ class Advance(NamedTuple):
     call_i: int
     ret_i: int
     ret_t: int
+
+    def returned_t(self) -> int:
+        """Its `ret_t`, to search by."""
+        return self.ret_t
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,15 @@ class Run:
     turn: str | None = None
     virtual: bool = False
     """Its clock moves by `advance_clock` alone."""
+
+    def chance_t(self, t: int) -> int:
+        """By when what must be done by `t` can be done: in virtual time at the first `advance_clock` from then on, if
+        they are known; if there is none, never."""
+        advances = self.facts.advances
+        if not self.virtual or not advances:
+            return t
+        place = bisect_left(advances, t, key=Advance.returned_t)
+        return advances[place].ret_t if place < len(advances) else MAX_INT
 
     def records(self, *functions: str) -> bool:
         """Whether this recorder writes all of these functions."""

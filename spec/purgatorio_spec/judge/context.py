@@ -26,11 +26,12 @@ from purgatorio_spec.history.operation import (
     operation_history,
 )
 from purgatorio_spec.history.part import CheckCall, RawReading
-from purgatorio_spec.history.run import Advance, KeyCancel, RunFacts
+from purgatorio_spec.history.run import Advance, KeyCancel, RunFacts, asks_for_advances
 from purgatorio_spec.history.summary import Ints
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 from purgatorio_spec.trace.coded import values_of
 from purgatorio_spec.trace.columns import Column
+from purgatorio_spec.trace.record import Header
 
 FOLLOWED: Final = (
     "check_and_complete", "try_complete_else_watch", "try_complete", "cancel_for_key", "cancelled",
@@ -306,12 +307,12 @@ def raw_reading(row: Mapping[str, Any], *, before_i: int, quiet: bool) -> Placed
     )
 
 
-def run_facts(table: pa.Table, recorded: Collection[str]) -> RunFacts:
-    """What all events of a run together say. `recorded`: the functions that its recorder writes."""
+def run_facts(table: pa.Table, header: Header) -> RunFacts:
+    """What all events of a run together say."""
     if not table.num_rows:
         return RunFacts()
     back = _times_that_go_back(table)
-    unsettled, settled = key_cancels(select(table, "cancel_for_key").to_pylist(), "cancelled" in recorded)
+    unsettled, settled = key_cancels(select(table, "cancel_for_key").to_pylist(), "cancelled" in header.recorded)
     return RunFacts(
         start_t=pc.min(table.column("t")).as_py(),
         end_t=pc.max(table.column("t")).as_py(),
@@ -322,7 +323,9 @@ def run_facts(table: pa.Table, recorded: Collection[str]) -> RunFacts:
         unreturned=_unreturned(table),
         backwards=len(back),
         first_back_i=min(back, default=None),
-        advances=advances([*_values(select(table, "advance_clock"), *ADVANCE_FIELDS)]),
+        advances=advances(_values(select(table, "advance_clock"), *ADVANCE_FIELDS))
+        if asks_for_advances(header)
+        else (),
     )
 
 
