@@ -21,7 +21,14 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.account import Account
 from purgatorio_stress.protocol.asleep import past_deadlines
 from purgatorio_stress.protocol.conversation import Conversation
-from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profile_of, reported
+from purgatorio_stress.protocol.describe import (
+    Part,
+    header_of,
+    parts_of,
+    plays_periodic,
+    profile_of,
+    reported,
+)
 from purgatorio_stress.protocol.free_play import drive_free, free_programs
 from purgatorio_stress.protocol.gate_play import Plays
 from purgatorio_stress.protocol.gate_program import delays_for, gate_programs
@@ -30,6 +37,7 @@ from purgatorio_stress.protocol.gates import GatedRun, Way, takes_steps
 from purgatorio_stress.protocol.jdwp import AGENT, Listening
 from purgatorio_stress.protocol.lines import ANY_CLASS, Lines
 from purgatorio_stress.protocol.message import STEP, Description
+from purgatorio_stress.protocol.periodic import drive_periodic
 from purgatorio_stress.protocol.played_order import (
     PlayedOrder,
     unfinished,
@@ -60,6 +68,8 @@ Mode = Literal[
     "virtual-lines",
     "real-gates",
     "real-lines",
+    "virtual-periodic",
+    "real-periodic",
 ]
 TimeChoice = Literal["virtual", "real", "all"]
 
@@ -155,6 +165,8 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     virtual = mode.startswith("virtual")
     if mode == "real-free":
         return bool(free_programs(description, part))
+    if mode.endswith("-periodic"):
+        return part == "timer" and plays_periodic(description, virtual=virtual)
     programs = gate_programs(part, delays_for(description, 0))
     if mode.endswith("-gates"):
         return any(program.ruled_out(description, virtual=virtual) is None for program in programs)
@@ -363,6 +375,15 @@ class CommandSubject:
                 plan.timers,
                 lambda done: progress(self.name, done, plan.timers),
             )
+        elif self.mode.endswith("-periodic"):
+            drive_periodic(
+                session,
+                self.description,
+                clock if self.virtual else None,
+                plan.seed,
+                plan.timers,
+                lambda done: progress(self.name, done, plan.timers),
+            )
         else:
             with child.on_one_processor() if self.virtual else nullcontext():
                 self._drive_plan(session, child, clock, plan, progress)
@@ -445,6 +466,7 @@ class CommandSubject:
             "virtual-jumps": longest_jump_ns(self.description),
             "real": self.late_slack_ns,
             "real-free": self.late_slack_ns,
+            "real-periodic": self.late_slack_ns,
         }.get(self.mode, 0)
         # A thread that is held keeps others from their deadlines: nothing is late there.
         described = replace(self.description, late_ns=None) if self.held else self.description
@@ -455,6 +477,7 @@ class CommandSubject:
             virtual=self.virtual,
             late_slack_ns=slack_ns,
             params={"seed": plan.seed, "timers": plan.timers, "mode": self.mode, "late_slack_ns": slack_ns},
+            periodic=self.mode.endswith("-periodic"),
         )
 
     def _give_up_ns(self, plan: Plan) -> int:
