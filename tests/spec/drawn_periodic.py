@@ -102,7 +102,9 @@ class Player:
 
     def reset(self, task: Task) -> None:
         delay_ns = self.random.choice((1, 30, 90, 300)) * MS
-        c = self.note("user", "call", "timer_reset", task.name, delay_ns=delay_ns, deadline_t=self.t + delay_ns)
+        c = self.note(
+            "user", "call", "timer_reset", task.name, delay_ns=delay_ns, deadline_t=self.t + delay_ns
+        )
         self.pass_t(MS // 100)
         moved = task.armed is not None or (self.rearms and not task.cancelled)
         before, after = task.armed, self.t + delay_ns

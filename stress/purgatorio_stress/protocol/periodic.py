@@ -200,7 +200,7 @@ class _Virtual(_Program):
         self.add(delay_ns)
 
     def _reset(self) -> None:
-        delay_ns = self.fitting(self.rng.choice((1, 3, 10, 60)) * self.tick_ns)
+        delay_ns = self.fitting(self.rng.choice((1, 1, 3, 10, 60)) * self.tick_ns)
         self._dues.append((self.clock.now_ns + delay_ns, 0))
         self.make(Reset(self.rng.choice(self.shots[-4:]), delay_ns))
 

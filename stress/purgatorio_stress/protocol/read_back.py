@@ -40,7 +40,9 @@ def script_of(path: Path, part: Part, until: int | None = None, last: Call | Non
     ended = {row["c"]: row["t"] for row in rows if row["ph"] == "ret"}
     calls: list[ScriptStep] = []
     depth = 0
-    first_t = {row["id"]: row["deadline_t"] for row in rows if row["f"] in PERIODIC_ADDS and row["ph"] == "ret"}
+    first_t = {
+        row["id"]: row["deadline_t"] for row in rows if row["f"] in PERIODIC_ADDS and row["ph"] == "ret"
+    }
     fires: list[str] = []
     for row in rows:
         # What the subject itself did stands inside a call of the driver.
@@ -89,9 +91,12 @@ def _call(
         yield Force(operation)
 
 
+_OF_ONE: Final = Add | Cancel | Register | Ready | Force | Repeat | Reset | AtGate
+
+
 def concerned(script: Script, call: ScriptStep) -> list[str]:
     """The tasks or operations that this call of the script speaks of, by name or by key."""
-    if isinstance(call, Add | Cancel | Register | Ready | Force | Repeat | Reset | AtGate):
+    if isinstance(call, _OF_ONE):
         return [call.id]
     if not isinstance(call, Check | CancelKey):
         return []
@@ -106,7 +111,7 @@ def about(script: Script, *operations: str) -> Script:
         call
         for call in script.calls
         if isinstance(call, Advance)
-        or (isinstance(call, Add | Cancel | Register | Ready | Force | Repeat | Reset | AtGate) and call.id in operations)
+        or (isinstance(call, _OF_ONE) and call.id in operations)
         or (isinstance(call, Check | CancelKey) and call.key in keys)
     )
     return replace(script, calls=tuple(kept))
