@@ -5,7 +5,7 @@ With P the period, D(k) = deadline_t + k * P the deadline of the k-th run counte
 of the header, and f(n) the n-th fire. In virtual time a task can run at an `advance_clock` only, so there "by t" means
 by the first one that returned at t or later: `chance(t)`. In real time chance(t) = t.
 
-    fixed delay  T8  f(n).t >= f(n-1).ret.t + P - early
+    fixed delay  T8  f(n).t >= f(n-1).ret.t + P - early, less `late` in real time
                  T9  f(n).t <= chance(f(n-1).ret.t + P + late)
     fixed rate   every fire answers a slot k of its own, the slots grow, and
                  T8  f.t >= D(k) - early
@@ -17,6 +17,9 @@ by the first one that returned at t or later: `chance(t)`. In real time chance(t
         restart  f(n).t >= f(n-1).t + P - early, less `late` in real time; f(n).t <= chance(f(n-1).ret.t + P + late)
     T10          a cancel that did not answer 0 and has returned: no fire starts after it. One that was due by then may
                  have been handed over, if the cancel is no barrier and was not made by the task itself.
+
+"Less `late`": a run may be recorded as late as the header allows, and the timer counts from when it really was. Where
+no `late_ns` is given it was recorded at once.
 
 The timer may have computed the first deadline anywhere between the add's call and its return: T9 counts from the
 latest. Nothing is promised of a run after one that raised, nor of a task that was added more than once.
@@ -62,6 +65,7 @@ class _Task:
     """The same if each fire answered the last slot that was due: who makes up for several at once may count so."""
     before: Call | None = None
     since_t: int = 0
+    """From when on the period of the next run counts at the earliest: a run may be recorded late, by `late_ns`."""
 
     @property
     def early_ns(self) -> int:
@@ -91,8 +95,7 @@ class _Task:
         if self.rule in ("delay", "restart"):
             if self.before is None:
                 return first
-            start_t = self._free_t if self.rule == "delay" else self.since_t
-            return _Due(start_t + self.period_ns - self.early_ns, self._free_t + self.period_ns)
+            return _Due(self.since_t + self.period_ns - self.early_ns, self._free_t + self.period_ns)
         slot = self._latest_slot() if self.rule == "skip" else self.later_slot
         latest_t = max(self._deadline(slot) + self.spread_ns, self._free_t)
         answered = self.slot if fire_t is None else self._answered(fire_t)
@@ -128,9 +131,12 @@ class _Task:
             self.later_slot = max(self.slot, due + 1)
         else:
             self.later_slot = self.slot
-        handed_ns = 0 if self.run.virtual else self.late_ns or 0
         floor_t = self.first_t if self.before is None else self.since_t + self.period_ns
-        self.since_t = max(floor_t, fire.call_t - handed_ns) if self.late_ns is not None else floor_t
+        recorded_t = _end_t(fire) if self.rule == "delay" else fire.call_t
+        if self.rule == "restart" and not self.run.virtual and self.late_ns is None:
+            # It counts from when it saw that the run was due, and nothing says how long before the run that was.
+            recorded_t = floor_t
+        self.since_t = max(floor_t, recorded_t - (0 if self.run.virtual else self.late_ns or 0))
         self.before = fire
 
 
@@ -165,7 +171,7 @@ T8 = Clause(
     "T8",
     "a periodic task runs at most once a period, and never before its deadline: at a fixed rate the deadlines are "
     "period by period from the first one, at a fixed delay each is a period after the end of the run before",
-    formula="fixed delay: f(n).t >= f(n-1).ret.t + P - early_ns;  "
+    formula="fixed delay: f(n).t >= f(n-1).ret.t + P - early_ns (less late_ns in real time: it may be recorded late);  "
     "fixed rate: f.t >= deadline_t + k * P - early_ns, where k is the slot that f answers, and no two answer one  "
     "(burst: the n-th answers slot n; once: one answers all that are late; skip: what is late has none; restart: the "
     "slots count from the last fire)",

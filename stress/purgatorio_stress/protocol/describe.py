@@ -16,7 +16,7 @@ _MUST_REPORT: Final[dict[Part, frozenset[str]]] = {
     "timer": frozenset({"timer_fire"}),
     "purgatory": frozenset({"on_complete", "force_complete"}),
 }
-_SINCE_1_2: Final = frozenset({"fixed-rate", "fixed-delay", "reset"})
+_SINCE_1_2: Final = frozenset({"fixed-rate", "fixed-delay", "reset", "period-first"})
 _SINCE_1_1: Final = frozenset({"add-again", "add-same", "failing"})
 _PERIODIC: Final = {
     "fixed-rate": "timer_fixed_rate",

@@ -43,6 +43,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "fixed-rate": "1.2: knows `repeat` at a fixed rate, and says in `catch_up` what it does about runs that it missed",
     "fixed-delay": "1.2: knows `repeat` with a fixed delay from the end of a run to the next one",
     "reset": "1.2: knows `reset`",
+    "period-first": "1.2: the first run of a `repeat` comes a period after it: its `delay_ns` is always its period",
     "failing": "ends a callback with an error where `go` says `fail`; its thread runs on, and `advance` has none",
 }
 """What a subject may declare, and what it means."""

@@ -134,7 +134,9 @@ class _Program:
     def repeat(self, first_ns: int, period_ns: int) -> Repeat:
         """A periodic task more."""
         name = f"p-{self.number}-{len(self.repeats)}"
-        task = Repeat(name, self.rng.choice(self.kinds), self.fitting(first_ns), self.fitting(period_ns))
+        period_ns = self.fitting(period_ns)
+        first_ns = period_ns if self.can("period-first") else self.fitting(first_ns)
+        task = Repeat(name, self.rng.choice(self.kinds), first_ns, period_ns)
         self.repeats.append(task)
         self.make(task)
         return task
