@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -53,7 +53,7 @@ HEADER: Final = Header(
 class Trace:
     """Events in the order in which they are written; time goes on by a microsecond an event, or by `wait`."""
 
-    def __init__(self, profile: str = "locked", *, run: str = HEADER.run, **timer: int | None) -> None:
+    def __init__(self, profile: str = "locked", *, run: str = HEADER.run, **timer: Any) -> None:
         self.header = replace(HEADER, run=run, profile=profile, timer=replace(HEADER.timer, **timer))
         self.file = "hand-made.jsonl"
         self.events: list[Event] = []

@@ -22,7 +22,10 @@ from purgatorio_stress.conformance.contract import BadPromise, Promise
 from purgatorio_stress.conformance.in_process import DrivenTimer
 from purgatorio_stress.conformance.stage import Stage
 from purgatorio_stress.protocol.driver import CommandSubject, command_subjects
+from purgatorio_stress.protocol.periodic_subjects import PeriodicSubject
 from purgatorio_stress.subject.contract import SubjectFailed, silent
+from purgatorio_stress.subject.plan import make_plan
+from purgatorio_stress.subjects import PERIODIC, subjects_named
 
 TOY: Final = Path(__file__).resolve().parents[2] / "examples" / "subjects" / "toy_periodic.py"
 MS: Final = 1_000_000
@@ -222,3 +225,60 @@ def test_a_description_that_cannot_be_played(old: str, new: str, why: str, tmp_p
     )
     with pytest.raises(SubjectFailed, match=why):
         command_subjects([sys.executable, str(program)])
+
+
+@pytest.mark.parametrize(
+    "subject", [one for name in PERIODIC for one in subjects_named(name)], ids=lambda one: one.name
+)
+def test_a_foreign_timer_keeps_its_periods(subject: PeriodicSubject, tmp_path: Path) -> None:
+    """The JDK's, and those of packages where they are installed: two programs of real time each."""
+    try:
+        path = subject.run(make_plan(1, 16, threads=1, tick_ns=MS), tmp_path / "run.jsonl", silent)
+    except SubjectFailed as missing:
+        if missing.kind == "unavailable":
+            pytest.skip(missing.why)
+        raise
+    run = check_files([path]).runs[0]
+    assert run.verdict is Verdict.PASS, broken(run)
+    assert run.clauses["T8"].occasions > 2
+    assert run.clauses["T10"].occasions > 2
+
+
+BROKEN: Final = """
+import asyncio, sys
+from purgatorio_stress.protocol import python_periodic
+
+class Broken:
+    def __init__(self):
+        self.cancelled, self.loop = set(), asyncio.get_running_loop()
+    def repeat(self, name, delay_ns, period_ns, task):
+        at = self.loop.time() + delay_ns / 1e9
+        self.loop.call_at(at, self.run, name, at, period_ns / 1e9, task)
+    def run(self, name, at, period, task):
+        if name in self.cancelled:
+            return
+        task()
+        if sys.argv[1] == "cancel":
+            self.cancelled.discard(name)  # it is put back behind its run, whatever happened in it
+        if sys.argv[1] == "twice":
+            self.loop.call_soon(task)
+        self.loop.call_at(at + period, self.run, name, at + period, period, task)
+    def cancel(self, name):
+        self.cancelled.add(name)
+        return 1
+
+python_periodic._TIMERS = {"broken": (Broken, "burst", ())}
+python_periodic._Subject("broken", "1").serve()
+"""
+"""A timer on asyncio; the argument names its bug."""
+
+
+@pytest.mark.parametrize(("bug", "clause"), [("cancel", "T10"), ("twice", "T8"), ("none", "")])
+def test_real_time_finds_a_bug(bug: str, clause: str, tmp_path: Path) -> None:
+    """The twins of the foreign timers, and one that is sound."""
+    program = tmp_path / "broken.py"
+    program.write_text(BROKEN, encoding="utf-8")
+    found = command_subjects([sys.executable, str(program), bug], time="real", lines=None)
+    subject = next(one for one in found if one.mode == "real-periodic")
+    found_broken = broken(judged(subject, 1, 32, tmp_path))
+    assert clause in found_broken if clause else not found_broken

@@ -64,7 +64,11 @@ def drive_periodic(
         else:
             _Real(session, description, rng, number).play()
         progress(min(tasks, (number + 1) * _PROGRAM))
-    session.call(Quiesce())
+    end = _Program(session, description, rng, programs)
+    end.make(Quiesce())
+    if clock is None and gates:
+        # A task that no cancel ended comes to the gate again and again, and would stand there at the stop.
+        end.make(Start("timer", "real"))
 
 
 class _Program:

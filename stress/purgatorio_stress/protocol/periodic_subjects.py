@@ -1,4 +1,4 @@
-"""Periodic timers that nobody here wrote: the JDK's, two of PyPI on asyncio, Node's own and two of npm, in real time."""
+"""Periodic timers of others, in real time: of the JDK, of PyPI on asyncio, of Node itself, of npm."""
 
 import shutil
 import subprocess

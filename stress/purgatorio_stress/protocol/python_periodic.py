@@ -1,4 +1,4 @@
-"""Periodic timers on asyncio behind `purgatorio-subject/1.2`, in real time: a program, whose argument names the package.
+"""Periodic timers on asyncio behind `purgatorio-subject/1.2`, in real time: a program for the package that it is told.
 
     python -m purgatorio_stress.protocol.python_periodic apscheduler
 
