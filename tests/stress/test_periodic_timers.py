@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import pytest
 
+from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
+from purgatorio.timer.calls import Repeated
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
@@ -26,6 +28,7 @@ from purgatorio_stress.protocol.periodic_subjects import PeriodicSubject
 from purgatorio_stress.subject.contract import SubjectFailed, silent
 from purgatorio_stress.subject.plan import make_plan
 from purgatorio_stress.subjects import PERIODIC, subjects_named
+from reference_adapters import IN_MS, AnyTimer
 
 TOY: Final = Path(__file__).resolve().parents[2] / "examples" / "subjects" / "toy_periodic.py"
 MS: Final = 1_000_000
@@ -176,6 +179,59 @@ def test_the_suite_finds_a_bug(bug: str, monkeypatch: pytest.MonkeyPatch) -> Non
     clause, rule = FOUND[bug]
     found = outcomes(replace(PROMISE, catch_up=rule), monkeypatch, bug)
     assert clause in {name.split("/")[0] for name, verdict in found.items() if verdict is Verdict.VIOLATED}
+
+
+class ReferenceAdapter(AnyTimer):
+    """The project's own wheel to use, with `call_every`."""
+
+    def fixed_delay(self, first_ns: int, period_ns: int, task: Callable[[], None]) -> object:
+        """A period after the end of each run; the first one too."""
+        assert isinstance(self.timer, IntrusiveTimer)
+        return self.timer.call_every(period_ns // MS, task)
+
+    def cancel(self, handle: object) -> None:
+        """Of either kind."""
+        assert isinstance(handle, TimerTask)
+        handle.cancel()
+
+
+def of_reference(_: Promise) -> ReferenceAdapter:
+    """A fresh one."""
+    clock, executor = ManualClock(), QueuedExecutor()
+    timer = IntrusiveTimer("t", tick_ms=1, wheel_size=8, clock=clock, executor=executor)
+    return ReferenceAdapter(timer, clock, executor)
+
+
+REFERENCE: Final = Promise(
+    "timer",
+    tick_ns=MS,
+    early_ns=0,
+    late_ns=0,
+    wheel_size=8,
+    lacks={**IN_MS, "raising": "tried elsewhere"},
+    offers=("fixed-delay", "period-first"),
+    turn="next",
+)
+
+
+def test_the_suite_passes_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`call_every` has a fixed delay, and a task that a task adds runs in the next turn; twins find the opposite."""
+
+    def verdicts(promise: Promise = REFERENCE) -> dict[str, Verdict]:
+        subject = timer_subject(promise, of_reference)
+        asked = [case for case in cases("timer", promise) if case.clause in NEW]
+        return {f"{case.clause}/{case.scenario.name}": case.judge(subject).verdict for case in asked}
+
+    assert set(verdicts().values()) == {Verdict.PASS}
+    assert verdicts(replace(REFERENCE, turn="same"))["T12/turns"] is Verdict.VIOLATED
+
+    def run(self: Repeated) -> None:
+        self._timer.add(self)
+        self._function()
+
+    monkeypatch.setattr(Repeated, "run", run)  # armed before its run: what cancels itself is found no more
+    monkeypatch.setattr(Repeated, "cancel", lambda self: None)
+    assert verdicts()["T10/ended"] is Verdict.VIOLATED
 
 
 def test_a_promise_without_offers_asks_for_nothing_new() -> None:

@@ -42,8 +42,9 @@ OFFERS: Final[Mapping[str, str]] = {
     "fixed-rate": "timers: `fixed_rate`; the promise says its `catch_up`",
     "fixed-delay": "timers: `fixed_delay`",
     "reset": "timers: `reset`",
+    "period-first": "timers: the first run of a periodic task comes a period after it was added",
 }
-"""What a timer may offer besides tasks that run once: the method that it then must have."""
+"""What a timer may offer besides tasks that run once: the method that it then must have, and how it is called."""
 
 
 class BadPromise(ValueError):

@@ -27,6 +27,11 @@ def kinds(promise: Promise) -> list[str]:
     return [kind for kind in _KINDS if kind in promise.offers]
 
 
+def _repeat(promise: Promise, name: str, kind: str, first_ns: int, period_ns: int) -> Repeat:
+    """With the first run that the subject takes."""
+    return Repeat(name, kind, period_ns if "period-first" in promise.offers else first_ns, period_ns)
+
+
 def _periods(promise: Promise) -> list[int]:
     """In ticks."""
     return [ticks for ticks in level_ticks(promise) if ticks <= _LONGEST_TICKS]
@@ -39,7 +44,7 @@ def _rates(promise: Promise) -> Iterator[CallProgram]:
         steps: list[ProgramStep] = []
         for number, ticks in enumerate(periods):
             first_ns = (0, tick_ns, ticks * tick_ns)[number % 3]
-            steps.append(Repeat(f"task-{ticks}", kind, first_ns, ticks * tick_ns))
+            steps.append(_repeat(promise, f"task-{ticks}", kind, first_ns, ticks * tick_ns))
         yield CallProgram(f"rates-{kind}", (*steps, Pass(tick_ns, 3 * periods[-1] + 2)))
 
 
@@ -109,7 +114,7 @@ def _random(promise: Promise) -> Iterator[CallProgram]:
             ticks = rng.choice(_periods(promise)[:8])
             first_ns = rng.choice((0, tick_ns, ticks * tick_ns))
             tasks.append(f"task-{number}")
-            steps.append(Repeat(tasks[-1], rng.choice(kinds(promise)), first_ns, ticks * tick_ns))
+            steps.append(_repeat(promise, tasks[-1], rng.choice(kinds(promise)), first_ns, ticks * tick_ns))
         for _ in range(rng.randint(5, 30)):
             leap = rng.choice((1, 1, 2, 3, promise.buckets, 4 * promise.buckets + 1))
             steps.append(Pass(leap * tick_ns) if rng.random() < 0.5 else Pass(tick_ns, min(leap, 12)))
