@@ -30,14 +30,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
 from purgatorio_spec.history.run import Advance, Run
+from purgatorio_spec.trace.record import PERIODIC_ADDS
 from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
-_ADDED = "timer_fixed_rate|timer_fixed_delay"
+_ADDED: Final = "|".join(PERIODIC_ADDS)
 
 
 class _Due(NamedTuple):
@@ -118,7 +119,9 @@ class _Task:
             return slot
         last_t = self.first_t + self.spread_ns + late_ns
         advances = self.run.facts.advances
-        for advance in advances[bisect_left(advances, last_t + slot * self.period_ns, key=Advance.returned_t) :]:
+        for advance in advances[
+            bisect_left(advances, last_t + slot * self.period_ns, key=Advance.returned_t) :
+        ]:
             if (advance.ret_t - last_t) % self.period_ns == 0:
                 return (advance.ret_t - last_t) // self.period_ns
         return NEVER // max(self.period_ns, 1) // 4
@@ -177,6 +180,7 @@ T8 = Clause(
     "slots count from the last fire)",
     records=(_ADDED, "timer_fire"),
     constants=("early_ns",),
+    asked_by=PERIODIC_ADDS,
 )
 
 
@@ -216,6 +220,7 @@ T9 = Clause(
     records=(_ADDED, "timer_fire", "timer_cancel"),
     constants=("late_ns",),
     needs_whole=True,
+    asked_by=PERIODIC_ADDS,
 )
 
 
@@ -268,6 +273,7 @@ T10 = Clause(
     "but one that was due by cancel.ret.t, where the cancel is no barrier and no fire of the task contains it",
     records=(_ADDED, "timer_fire", "timer_cancel"),
     constants=("early_ns",),
+    asked_by=PERIODIC_ADDS,
 )
 
 

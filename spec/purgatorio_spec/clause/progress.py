@@ -21,6 +21,7 @@ T12 = Clause(
     "turn next => no fire of it inside A;  turn same => its fire.i < A.ret.i",
     records=("timer_add", "timer_fire", "advance_clock"),
     constants=("turn",),
+    asked_by=("turn",),
 )
 
 

@@ -22,6 +22,7 @@ T11 = Clause(
     records=("timer_reset", "timer_add", "timer_fire", "timer_cancel"),
     constants=("early_ns",),
     needs_whole=True,
+    asked_by=("timer_reset",),
 )
 
 _MOVED: Final = "a reset moves the deadline: "

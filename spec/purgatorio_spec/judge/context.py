@@ -312,7 +312,9 @@ def run_facts(table: pa.Table, header: Header) -> RunFacts:
     if not table.num_rows:
         return RunFacts()
     back = _times_that_go_back(table)
-    unsettled, settled = key_cancels(select(table, "cancel_for_key").to_pylist(), "cancelled" in header.recorded)
+    unsettled, settled = key_cancels(
+        select(table, "cancel_for_key").to_pylist(), "cancelled" in header.recorded
+    )
     return RunFacts(
         start_t=pc.min(table.column("t")).as_py(),
         end_t=pc.max(table.column("t")).as_py(),

@@ -122,7 +122,11 @@ def conclude(facts: TraceFacts, run: Run | None, tally: RunTally) -> RunResult:
     clauses: dict[str, ClauseResult] = {}
     invalid = run is None
     if run is not None:
-        clauses = {name: _clause(name, run, tally.clauses.get(name, Tally())) for name in CLAUSES}
+        clauses = {
+            name: _clause(name, run, tally.clauses.get(name, Tally()))
+            for name, clause in CLAUSES.items()
+            if header is None or clause.is_asked(header)
+        }
         invalid = facts.broken > 0 or run.facts.backwards > 0 or (tally.orphans > 0 and not run.dropped)
     return RunResult(
         run=facts.file if header is None else header.run,
