@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
+from purgatorio_spec.fold.carry import read_carry, write_carry
 from purgatorio_spec.fold.fold import Fold, Outer
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
@@ -77,3 +79,17 @@ def test_the_fold_agrees(rows: int) -> None:
     for seed, fault in enumerate(("", "", "", *FAULTS)):
         drawn = draw(seed + rows, fault)
         assert folded(drawn, rows) == said(judged(drawn)), f"{fault}"
+
+
+@pytest.mark.parametrize("fault", ["", "other-turn", "burst-for-skip"])
+def test_a_fold_that_was_put_aside_goes_on(fault: str, tmp_path: Path) -> None:
+    """What a watched run carries from batch to batch has the clock's stops in it."""
+    drawn = draw(3, fault)
+    batches = [coded(batch) for batch in drawn.table().to_batches(max_chunksize=40)]
+    fold = Fold(drawn.header, held_bytes=0)
+    for batch in batches:
+        fold.feed(batch)
+        write_carry(fold, tmp_path / "carry")
+        fold = read_carry(drawn.header, tmp_path / "carry")
+    run = drawn.run()
+    assert said(fold.conclude(Outer(run.whole, run.dropped), lambda: batches)) == said(judged(drawn))
