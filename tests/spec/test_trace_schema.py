@@ -246,7 +246,11 @@ def test_the_schema_of_version_one_stays() -> None:
     header: Fields = {"kind": "header", "format": "purgatorio-trace/1", "run": "r"}
     header |= {"implementation": {"name": "n"}}
     header |= {"profile": "timer", "recorded": ["timer_add"]}
-    newer: list[Fields] = [{"recorded": ["timer_reset"]}, {"timer": {"turn": "next"}}, {"timer": {"catch_up": "burst"}}]
+    newer: list[Fields] = [
+        {"recorded": ["timer_reset"]},
+        {"timer": {"turn": "next"}},
+        {"timer": {"catch_up": "burst"}},
+    ]
     for validator in (VALIDATOR, jsonschema.Draft202012Validator(old)):
         assert validator.is_valid(header)
         assert not any(validator.is_valid(header | one) for one in newer)
