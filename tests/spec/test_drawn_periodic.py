@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_spec.fold.carry import read_carry, write_carry
-from purgatorio_spec.fold.fold import Fold, Outer
+from purgatorio_spec.fast_path.carry import read_carry, write_carry
+from purgatorio_spec.fast_path.fold import Fold, Outer
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.trace.coded import coded

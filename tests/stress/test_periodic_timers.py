@@ -16,18 +16,18 @@ import pytest
 
 from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
 from purgatorio.timer.calls import Repeated
+from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects
+from purgatorio_conformance.protocol.periodic_subjects import PeriodicSubject
+from purgatorio_conformance.subject.contract import SubjectFailed, silent
+from purgatorio_conformance.subject.plan import make_plan
+from purgatorio_conformance.subjects import PERIODIC, subjects_named
+from purgatorio_conformance.suite.case import cases, timer_subject
+from purgatorio_conformance.suite.contract import BadPromise, Promise
+from purgatorio_conformance.suite.in_process import DrivenTimer
+from purgatorio_conformance.suite.stage import Stage
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.conformance.case import cases, timer_subject
-from purgatorio_stress.conformance.contract import BadPromise, Promise
-from purgatorio_stress.conformance.in_process import DrivenTimer
-from purgatorio_stress.conformance.stage import Stage
-from purgatorio_stress.protocol.driver import CommandSubject, command_subjects
-from purgatorio_stress.protocol.periodic_subjects import PeriodicSubject
-from purgatorio_stress.subject.contract import SubjectFailed, silent
-from purgatorio_stress.subject.plan import make_plan
-from purgatorio_stress.subjects import PERIODIC, subjects_named
 from reference_adapters import IN_MS, AnyTimer
 
 TOY: Final = Path(__file__).resolve().parents[2] / "examples" / "subjects" / "toy_periodic.py"
@@ -302,7 +302,7 @@ def test_a_foreign_timer_keeps_its_periods(subject: PeriodicSubject, tmp_path: P
 
 BROKEN: Final = """
 import asyncio, sys
-from purgatorio_stress.protocol import python_periodic
+from purgatorio_conformance.protocol import python_periodic
 
 class Broken:
     def __init__(self):
