@@ -17,7 +17,14 @@ from typing import Final, Literal, get_args
 
 from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM
 from purgatorio_conformance.protocol.conversation import Conversation
-from purgatorio_conformance.protocol.describe import Part, header_of, parts_of, profile_of, reported
+from purgatorio_conformance.protocol.describe import (
+    Part,
+    header_of,
+    parts_of,
+    plays_periodic,
+    profile_of,
+    reported,
+)
 from purgatorio_conformance.protocol.free_play import drive_free, free_programs
 from purgatorio_conformance.protocol.gate_play import Plays
 from purgatorio_conformance.protocol.gate_program import delays_for, gate_programs
@@ -27,6 +34,7 @@ from purgatorio_conformance.protocol.jdwp import AGENT, Listening
 from purgatorio_conformance.protocol.lines import ANY_CLASS, Lines
 from purgatorio_conformance.protocol.message import STEP, Description
 from purgatorio_conformance.protocol.missed_deadline import past_deadlines
+from purgatorio_conformance.protocol.periodic import drive_periodic
 from purgatorio_conformance.protocol.played_order import (
     PlayedOrder,
     unfinished,
@@ -61,6 +69,8 @@ Mode = Literal[
     "virtual-lines",
     "real-gates",
     "real-lines",
+    "virtual-periodic",
+    "real-periodic",
 ]
 TimeChoice = Literal["virtual", "real", "all"]
 
@@ -156,6 +166,8 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     virtual = mode.startswith("virtual")
     if mode == "real-free":
         return bool(free_programs(description, part))
+    if mode.endswith("-periodic"):
+        return part == "timer" and plays_periodic(description, virtual=virtual)
     programs = gate_programs(part, delays_for(description, 0))
     if mode.endswith("-gates"):
         return any(program.ruled_out(description, virtual=virtual) is None for program in programs)
@@ -364,6 +376,15 @@ class CommandSubject:
                 plan.timers,
                 lambda done: progress(self.name, done, plan.timers),
             )
+        elif self.mode.endswith("-periodic"):
+            drive_periodic(
+                session,
+                self.description,
+                clock if self.virtual else None,
+                plan.seed,
+                plan.timers,
+                lambda done: progress(self.name, done, plan.timers),
+            )
         else:
             with child.on_one_processor() if self.virtual else nullcontext():
                 self._drive_plan(session, child, clock, plan, progress)
@@ -446,6 +467,7 @@ class CommandSubject:
             "virtual-jumps": longest_jump_ns(self.description),
             "real": self.late_slack_ns,
             "real-free": self.late_slack_ns,
+            "real-periodic": self.late_slack_ns,
         }.get(self.mode, 0)
         # A thread that is held keeps others from their deadlines: nothing is late there.
         described = replace(self.description, late_ns=None) if self.held else self.description
@@ -456,6 +478,7 @@ class CommandSubject:
             virtual=self.virtual,
             late_slack_ns=slack_ns,
             params={"seed": plan.seed, "timers": plan.timers, "mode": self.mode, "late_slack_ns": slack_ns},
+            periodic=self.mode.endswith("-periodic"),
         )
 
     def _give_up_ns(self, plan: Plan) -> int:

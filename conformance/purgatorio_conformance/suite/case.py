@@ -22,6 +22,7 @@ from purgatorio_conformance.suite.gated import (
     play,
     played_through,
 )
+from purgatorio_conformance.suite.periodic_scenarios import periodic_scenarios
 from purgatorio_conformance.suite.program import CallProgram, GatedProgram, PlanProgram, Program, Scenario
 from purgatorio_conformance.suite.purgatory_scenarios import PURGATORY_SCENARIOS
 from purgatorio_conformance.suite.real_time import SubjectFactory, plan_scenario, run_plan
@@ -240,6 +241,8 @@ class _FoundOne(Exception):
 def cases(kind: Kind, promise: Promise, part: str = "") -> list[Case]:
     """Every clause that the profile could promise in every scenario that lets it fail; in the same order always."""
     scenarios: tuple[Scenario, ...] = TIMER_SCENARIOS if kind == "timer" else PURGATORY_SCENARIOS
+    if kind == "timer":
+        scenarios += periodic_scenarios(promise)
     if not part:
         scenarios += gated_scenarios("timer" if kind == "timer" else "purgatory")
     return [

@@ -18,6 +18,8 @@ from purgatorio_conformance.protocol.message import (
     Gauge,
     Ready,
     Register,
+    Repeat,
+    Reset,
     call_name,
 )
 from purgatorio_conformance.protocol.script import AtGate, Script, ScriptStep
@@ -70,7 +72,7 @@ class CallProgram:
                 continue
             begins_ns = due.get(step.id, now_ns) + rest_ns if isinstance(step, AtGate) else now_ns
             for call in step.calls if isinstance(step, AtGate) else (step,):
-                if isinstance(call, Add | Register) and call.delay_ns < NEVER_NS:
+                if isinstance(call, Add | Register | Repeat | Reset) and call.delay_ns < NEVER_NS:
                     due[call.id] = begins_ns + call.delay_ns
             yield _in_range(step)
             if isinstance(step, Register | Check):
@@ -128,6 +130,10 @@ def in_words(step: ProgramStep) -> str:
             return f"add({id}, {_time(delay_ns)})"
         case Register(id, keys, delay_ns):
             return f"register({id}, {'+'.join(keys)}, {'never' if delay_ns >= NEVER_NS else _time(delay_ns)})"
+        case Repeat(id, kind, delay_ns, period_ns):
+            return f"repeat({id}, {kind}, {_time(delay_ns)}, {_time(period_ns)})"
+        case Reset(id, delay_ns):
+            return f"reset({id}, {_time(delay_ns)})"
         case Cancel(id) | Ready(id) | Force(id):
             return f"{call_name(step)}({id})"
         case Check(key) | CancelKey(key):

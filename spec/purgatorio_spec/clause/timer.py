@@ -35,6 +35,8 @@ T1 = Clause(
 @T1.of_operation
 def not_early(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a task that fired and whose deadline is recorded."""
+    if _is_judged_elsewhere(history):
+        return NO_OCCASION
     early_ns = run.early_ns or 0
     occasions = 0
     unanswered = list(history.adds)
@@ -77,6 +79,8 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     time out, is an occasion too: its answer may come no later than its time-out.
     """
     late_ns = run.late_ns or 0
+    if _is_judged_elsewhere(history):
+        return NO_OCCASION
     if not history.fires:
         return _answered_in_time(history, late_ns) if run.profile.answered_in_time else NO_OCCASION
     fire = history.fires[0]
@@ -91,13 +95,14 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     claim = history.claim
     if due_t is None or (claim is not None and claim.call_i < fire.call_i):
         return NO_OCCASION
-    if fire.call_t <= due_t + late_ns:
+    last_t = run.chance_t(due_t + late_ns)
+    if fire.call_t <= last_t:
         return KEPT
     return Broken(
         "late",
         [add.call_i, fire.call_i],
-        f"fires by t = {due_t + late_ns} (due {due_t}, late bound {late_ns} ns)",
-        f"fired at t = {fire.call_t}, {fire.call_t - due_t - late_ns} ns beyond the bound",
+        f"fires by t = {last_t} (due {due_t}, late bound {late_ns} ns)",
+        f"fired at t = {fire.call_t}, {fire.call_t - last_t} ns beyond the bound",
     )
 
 
@@ -135,6 +140,8 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
     task or not. An add that was moved by another, or taken back, before its time is in force no more; that a cancelled
     task fires at all is T4's.
     """
+    if _is_judged_elsewhere(history):
+        return NO_OCCASION
     answers = {
         add.call_i for fire in history.fires for add in history.in_force(fire.call_i, run.early_ns or 0)
     }
@@ -171,6 +178,11 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
         "a task that is not cancelled fires exactly once",
         f"it was due by t = {due_t}, {run.facts.end_t - due_t} ns before the end, and it never fired",
     )
+
+
+def _is_judged_elsewhere(history: OperationHistory) -> bool:
+    """Periodic tasks by T8 to T10, tasks with a reset by T11."""
+    return history.is_periodic or bool(history.resets)
 
 
 def _cancels(history: OperationHistory) -> list[Call]:
