@@ -13,7 +13,7 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.wire import judge
 from purgatorio_spec.wire.bound import MS, Bounds, Held
 from purgatorio_spec.wire.group import ILLEGAL_GENERATION, NO_SUCH_GROUP, UNKNOWN_MEMBER
-from purgatorio_spec.wire.history import COMMITS
+from purgatorio_spec.wire.history import COMMITS, Scene
 from purgatorio_spec.wire.judge import Tallied, judge_scene
 from purgatorio_spec.wire.record import Declared, WireEvent
 from purgatorio_spec.wire.row import Row, kept, now_and_then
@@ -49,7 +49,7 @@ def test_every_way_that_a_scene_asks_for_is_decided_by_a_history(monkeypatch: py
     """One that no judge has rows of would leave its clause UNKNOWN for ever."""
     decided: set[tuple[str, str]] = set()
 
-    def watched(wire: judge.Wire, scene: judge.Scene) -> list[Row]:
+    def watched(wire: judge.Wire, scene: Scene) -> list[Row]:
         rows = judge_scene(wire, scene)
         decided.update((row.clause, row.cause) for row in rows if row.held is not Held.UNDECIDED)
         return rows
