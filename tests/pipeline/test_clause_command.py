@@ -7,8 +7,8 @@ from click.testing import CliRunner
 
 from purgatorio_pipeline.command.clause import BROKER_IDS, ROOT, command
 from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES, broker_clauses, public_clauses
-from purgatorio_spec.wire.projection import PROJECTED
-from purgatorio_spec.wire.registry import WIRE_CLAUSES
+from purgatorio_wire.clause.projection import PROJECTED
+from purgatorio_wire.clause.registry import WIRE_CLAUSES
 
 WITHOUT_MUTANT: Final = {"O2", "O7"}
 """No known bug of the reference breaks them; drawn faults do (`tests/spec/drawn_history.py`)."""

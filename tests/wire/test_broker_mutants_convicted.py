@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_stress.socket_broker.follower import Follower
-from purgatorio_stress.socket_broker.mutants import FELT
-from purgatorio_stress.socket_broker.mutants.felt_mutant import FeltMutant
+from mutants.broker import FELT
+from mutants.broker.client_visible_mutant import FeltMutant
+from purgatorio_broker.network.follower import Follower
 
 INITIAL_DELAY_MS = 1000
 LAG_MS = 8000

@@ -9,23 +9,23 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from purgatorio_broker.network.running import Running
+from purgatorio_broker.network.settings import Settings
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_spec.verdict import Verdict
-from purgatorio_spec.wire import judge
-from purgatorio_spec.wire.bound import Held
-from purgatorio_spec.wire.file import read_trace
-from purgatorio_spec.wire.history import Scene, scene_of
-from purgatorio_spec.wire.judge import JUDGES, Wire, judge_file, judge_scene
-from purgatorio_spec.wire.log import Topics
-from purgatorio_spec.wire.record import Declared, WireHeader
-from purgatorio_spec.wire.registry import WIRE_CLAUSES
-from purgatorio_spec.wire.row import Row
-from purgatorio_stress.socket_broker.running import Running
-from purgatorio_stress.socket_broker.settings import Settings
-from purgatorio_stress.wire.connection import Address
-from purgatorio_stress.wire.play import Play
-from purgatorio_stress.wire.scenes import SCENES, SceneSpec
-from purgatorio_stress.wire.session import Asked, record
+from purgatorio_wire import judge
+from purgatorio_wire.clause.registry import WIRE_CLAUSES
+from purgatorio_wire.client.connection import Address
+from purgatorio_wire.history.bound import Held
+from purgatorio_wire.history.history import Scene, scene_of
+from purgatorio_wire.history.log import Topics
+from purgatorio_wire.history.row import Row
+from purgatorio_wire.judge import JUDGES, Wire, judge_file, judge_scene
+from purgatorio_wire.scene.catalogue import SCENES, SceneSpec
+from purgatorio_wire.scene.play import Play
+from purgatorio_wire.scene.run import Asked, record
+from purgatorio_wire.trace.file import read_trace
+from purgatorio_wire.trace.record import Declared, WireHeader
 from wire_story import Story
 from wire_twins import TWINS
 

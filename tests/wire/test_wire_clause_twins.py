@@ -10,16 +10,16 @@ import pytest
 
 from docs.makers.packaged_brokers import clauses
 from purgatorio_spec.verdict import Verdict
-from purgatorio_spec.wire import judge
-from purgatorio_spec.wire.bound import MS, Bounds, Held
-from purgatorio_spec.wire.group import ILLEGAL_GENERATION, NO_SUCH_GROUP, UNKNOWN_MEMBER
-from purgatorio_spec.wire.history import COMMITS, Scene
-from purgatorio_spec.wire.judge import Tallied, judge_scene
-from purgatorio_spec.wire.record import Declared, WireEvent
-from purgatorio_spec.wire.row import Row, kept, now_and_then
-from purgatorio_spec.wire.way import Way
-from purgatorio_stress.wire.play import Play
-from purgatorio_stress.wire.scenes import SCENES, SceneSpec
+from purgatorio_wire import judge
+from purgatorio_wire.clause.way import Way
+from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.group import ILLEGAL_GENERATION, NO_SUCH_GROUP, UNKNOWN_MEMBER
+from purgatorio_wire.history.history import COMMITS, Scene
+from purgatorio_wire.history.row import Row, kept, now_and_then
+from purgatorio_wire.judge import Tallied, judge_scene
+from purgatorio_wire.scene.catalogue import SCENES, SceneSpec
+from purgatorio_wire.scene.play import Play
+from purgatorio_wire.trace.record import Declared, WireEvent
 from wire_story import END_MS, Story
 from wire_twins import TOLD, TWINS, Twin
 from wire_twins.fetch import f2, f3, f4, f6_waits, f7, f8_waits

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import pytest
 
 from purgatorio_spec.show.counterexample import Counterexample
-from purgatorio_spec.show.wire import counterexamples, words
-from purgatorio_spec.wire.bound import MS
-from purgatorio_spec.wire.file import WireTrace
-from purgatorio_spec.wire.judge import judge_trace
-from purgatorio_spec.wire.record import WireEnd, WireEvent, WireHeader
+from purgatorio_wire.counterexample import counterexamples, words
+from purgatorio_wire.history.bound import MS
+from purgatorio_wire.judge import judge_trace
+from purgatorio_wire.trace.file import WireTrace
+from purgatorio_wire.trace.record import WireEnd, WireEvent, WireHeader
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import click
 
 from purgatorio_spec.clause.registry import CLAUSES, public_clauses
 from purgatorio_spec.profile import PROFILES
-from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_wire.clause.registry import WIRE_CLAUSES
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 """The checkout, where there is one: the lines of the reference and the tests are looked up in it."""
@@ -71,10 +71,10 @@ def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
         "promised on the ground",
         [f"{WIRE_CLAUSES[name].basis}; judged by `purgatorio wire HOST:PORT --only {name}`"],
     )
-    yield "judged by", _lines(ROOT / "spec/purgatorio_spec/wire", lambda line: f'"{name}"' in line) or ["?"]
+    yield "judged by", _lines(ROOT / "wire/purgatorio_wire", lambda line: f'"{name}"' in line) or ["?"]
     try:
-        from purgatorio_stress.socket_broker.mutants import FELT
-        from purgatorio_stress.wire.scenes import SCENES
+        from mutants.broker import FELT
+        from purgatorio_wire.scene.catalogue import SCENES
     except ModuleNotFoundError as missing:
         yield "played by", [f"{missing.name} is not installed: pip install 'purgatorio[wire]'"]
     else:
