@@ -1,0 +1,62 @@
+package purgatorio
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+)
+
+// telling is who hears of callbacks: the driver over the protocol, or a recorder.
+type telling interface {
+	// call says that the function starts; what it returns says how it ended.
+	call(f, id string, delayNs *int64) func(result)
+	// pause is a place where a goroutine may be made to wait.
+	pause(f, id string)
+}
+
+type result struct {
+	out      *bool
+	panicked any
+}
+
+func (r result) fields(line map[string]any) {
+	if r.panicked != nil {
+		line["err"] = typeOf(r.panicked)
+	} else if r.out != nil {
+		line["out"] = asInt(*r.out)
+	}
+}
+
+type flag32 struct{ value atomic.Bool }
+
+func (f *flag32) set()        { f.value.Store(true) }
+func (f *flag32) isSet() bool { return f.value.Load() }
+
+// goroutine is the number of the calling goroutine, which Go tells only in its stacks. What a call does on its own goroutine
+// and what others do at the same time must not be taken for each other.
+func goroutine() uint64 {
+	var space [64]byte
+	words := bytes.Fields(space[:runtime.Stack(space[:], false)])
+	number, err := strconv.ParseUint(string(words[1]), 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return number
+}
+
+func typeOf(problem any) string {
+	name := fmt.Sprintf("%T", problem)
+	if name == "string" {
+		name = "panic"
+	}
+	return name
+}
+
+func asInt(value bool) int {
+	if value {
+		return 1
+	}
+	return 0
+}
