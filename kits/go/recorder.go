@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"compress/gzip"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -22,6 +21,7 @@ type Recorder struct {
 	file   io.WriteCloser
 	out    *bufio.Writer
 	paused func(f, id string)
+	slots  slots
 }
 
 // event is a line, by its place in the order of all.
@@ -90,17 +90,27 @@ func (r *Recorder) write(line map[string]any) error {
 func (r *Recorder) now() int64 { return int64(time.Since(r.begin)) }
 
 func (r *Recorder) event(line map[string]any, ph, f string) int64 {
+	me := goroutine()
 	line["kind"], line["ph"], line["f"] = "event", ph, f
-	line["th"], line["t"] = fmt.Sprintf("goroutine-%d", goroutine()), r.now()
+	line["th"] = r.slots.enter(me)
+	line["t"] = r.now()
 	r.lock.Lock()
-	defer r.lock.Unlock()
 	i := r.ticket.Add(1) - 1
 	line["i"] = i
 	r.events = append(r.events, event{i, line})
+	r.lock.Unlock()
+	// A goroutine keeps its name from a call to its return.
+	if ph != "call" {
+		r.slots.leave(me)
+	}
+	if ph == "ret" {
+		r.slots.leave(me)
+	}
 	return i
 }
 
-// Call records that f starts. Fields are those of the trace format: id, keys, delay_ns, deadline_t.
+// Call records that f starts. Fields are those of the trace format: id, keys, delay_ns, deadline_t. The same goroutine
+// records the return.
 func (r *Recorder) Call(f string, fields map[string]any) (c int64) { return r.event(fields, "call", f) }
 
 // Return records that the call c of f has ended. Fields: id, out, err, deadline_t, state.

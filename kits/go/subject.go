@@ -75,6 +75,7 @@ type run struct {
 	ready    map[string]bool
 	held     map[int64]chan message
 	settling map[chan struct{}]uint64
+	slots    slots
 }
 
 // failure is what a callback panics with that is told to fail.
@@ -390,13 +391,13 @@ func (r *run) settle() {
 }
 
 // here says whose doing a line is: that of a call, or of a goroutine of the implementation's own.
-func (r *run) here(line map[string]any, me uint64) {
+func (r *run) here(line map[string]any, me uint64, name string) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	if mine := r.calls[me]; mine != nil {
 		line["during"] = mine.call
 	} else {
-		line["th"] = fmt.Sprintf("goroutine-%d", me)
+		line["th"] = name
 	}
 }
 
@@ -405,14 +406,16 @@ func (r *run) call(f, id string, _ *int64) func(result) {
 		return func(result) {}
 	}
 	me := goroutine()
+	name := r.slots.enter(me)
 	line := map[string]any{"m": "enter", "f": f, "id": id}
-	r.here(line, me)
+	r.here(line, me, name)
 	r.report(line)
 	return func(ended result) {
 		line := map[string]any{"m": "leave", "f": f, "id": id}
 		ended.fields(line)
-		r.here(line, me)
+		r.here(line, me, name)
 		r.report(line)
+		r.slots.leave(me)
 	}
 }
 
@@ -446,7 +449,8 @@ func (r *run) hold(f, id string) {
 	if id != "" {
 		line["id"] = id
 	}
-	r.here(line, me)
+	r.here(line, me, r.slots.enter(me))
+	defer r.slots.leave(me)
 	r.report(line)
 	for call := range there {
 		if call.M != "go" {

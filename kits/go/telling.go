@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 )
 
@@ -60,3 +62,51 @@ func asInt(value bool) int {
 	}
 	return 0
 }
+
+// slots names goroutines while they are inside functions that are told of. Many timers start a goroutine for each task; a
+// name that is free again is used again, so that there are no more names than goroutines at a time.
+type slots struct {
+	lock   sync.Mutex
+	inside map[uint64]*slot
+	taken  []bool
+}
+
+type slot struct {
+	number, depth int
+}
+
+// enter says the name of the goroutine, which is inside one function more from here on.
+func (s *slots) enter(me uint64) string {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	mine := s.inside[me]
+	if mine == nil {
+		number := slices.Index(s.taken, false)
+		if number < 0 {
+			number = len(s.taken)
+			s.taken = append(s.taken, false)
+		}
+		s.taken[number] = true
+		mine = &slot{number: number}
+		if s.inside == nil {
+			s.inside = map[uint64]*slot{}
+		}
+		s.inside[me] = mine
+	}
+	mine.depth++
+	return mine.name()
+}
+
+// leave says the same of a goroutine that has told of all that it did in there.
+func (s *slots) leave(me uint64) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if mine := s.inside[me]; mine != nil {
+		if mine.depth--; mine.depth == 0 {
+			s.taken[mine.number] = false
+			delete(s.inside, me)
+		}
+	}
+}
+
+func (s *slot) name() string { return fmt.Sprintf("goroutine-%d", s.number) }

@@ -132,8 +132,10 @@ func (p *Purgatory) drop(key string) {
 			left = append(left, operation)
 		}
 	}
-	if p.watched[key] = left; len(left) == 0 {
+	if len(left) == 0 {
 		delete(p.watched, key)
+	} else {
+		p.watched[key] = left
 	}
 }
 
