@@ -64,11 +64,12 @@ func asInt(value bool) int {
 }
 
 // slots names goroutines while they are inside functions that are told of. Many timers start a goroutine for each task; a
-// name that is free again is used again, so that there are no more names than goroutines at a time.
+// name that is free again is used again. The protocol has 64 names: where more goroutines come at a time, they wait for one.
 type slots struct {
 	lock   sync.Mutex
+	free   sync.Cond
 	inside map[uint64]*slot
-	taken  []bool
+	taken  [48]bool
 }
 
 type slot struct {
@@ -81,10 +82,10 @@ func (s *slots) enter(me uint64) string {
 	defer s.lock.Unlock()
 	mine := s.inside[me]
 	if mine == nil {
-		number := slices.Index(s.taken, false)
-		if number < 0 {
-			number = len(s.taken)
-			s.taken = append(s.taken, false)
+		s.free.L = &s.lock
+		number := slices.Index(s.taken[:], false)
+		for ; number < 0; number = slices.Index(s.taken[:], false) {
+			s.free.Wait()
 		}
 		s.taken[number] = true
 		mine = &slot{number: number}
@@ -105,6 +106,7 @@ func (s *slots) leave(me uint64) {
 		if mine.depth--; mine.depth == 0 {
 			s.taken[mine.number] = false
 			delete(s.inside, me)
+			s.free.Signal()
 		}
 	}
 }
