@@ -37,7 +37,7 @@ func (afterFunc) AddAgain(handle any, delayNs int64) {
 	handle.(*time.Timer).Reset(time.Duration(delayNs))
 }
 
-// promises is what the documentation of each says; nothing is held against a timer that it does not promise.
+// timers: what the documentation of each says; nothing is held against a timer that it does not promise.
 var timers = map[string]struct {
 	promises purgatorio.Promises
 	make     func() purgatorio.Timer
@@ -70,12 +70,9 @@ var timers = map[string]struct {
 			}
 		},
 	},
-	// Its README promises a wheel of five levels with a tick of 10 ms, and does not say what Stop answers.
+	// Its README names a wheel of five levels, and says neither how exact it is nor what Stop answers.
 	"antlabs": {
-		purgatorio.Promises{
-			Profile: "timer", TickNs: purgatorio.Is(10 * msNs), WheelSize: purgatorio.Is(256), EarlyNs: purgatorio.Is(10 * msNs),
-			LateNs: purgatorio.Is(20 * msNs),
-		},
+		purgatorio.Promises{Profile: "timer"},
 		func() purgatorio.Timer {
 			wheel := antlabs.NewTimer(antlabs.WithTimeWheel())
 			go wheel.Run()
@@ -89,12 +86,9 @@ var timers = map[string]struct {
 			}
 		},
 	},
-	// Its README shows Add and Remove and says no more; a task waits for whole ticks, one at least.
+	// Its README shows Add and Remove, and says no more.
 	"go-timewheel": {
-		purgatorio.Promises{
-			Profile: "timer", TickNs: purgatorio.Is(10 * msNs), WheelSize: purgatorio.Is(60), EarlyNs: purgatorio.Is(10 * msNs),
-			LateNs: purgatorio.Is(20 * msNs),
-		},
+		purgatorio.Promises{Profile: "timer"},
 		func() purgatorio.Timer {
 			wheel, err := timewheel.NewTimeWheel(10*time.Millisecond, 60, timewheel.TickSafeMode())
 			if err != nil {
