@@ -87,9 +87,11 @@ class Purgatory {
     this.nowNs = Math.max(nowNs, this.nowNs);
     for (const [operation, deadlineNs] of [...this.timeOuts]) {
       if (deadlineNs <= this.nowNs && this.timeOuts.delete(operation)) {
-        await operation.hooks.timerFire(async () => {
+        const expire = async () => {
           if (await this.forceComplete(operation)) await operation.hooks.onExpiration();
-        });
+        };
+        // The error of one callback is not of whoever moves the time.
+        await operation.hooks.timerFire(expire).catch((problem) => console.error(problem.message));
       }
     }
   }
