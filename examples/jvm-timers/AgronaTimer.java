@@ -70,6 +70,7 @@ public final class AgronaTimer implements TimerUnderTest<Long> {
             .tickNs(TICK_NS)
             .wheelSize(512)
             .earlyNs(0)
+            .lateNs(TICK_NS)
             .can("gauge"),
         AgronaTimer::new,
         arguments);

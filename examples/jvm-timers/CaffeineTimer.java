@@ -43,8 +43,7 @@ public final class CaffeineTimer implements TimerUnderTest<CaffeineTimer.Entry> 
 
   @Override
   public Boolean cancel(Entry entry) {
-    cache.invalidate(entry);
-    return null;
+    return cache.asMap().remove(entry) != null;
   }
 
   @Override
@@ -58,6 +57,9 @@ public final class CaffeineTimer implements TimerUnderTest<CaffeineTimer.Entry> 
   }
 
   public static void main(String[] arguments) throws Exception {
-    OneTimer.run(OneTimer.promises("caffeine", "caffeine-expiry", Cache.class).earlyNs(0), CaffeineTimer::new, arguments);
+    OneTimer.run(
+        OneTimer.promises("caffeine", "caffeine-expiry", Cache.class).earlyNs(0).can("cancel-barrier"),
+        CaffeineTimer::new,
+        arguments);
   }
 }

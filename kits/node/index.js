@@ -32,7 +32,8 @@ const CONSTANTS = {
 function run(promises, factory) {
   const can = promises.can;
   const reports = can.includes("purgatory") ? OF_OPERATIONS : ["timer_fire"];
-  const here = new AsyncLocalStorage(); // the number of the call from within which something happens
+  // From within which call something happens, { during }; or which turn of the event loop it is, { th }.
+  const here = new AsyncLocalStorage();
   const say = (message) => process.stdout.write(JSON.stringify(message) + "\n");
   let holds = 0;
   let current = null;
@@ -55,6 +56,8 @@ function run(promises, factory) {
       this.hooks = new Map();
       this.names = new Map(); // operation to id
       this.ready = new Set();
+      this.turns = new Set(); // names of turns of the event loop that are under way
+      this.waiting = []; // those that come when there is no name left
       this.under = factory[start.part](this.virtual, start.now_ns ?? 0);
     }
 
@@ -62,15 +65,25 @@ function run(promises, factory) {
       if (!this.over) say(message);
     }
 
-    // Whose doing a line is: that of a call, or of the event loop itself.
-    whose() {
-      const during = here.getStore();
-      return during === undefined ? { th: "loop" } : { during };
+    // What no call made runs in a turn of its own: two of them may be under way, and are no nested calls.
+    async inTurn(body) {
+      let th;
+      while ((th = TURNS.find((name) => !this.turns.has(name))) === undefined) {
+        await new Promise((freed) => this.waiting.push(freed));
+      }
+      this.turns.add(th);
+      try {
+        return await here.run({ th }, body);
+      } finally {
+        this.turns.delete(th);
+        this.waiting.shift()?.();
+      }
     }
 
     async within(f, id, body) {
       if (!reports.includes(f)) return body();
-      this.report({ m: "enter", f, id, ...this.whose() });
+      if (here.getStore() === undefined) return this.inTurn(() => this.within(f, id, body));
+      this.report({ m: "enter", f, id, ...here.getStore() });
       const leave = { m: "leave", f, id };
       try {
         const out = await body();
@@ -80,14 +93,14 @@ function run(promises, factory) {
         leave.err = problem.name;
         throw problem;
       } finally {
-        this.report({ ...leave, ...this.whose() });
+        this.report({ ...leave, ...here.getStore() });
       }
     }
 
     pause(f, id) {
       if (!this.gates.includes(f)) return this.virtual || this.gates.length ? undefined : dwell();
       const hold = ++holds;
-      this.report({ m: "held", hold, f, id, ...this.whose() });
+      this.report({ m: "held", hold, f, id, ...here.getStore() });
       return new Promise((goOn, fail) => this.held.set(hold, { goOn, fail, f }));
     }
 
@@ -206,7 +219,7 @@ function run(promises, factory) {
       say({ m: "answer", n: call.n });
       current.resume(call);
     } else {
-      here.run(call.n, () => current.make(call));
+      here.run({ during: call.n }, () => current.make(call));
     }
   }).on("close", () => process.exit(0));
 }
@@ -217,6 +230,9 @@ class ToldToFail extends Error {
     this.name = "ToldToFail";
   }
 }
+
+// The protocol takes 64 names.
+const TURNS = Array.from({ length: 48 }, (_, number) => `turn-${number}`);
 
 const flag = (value) => (value === undefined ? {} : { out: Number(value) });
 

@@ -1,4 +1,4 @@
-"""The kits for Go, Rust and Node: their toys pass, and a toy with a bug is found. Skipped where the language is not there."""
+"""The kits for Go, Rust and Node: their toys pass, and a bug in a toy is found. Skipped where a language is missing."""
 
 import os
 import shutil
@@ -66,10 +66,14 @@ def toys(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     if language == "node":
         node = needed("node")
         examples = KITS / "node" / "examples"
-        return Toys((node, str(examples / "wheel.js")), (node, str(examples / "purgatory.js")), ("--bug",), ())
+        return Toys(
+            (node, str(examples / "wheel.js")), (node, str(examples / "purgatory.js")), ("--bug",), ()
+        )
     out = tmp_path_factory.mktemp(language)
     if language == "go":
-        built([needed("go"), "build", "-o", f"{out}/", "./..."], KITS / "go", GOPROXY="off", GOTOOLCHAIN="local")
+        built(
+            [needed("go"), "build", "-o", f"{out}/", "./..."], KITS / "go", GOPROXY="off", GOTOOLCHAIN="local"
+        )
     else:
         built([needed("cargo"), "build", "--offline", "--examples", "--target-dir", str(out)], KITS / "rust")
         out = out / "debug" / "examples"
@@ -99,7 +103,7 @@ def test_a_bug_of_a_toy_wheel_is_found(toys: Toys, bug: bool, tmp_path: Path) ->
 @pytest.mark.parametrize("bug", [False, True], ids=["clean", "bug"])
 @pytest.mark.parametrize("toys", ["go", "rust", "node"], indirect=True)
 def test_a_lost_completion_of_a_toy_purgatory_is_found(toys: Toys, bug: bool, tmp_path: Path) -> None:
-    """A check that finds an operation busy and leaves (KAFKA-6653), by pausing callbacks; the clean twin breaks nothing."""
+    """A check that finds an operation busy and leaves (KAFKA-6653); the clean twin breaks nothing."""
     assert found(toys.command("purgatory", bug), "virtual-gates", tmp_path) == ({"O4"} if bug else set())
 
 

@@ -1,6 +1,6 @@
 """Jars that the user's own Maven resolves, and adapters that are compiled against them.
 
-Nothing of this is committed or installed: jars and classes go to the user's cache, in a folder for each set of coordinates.
+Nothing of this is committed or installed: jars and classes go to the user's cache, a folder for each set.
 """
 
 import hashlib
@@ -64,7 +64,16 @@ def compiled_adapter(sources: Sequence[Path], jars: Path, cache: Path | None = N
     compiler = jdk_program("javac")
     with tempfile.TemporaryDirectory(prefix=".adapter-", dir=cache) as scratch:
         out = Path(scratch) / "classes"
-        command = [str(compiler), "-nowarn", "-d", str(out), "-cp", f"{jars}/*", "-sourcepath", str(kit_folder())]
+        command = [
+            str(compiler),
+            "-nowarn",
+            "-d",
+            str(out),
+            "-cp",
+            f"{jars}/*",
+            "-sourcepath",
+            str(kit_folder()),
+        ]
         _run("javac", [*command, *map(str, sources)], Path(scratch), _COMPILE_TIMEOUT_S)
         if not target.is_dir():
             out.rename(target)
