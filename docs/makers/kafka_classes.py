@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from docs.makers.marked import with_part
+from purgatorio_conformance.subject.maven import compiled_adapter, jdk_program, maven_jars
 from purgatorio_pipeline.report import markdown_text
-from purgatorio_stress.subject.maven import compiled_adapter, jdk_program, maven_jars
 
 ADAPTERS: Final = Path(__file__).parents[2] / "examples" / "kafka"
 _SEED: Final = 1
@@ -71,7 +71,16 @@ def verified(release: Release, results: Path) -> Mapping[str, object]:
         began = time.monotonic()
         done = subprocess.run(
             [
-                *(sys.executable, "-m", "purgatorio_pipeline", "verify", "--engine", "process", "--seed", str(_SEED)),
+                *(
+                    sys.executable,
+                    "-m",
+                    "purgatorio_pipeline",
+                    "verify",
+                    "--engine",
+                    "process",
+                    "--seed",
+                    str(_SEED),
+                ),
                 *("--command", command, "--traces", str(results / release.version)),
                 *("--report", str(results / f"{release.version}.html"), "--json"),
             ],
@@ -108,7 +117,9 @@ def row(release: Release, result: Mapping[str, object]) -> tuple[str, ...]:
         if run.get("failure"):
             broken.setdefault(run["failure"], []).append(name)
     said = "; ".join(f"{clause} in {', '.join(names)}" for clause, names in broken.items())
-    kept = len({clause for run in runs for clause, judged in run["clauses"].items() if judged["verdict"] == "PASS"})
+    kept = len(
+        {clause for run in runs for clause, judged in run["clauses"].items() if judged["verdict"] == "PASS"}
+    )
     return (
         release.version,
         str(runs[0]["profile"]),
