@@ -267,6 +267,17 @@ class _Stops:
         self.stops.append(Stopped(1, thread, at))
         return 1
 
+    def watch(self, thread: int, without: tuple[str, ...], within: str) -> int:
+        """See `Jvm`."""
+        return 2
+
+    def forget(self, request: int) -> None:
+        """See `Jvm`."""
+
+    def inside(self, at: Location) -> list[Location]:
+        """See `Jvm`. A call behind another, in the line that begins at 4."""
+        return [(1, 2, 19)] if at == (1, 2, 4) else []
+
     def read(self, within_s: float) -> list[Stopped]:
         """See `Jvm`."""
         stops, self.stops = self.stops, []
@@ -307,6 +318,20 @@ def test_lines_of_who_takes_the_calls_are_left_out(
     lines.points += [Point("", child.line((of, 2, n)), 1, (of, 2, n)) for n, of in enumerate(classes)]
     lines.leave_adapter_out()
     assert lines.adapters == {point.line for point in lines.points[:left_out]}
+
+
+def test_a_thread_that_comes_back_into_a_line_stops_there_once() -> None:
+    """Behind a getter the JVM tells of the midst of the line, which was found within it too: one place, one stop."""
+    child = _Stops(b'{"m":"answer","n":5}')
+    lines = Lines(cast(LineChild, child), cast(Listening, child), "*")
+    assert lines.connect()
+    lines.watch(workers=False)
+    lines.say(b'{"m":"cancel","n":5,"id":"t"}')
+    child.stops = [Stopped(2, 7, (1, 2, index)) for index in (4, 19, 25, 4, 19)]
+    lines.read_lines()
+    lines.hear(0)
+    steps = [lines.points[step] for step in lines.seen(lines.watched)]
+    assert [(step.at[2], step.nth) for step in steps] == [(4, 1), (19, 1), (25, 1), (4, 2), (19, 2)]
 
 
 @pytest.mark.parametrize("gate", [True, False], ids=["at a gate", "in the subject"])
