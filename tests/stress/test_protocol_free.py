@@ -14,8 +14,9 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.coverage import looked_for, not_looked_for
 from purgatorio_stress.protocol.driver import command_subjects
 from purgatorio_stress.protocol.free_play import free_programs
-from purgatorio_stress.protocol.gate_program import CLASSES, OTHER_WAYS, Delays, Inside, gate_programs
+from purgatorio_stress.protocol.gate_program import gate_programs
 from purgatorio_stress.protocol.played_order import BROKEN, Orders
+from purgatorio_stress.protocol.small_program import CLASSES, OTHER_WAYS, Delays, Inside
 from purgatorio_stress.subject.plan import MS
 from purgatorio_stress.subjects import record_runs
 
@@ -64,7 +65,7 @@ def test_calls_from_inside_are_made_where_code_of_others_runs() -> None:
         one for one in programs if any(isinstance(call, Inside) and not call.at for call in one.calls())
     ]
     assert inside
-    assert not [one.name for one in inside if {"timer_add", "timer_cancel"} & {*one.stops}]
+    assert not [one.name for one in inside if {"timer_add", "timer_cancel"} & {*one.places}]
 
 
 def test_a_run_with_gates_that_broke_off_is_not_called_one_without() -> None:

@@ -29,7 +29,6 @@ from purgatorio_stress.conformance.program import CallProgram, GatedProgram, Sce
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, reported
 from purgatorio_stress.protocol.gate_play import Plays
-from purgatorio_stress.protocol.gate_program import GateProgram, Inside
 from purgatorio_stress.protocol.gates import GatedRun, Way
 from purgatorio_stress.protocol.message import Description
 from purgatorio_stress.protocol.played_order import (
@@ -42,6 +41,7 @@ from purgatorio_stress.protocol.played_order import (
 )
 from purgatorio_stress.protocol.script import play as play_script
 from purgatorio_stress.protocol.session import Listener, Session, noted
+from purgatorio_stress.protocol.small_program import Inside, SmallProgram
 from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.recording import Judged, judge, judge_file
@@ -226,7 +226,7 @@ def _narrowed(
     return whole, program
 
 
-def _lacking(promise: Promise, program: GateProgram) -> bool:
+def _lacking(promise: Promise, program: SmallProgram) -> bool:
     """Whether the promise rules the program out."""
     if "expiry" in promise.lacks and program.expiring():
         return True

@@ -7,8 +7,8 @@ from typing import Final
 
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.driver import CommandSubject
-from purgatorio_stress.protocol.gate_program import CLASSES, INTERVAL_ABOVE, OTHER_WAYS
 from purgatorio_stress.protocol.played_order import BROKEN, NO_LINE, NO_LINE_OF_ITS_OWN
+from purgatorio_stress.protocol.small_program import CLASSES, INTERVAL_ABOVE, OTHER_WAYS
 
 
 def _parts(subjects: Sequence[CommandSubject]) -> Iterator[tuple[str, Part, list[CommandSubject]]]:

@@ -24,7 +24,7 @@ from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profile_of, reported
 from purgatorio_stress.protocol.free_play import drive_free, free_programs
 from purgatorio_stress.protocol.gate_play import Plays
-from purgatorio_stress.protocol.gate_program import delays_for, gate_programs
+from purgatorio_stress.protocol.gate_program import gate_programs
 from purgatorio_stress.protocol.gate_steps import STEPS_S
 from purgatorio_stress.protocol.gates import GatedRun, Way, takes_steps
 from purgatorio_stress.protocol.jdwp import AGENT, Listening
@@ -38,6 +38,7 @@ from purgatorio_stress.protocol.proof import Proof
 from purgatorio_stress.protocol.reach import REACHES_FROM
 from purgatorio_stress.protocol.real_time import drive_real
 from purgatorio_stress.protocol.session import Listener, Session
+from purgatorio_stress.protocol.small_program import delays_for
 from purgatorio_stress.protocol.timeline import fitted, shape_of, timeline
 from purgatorio_stress.protocol.virtual_time import (
     VirtualClock,

@@ -19,17 +19,6 @@ from typing import Final
 from purgatorio_spec.show.visible import first_few
 from purgatorio_stress.protocol.conversation import Hold
 from purgatorio_stress.protocol.describe import Part
-from purgatorio_stress.protocol.gate_program import (
-    ANY,
-    Expiry,
-    GateProgram,
-    Inside,
-    LaneCall,
-    Until,
-    delays_for,
-    late_for,
-    named_in,
-)
 from purgatorio_stress.protocol.lines import Lines
 from purgatorio_stress.protocol.message import (
     STEP,
@@ -47,6 +36,17 @@ from purgatorio_stress.protocol.message import (
 )
 from purgatorio_stress.protocol.played_order import PlayedOrder
 from purgatorio_stress.protocol.session import Session
+from purgatorio_stress.protocol.small_program import (
+    ANY,
+    Expiry,
+    Inside,
+    LaneCall,
+    SmallProgram,
+    Until,
+    delays_for,
+    late_for,
+    named_in,
+)
 from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.subject.contract import LATE_SLACK_NS
 from purgatorio_stress.subject.plan import MS
@@ -136,7 +136,7 @@ class Plays:
         by_ns += -by_ns % self.description.unit_ns
         self.play_to_the_end([Advance(self.clock.now_ns + by_ns)])
 
-    def begun(self, program: GateProgram, beside: str = "") -> Play:
+    def begun(self, program: SmallProgram, beside: str = "") -> Play:
         """The next play; the first that comes to the gate `beside` stays there."""
         # What a program before it was told to end with an error excuses nobody here.
         self.session.conversation.fails = False
@@ -148,13 +148,13 @@ class Plays:
         """What the program makes at its end, and a look at what is late, raised, or broken."""
         self.played.append(order)
         play.over = True
-        other = bool(play.program.fails) and self.description.lanes > 1
+        other = play.program.fault is not None and self.description.lanes > 1
         self.play_to_the_end(play.after, lane=int(other))
         if self.session.conversation.erred:
             self.erred = self.erred or order
-        if self.clock is not None and self.clock.now_ns > self._begun_ns and not play.program.fails:
+        if self.clock is not None and self.clock.now_ns > self._begun_ns and play.program.fault is None:
             self._look_for_late(play)
-        elif self.clock is None and not play.program.fails:
+        elif self.clock is None and play.program.fault is None:
             self._wait_for_late(play)
         if self._judge is not None and not self.broken and len(self.played) >= self._judged_at:
             self._judged_at *= _JUDGED_AGAIN
@@ -389,7 +389,7 @@ class Play:
     """One play under way."""
 
     plays: Plays
-    program: GateProgram
+    program: SmallProgram
     number: int
     over: bool = False
     before: list[LaneCall] = field(default_factory=list)
@@ -429,9 +429,7 @@ class Play:
             self.stopped.add(hold.number)
             return not self.passes
         mine = hold.id is None or hold.id.startswith(f"p{self.number}-")
-        if not mine or (hold.f not in self.program.stops and not self.early(hold)):
-            return False
-        if self.program.whose and self._where(hold) not in self.program.whose:
+        if not mine or not (self.program.pauses_at(*self._where(hold)) or self.early(hold)):
             return False
         if self.keeps and hold.f == self.beside:
             self.kept = self.kept or hold
@@ -467,10 +465,11 @@ class Play:
         return hold.f, (hold.id or "").removeprefix(f"p{self.number}-")
 
     def _fails(self, hold: Hold) -> bool:
-        if self._where(hold) not in self.program.fails:
+        fault = self.program.fault
+        if fault is None or self._where(hold) != (fault.place, fault.id):
             return False
         self.gone += 1
-        return self.program.spared is None or self.gone == self.program.spared + 1
+        return fault.nth is None or self.gone == fault.nth + 1
 
     def can_call(self, lane: int) -> bool:
         """Whether the lane's next call can be made."""

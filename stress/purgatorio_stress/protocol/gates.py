@@ -18,11 +18,12 @@ from typing import Final, Literal
 
 from purgatorio_stress.protocol.drawn_program import DRAWN, PLACES, drawn_program
 from purgatorio_stress.protocol.gate_play import Act, Play, Plays
-from purgatorio_stress.protocol.gate_program import ANY, GateProgram, gate_programs
+from purgatorio_stress.protocol.gate_program import gate_programs
 from purgatorio_stress.protocol.gate_steps import Steps
 from purgatorio_stress.protocol.message import STEP, Add, Description, Gauge, Quiesce, Register
 from purgatorio_stress.protocol.played_order import BROKEN, TOO_MANY, Orders, PlayedOrder, Stop
 from purgatorio_stress.protocol.reach import REAPER_NS, levels_of
+from purgatorio_stress.protocol.small_program import ANY, SmallProgram
 
 Way = Literal["orders", "alone", "beside", "drawn"]
 """All orders of gates; a call stopped at each of its steps, alone, or beside a lane that stands at a gate; what is
@@ -75,7 +76,7 @@ class GatedRun:
         self,
         ways: Sequence[Way],
         only: PlayedOrder | None = None,
-        leaving_out: Callable[[GateProgram], bool] = lambda program: False,
+        leaving_out: Callable[[SmallProgram], bool] = lambda program: False,
     ) -> None:
         """Play all programs that the subject can be put through in these ways, or one order of one only, then wait
         until all is over. Raises SubjectFailed."""
@@ -86,7 +87,7 @@ class GatedRun:
             if only.program.startswith(DRAWN):
                 programs = (self._drawn(only.program),)
             if not only.errors:
-                programs = tuple(replace(one, fails=()) for one in programs)
+                programs = tuple(replace(one, fault=None) for one in programs)
             if only.stop is None:
                 self._all_orders(programs, only)
             elif only.acts:
@@ -112,7 +113,7 @@ class GatedRun:
 
     def _all_orders(
         self,
-        programs: Sequence[GateProgram],
+        programs: Sequence[SmallProgram],
         only: PlayedOrder | None = None,
         tell: Callable[[float], None] = lambda share: None,
     ) -> None:
@@ -120,9 +121,9 @@ class GatedRun:
         description, virtual = self._plays.description, self._plays.clock is not None
         if takes_steps(description, virtual=virtual):
             # The others are played step by step.
-            programs = [one for one in programs if one.stops or one.steps(description, virtual=virtual)]
+            programs = [one for one in programs if one.pauses or one.steps(description, virtual=virtual)]
         fit = {one.name: one.ruled_out(description, virtual=virtual) for one in programs}
-        stops = {stop for one in programs if fit[one.name] is None for stop in one.stops}
+        stops = {stop for one in programs if fit[one.name] is None for stop in one.places}
         if any(one.expiring() for one in programs if fit[one.name] is None):
             stops.add("timer_fire")
         self._gates = tuple(place for place in description.gates if place in stops)
@@ -177,7 +178,7 @@ class GatedRun:
             self._plays.leap(REAPER_NS)
         self._plays.play_to_the_end([Quiesce()])
 
-    def _drawn(self, name: str) -> GateProgram:
+    def _drawn(self, name: str) -> SmallProgram:
         plays = self._plays
         virtual = plays.clock is not None
         return drawn_program(name, plays.part, plays.delays, plays.description, virtual=virtual)
@@ -186,9 +187,9 @@ class GatedRun:
         places = PLACES if self._plays.part == "purgatory" else ("timer_fire",)
         return tuple(one for one in (*places, STEP) if one in self._plays.description.gates)
 
-    def _all_drawn(self, tell: Callable[[float], None], leaving_out: Callable[[GateProgram], bool]) -> None:
+    def _all_drawn(self, tell: Callable[[float], None], leaving_out: Callable[[SmallProgram], bool]) -> None:
         """Programs that nobody wrote down, each in one order, most with a call stopped at a step of its own, or two."""
-        drawn = GateProgram("drawn", ANY, (), ())
+        drawn = SmallProgram("drawn", ANY, (), ())
         if self._plays.part == "timer" and STEP not in self._plays.description.gates:
             self.orders.append(Orders(drawn, skipped=f"no gate at {STEP}"))
             return
@@ -213,7 +214,7 @@ class GatedRun:
         self._plays.come_to_rest()
         self.orders.append(Orders(drawn, plays, cut=why or "") if plays else Orders(drawn, skipped=why or ""))
 
-    def _orders(self, program: GateProgram) -> Orders:
+    def _orders(self, program: SmallProgram) -> Orders:
         if program.volley:
             for plays in range(1, program.volley + 1):
                 self._play(program, [])
@@ -235,7 +236,7 @@ class GatedRun:
 
     def _play(
         self,
-        program: GateProgram,
+        program: SmallProgram,
         trail: list[_Choice],
         draws: random.Random | None = None,
         stop: Stop | None = None,

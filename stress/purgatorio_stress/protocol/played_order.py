@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from purgatorio_spec.judge.result import ClauseResult
-from purgatorio_stress.protocol.gate_program import GateProgram
 from purgatorio_stress.protocol.lines import Point
+from purgatorio_stress.protocol.small_program import SmallProgram
 
 STEPS_MOST: Final = 5_000
 """So many steps of a program are played."""
@@ -36,7 +36,7 @@ class Orders:
     """What came of one program: how many plays, and why these were not all orders (`cut`), or why there were none
     (`skipped`)."""
 
-    program: GateProgram
+    program: SmallProgram
     plays: int = 0
     cut: str = ""
     skipped: str = ""

@@ -16,11 +16,11 @@ from purgatorio_spec.show.visible import first_few
 from purgatorio_stress.protocol.account import Account
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.fewest import fewest
-from purgatorio_stress.protocol.gate_program import delays_for
 from purgatorio_stress.protocol.message import Add, Advance, Call, Cancel, Description, Force, Register
 from purgatorio_stress.protocol.played_order import AGAIN, RACED, PlayedOrder, comes_of_order
 from purgatorio_stress.protocol.read_back import about, concerned, leaping, script_of
 from purgatorio_stress.protocol.script import Script, ScriptPlayer
+from purgatorio_stress.protocol.small_program import delays_for
 from purgatorio_stress.subject.child import ChildLimits
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 from purgatorio_stress.subject.plan import MS
