@@ -142,7 +142,7 @@ class ToShow:
     def shown(self, seed: int, operations: int, folder: Path) -> Shown | None:
         """The shortest session that was found, its trace in `folder`."""
         path, trace = folder / f"{self.run.run}-shortest-{self.clause}.jsonl", Path(self.run.file)
-        if self.subject.held:
+        if self.subject.small:
             session = order_of_run(self.subject, trace, self.clause, path)
             calls = sum(line.startswith(">") for line in session)
             return Shown(self.run.run, self.clause, path, calls, session) if session else None

@@ -31,14 +31,13 @@ def _looked(ways: Sequence[CommandSubject]) -> dict[str, int]:
 
 def looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
     """Of each program and part, by its name: the classes of bugs that were looked for, and how often."""
-    return [
-        (
-            name,
-            "looked for, in so many plays: " + "; ".join(f"{one} {plays:,}" for one, plays in looked.items()),
-        )
-        for name, _, ways in _parts(subjects)
-        if (looked := _looked(ways))
-    ]
+    found: list[tuple[str, str]] = []
+    for name, _, ways in _parts(subjects):
+        found += [(name, f"{way.mode}: {way.account.reached}") for way in ways if way.account.reached]
+        if looked := _looked(ways):
+            plays = "; ".join(f"{one} {plays:,}" for one, plays in looked.items())
+            found.append((name, f"looked for, in so many plays: {plays}"))
+    return found
 
 
 def _unstopped(way: CommandSubject) -> Iterator[str]:

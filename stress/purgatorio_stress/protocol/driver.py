@@ -37,6 +37,7 @@ from purgatorio_stress.protocol.played_order import (
 from purgatorio_stress.protocol.proof import Proof
 from purgatorio_stress.protocol.reach import REACHES_FROM
 from purgatorio_stress.protocol.real_time import drive_real
+from purgatorio_stress.protocol.scope import longest_of_scope_ns, scope_delays
 from purgatorio_stress.protocol.session import Listener, Session
 from purgatorio_stress.protocol.small_program import delays_for
 from purgatorio_stress.protocol.timeline import fitted, shape_of, timeline
@@ -55,6 +56,7 @@ from purgatorio_stress.trace_file import StreamedRecording, run_of_file
 Mode = Literal[
     "virtual-steps",
     "virtual-jumps",
+    "virtual-scope",
     "real",
     "real-free",
     "virtual-gates",
@@ -71,6 +73,8 @@ _LINES_MOST: Final = 5_000_000
 """Of a run with gates: before each play beside a purge there are as many operations as have it made."""
 _DRAWN_MOST: Final = 1_000
 """So many programs are drawn, or half as many as operations were asked for."""
+_PLACES_LATER: Final[dict[str, int]] = {"virtual-jumps": 2, "virtual-scope": 1}
+"""Where the clock of a run starts, by places."""
 _UNFIT: Final = re.compile(r"[^a-z0-9_]+")
 """No dot either: a run is called by its file's name up to the first one."""
 
@@ -212,6 +216,11 @@ class CommandSubject:
         return self.mode.endswith(("-gates", "-lines"))
 
     @property
+    def small(self) -> bool:
+        """Whether it is asked for small programs whose names are kept, so that one of them can be played again."""
+        return self.held or self.mode == "virtual-scope"
+
+    @property
     def tick_ns(self) -> int:
         """Its granularity, or a millisecond where it names none."""
         return self.description.tick_ns or max(MS, self.description.unit_ns)
@@ -245,7 +254,7 @@ class CommandSubject:
         run = run_of_file(out_path)
         limits = self._limits(plan)
         clock = VirtualClock(
-            start_of_clock(plan.seed, self.description, later=2 * (self.mode == "virtual-jumps"))
+            start_of_clock(plan.seed, self.description, later=_PLACES_LATER.get(self.mode, 0))
         )
         recorder = Recorder(clock if self.virtual else time.monotonic_ns)
         talked = Conversation(recorder, reported(self.description, self.part), virtual=self.virtual)
@@ -345,16 +354,18 @@ class CommandSubject:
             again = _with_steps(again)
         if replace(again, n=self.description.n) != self.description:
             raise child.failed("rubbish", "it describes itself in another way than before")
-        if self.held:
-            self._drive_gates(
-                session,
-                child,
-                lines,
-                clock if self.virtual else None,
-                judge,
-                lambda share: progress(self.name, int(share * plan.timers), plan.timers),
-                plan,
-            )
+        if self.small:
+            alone = self.mode == "virtual-scope" and self.description.lanes == 1
+            with child.on_one_processor() if alone else nullcontext():
+                self._drive_small(
+                    session,
+                    child,
+                    lines,
+                    clock if self.virtual else None,
+                    judge,
+                    lambda share: progress(self.name, int(share * plan.timers), plan.timers),
+                    plan,
+                )
         elif self.mode == "real-free":
             drive_free(
                 session,
@@ -369,7 +380,7 @@ class CommandSubject:
                 self._drive_plan(session, child, clock, plan, progress)
         session.finish()
 
-    def _drive_gates(
+    def _drive_small(
         self,
         session: Session,
         child: LineChild,
@@ -383,7 +394,7 @@ class CommandSubject:
             raise child.failed("died", "its JVM is not heard by the debugger's protocol any more")
         plays = Plays(session, self.description, self.part, clock, lines=lines, judge=judge)
         self.account.plays = plays.played
-        run = GatedRun(plays, tell, plan.seed, min(_DRAWN_MOST, plan.timers // 2))
+        run = GatedRun(plays, tell, plan.seed, min(_DRAWN_MOST, plan.timers // 2), plan.timers)
         self.account.orders = run.orders
         try:
             run.drive(self._ways(), self.account.only)
@@ -394,10 +405,13 @@ class CommandSubject:
             raise
         if self.virtual:
             self.account.erring = plays.erred
+        self.account.reached = run.reached
         if lines is not None and lines.unknown:
             self.account.lost = lines.unknown
 
     def _ways(self) -> Sequence[Way]:
+        if self.mode == "virtual-scope":
+            return ("scope",)
         if self.mode.endswith("-lines"):
             return ("alone", "drawn")
         # Shared so that both runs take about as long.
@@ -444,6 +458,7 @@ class CommandSubject:
         slack_ns = {
             "virtual-steps": 0,
             "virtual-jumps": longest_jump_ns(self.description),
+            "virtual-scope": self._longest_of_scope_ns(),
             "real": self.late_slack_ns,
             "real-free": self.late_slack_ns,
         }.get(self.mode, 0)
@@ -458,13 +473,16 @@ class CommandSubject:
             params={"seed": plan.seed, "timers": plan.timers, "mode": self.mode, "late_slack_ns": slack_ns},
         )
 
+    def _longest_of_scope_ns(self) -> int:
+        return longest_of_scope_ns(scope_delays(self.description), self.description)
+
     def _give_up_ns(self, plan: Plan) -> int:
         return plan.end_ns + (self.description.late_ns or 0) + 2 * self.late_slack_ns
 
     def _limits(self, plan: Plan) -> ChildLimits:
         if self.limits is not None:
             return self.limits
-        if self.held or self.mode == "real-free":
+        if self.small or self.mode == "real-free":
             return ChildLimits(total_s=2 * STEPS_S, lines=_LINES_MOST)
         real_s = 0.0 if self.virtual else 60.0 + 4 * self._give_up_ns(plan) / 1e9
         return ChildLimits(

@@ -38,8 +38,10 @@ from purgatorio_stress.protocol.played_order import PlayedOrder
 from purgatorio_stress.protocol.session import Session
 from purgatorio_stress.protocol.small_program import (
     ANY,
+    Barrier,
     Expiry,
     Inside,
+    InTurn,
     LaneCall,
     SmallProgram,
     Until,
@@ -115,6 +117,8 @@ class Plays:
         self._waited: Counter[tuple[str, ...]] = Counter()
         self._said = 0
         self._begun_ns = 0
+        self._asked_ns: dict[str, int] = {}
+        """In virtual time, when each task or operation of a play was asked for last."""
 
     def start(self, gates: tuple[str, ...]) -> None:
         """The subject begins anew, with these gates."""
@@ -142,6 +146,7 @@ class Plays:
         self.session.conversation.fails = False
         self._said = 0
         self._begun_ns = 0 if self.clock is None else self.clock.now_ns
+        self._asked_ns = {}
         return Play(self, program, len(self.played) + 1, beside=beside, keeps=bool(beside))
 
     def end(self, play: Play, order: PlayedOrder) -> None:
@@ -156,9 +161,45 @@ class Plays:
             self._look_for_late(play)
         elif self.clock is None and play.program.fault is None:
             self._wait_for_late(play)
+        self._look_for_broken()
+
+    def _look_for_broken(self) -> None:
+        """Whether a promise is broken, now and then."""
         if self._judge is not None and not self.broken and len(self.played) >= self._judged_at:
             self._judged_at *= _JUDGED_AGAIN
             self.broken = self._judge()
+
+    def in_turn(self, program: SmallProgram, leap_ns: int) -> None:
+        """One play of the calls of one lane, in a subject that is started anew; then time goes on until all is over.
+        When time has gone on nothing may be overdue: else it goes on by more than `leap_ns` at once, which is more than
+        it goes at once where all is well, so that what comes then is late by the clause."""
+        assert self.clock is not None, "it is for virtual time"
+        self.start(program.places)
+        play = self.begun(program)
+        order = PlayedOrder(program.name, ())
+        self.play_to_the_end(play.before, play)
+        before_ns = self.clock.now_ns
+        while acts := play.acts():
+            next(iter(acts.values()))()
+            self.settle(play)
+            if self.clock.now_ns > before_ns and not self.session.conversation.unanswered():
+                before_ns = self._past_overdue(leap_ns)
+        play.over = True
+        self.leap(self.delays.far_ns + self.late_ns)
+        self._past_overdue(leap_ns)
+        self.play_to_the_end([Quiesce()])
+        self.played.append(order)
+        if self.session.conversation.erred:
+            self.erred = self.erred or order
+        self._look_for_broken()
+
+    def _past_overdue(self, leap_ns: int) -> int:
+        """See `in_turn`; what the clock says then."""
+        assert self.clock is not None, "it is for virtual time"
+        late_ns = self.description.late_ns
+        if late_ns is not None and self.session.conversation.overdue(late_ns, before_now=True):
+            self.leap(leap_ns + self.late_ns)
+        return self.clock.now_ns
 
     def _look_for_late(self, play: Play) -> None:
         """In virtual time, where nobody is held any more, all that was due is over when time has gone on twice: a wheel
@@ -300,6 +341,8 @@ class Plays:
     def ask(self, call: Call, lane: int = 0, hold: int | None = None, steps: tuple[int, ...] = ()) -> None:
         """Make a call and do not wait."""
         moves = self.clock.to(call.now_ns) if self.clock is not None and isinstance(call, Advance) else None
+        if self.clock is not None and isinstance(call, Add | Register):
+            self._asked_ns[call.id] = self.clock.now_ns
         self.session.ask(call, lane, moves, hold=hold, steps=steps)
 
     def go(self, holds: Sequence[Hold], *, fail: bool = False) -> None:
@@ -319,9 +362,8 @@ class Plays:
     def wait_until(self, call: Until, lane: int, delay_ns: int, steps: tuple[int, ...]) -> None:
         """Let virtual time come near the deadline of an operation or task."""
         assert self.clock is not None, "a program for virtual time"
-        self.ask(
-            Advance(max(self.clock.now_ns, self._begun_ns + delay_ns - call.before_ns)), lane, steps=steps
-        )
+        due_ns = self._asked_ns.get(call.id, self._begun_ns) + delay_ns
+        self.ask(Advance(max(self.clock.now_ns, due_ns - call.before_ns)), lane, steps=steps)
 
     def expire(
         self, operation: str, lane: int, delay_ns: int, begun_s: float, steps: tuple[int, ...]
@@ -445,7 +487,7 @@ class Play:
         conversation = self.plays.session.conversation
         standing = [hold for hold in conversation.standing() if not self.early(hold)]
         calls = {f"lane {lane}": self._call(lane) for lane in range(len(self.lanes)) if self.can_call(lane)}
-        if self.program.volley:
+        if isinstance(self.program.schedule, Barrier | InTurn):
             if calls:
                 lane = next(iter(calls))
                 return {lane: calls[lane]}

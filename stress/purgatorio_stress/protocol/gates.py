@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import itertools
 import random
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,14 +22,15 @@ from purgatorio_stress.protocol.drawn_program import DRAWN, PLACES, drawn_progra
 from purgatorio_stress.protocol.gate_play import Act, Play, Plays
 from purgatorio_stress.protocol.gate_program import gate_programs
 from purgatorio_stress.protocol.gate_steps import Steps
-from purgatorio_stress.protocol.message import STEP, Add, Description, Gauge, Quiesce, Register
+from purgatorio_stress.protocol.message import MAX_TIME_NS, STEP, Add, Description, Gauge, Quiesce, Register
 from purgatorio_stress.protocol.played_order import BROKEN, TOO_MANY, Orders, PlayedOrder, Stop
 from purgatorio_stress.protocol.reach import REAPER_NS, levels_of
+from purgatorio_stress.protocol.scope import SCOPE_S, longest_of_scope_ns, scope, scope_delays
 from purgatorio_stress.protocol.small_program import ANY, SmallProgram
 
-Way = Literal["orders", "alone", "beside", "drawn"]
-"""All orders of gates; a call stopped at each of its steps, alone, or beside a lane that stands at a gate; what is
-drawn."""
+Way = Literal["scope", "orders", "alone", "beside", "drawn"]
+"""The enumerated programs of one lane, one after the other; all orders of gates; a call stopped at each of its steps,
+alone, or beside a lane that stands at a gate; what is drawn."""
 
 _ORDERS_MOST: Final = 1_000
 _ASLEEP: Final = 1_100
@@ -62,15 +65,19 @@ class GatedRun:
         tell: Callable[[float], None] = lambda share: None,
         seed: int = 1,
         drawn: int = 0,
+        scope: int = 0,
     ) -> None:
         self._plays = plays
         self._tell = tell
         self._seed = seed
         self._most_drawn = drawn
+        self._most_of_scope = scope
         self._gates: tuple[str, ...] = ()
         self._steps = Steps(plays, tell)
         self.orders: list[Orders] = []
         """What was played so far, program by program."""
+        self.reached = ""
+        """How far the scope was played."""
 
     def drive(
         self,
@@ -82,6 +89,9 @@ class GatedRun:
         until all is over. Raises SubjectFailed."""
         programs = gate_programs(self._plays.part, self._plays.delays)
         programs = tuple(program for program in programs if not leaving_out(program))
+        if ways == ("scope",):
+            self._scope(leaving_out, only)
+            return
         if only is not None:
             programs = tuple(one for one in programs if one.name == only.program)
             if only.program.startswith(DRAWN):
@@ -107,6 +117,42 @@ class GatedRun:
             elif not self._plays.broken:
                 self._steps.tell = tell
                 self.orders.extend(self._steps.drive(programs, beside=way == "beside"))
+
+    def _scope(self, leaving_out: Callable[[SmallProgram], bool], only: PlayedOrder | None) -> None:
+        """The enumerated programs of one lane, in the order of size, as many as are wanted and as time has room for."""
+        plays, description = self._plays, self._plays.description
+        assert plays.clock is not None, "it is for virtual time"
+        plays.delays = scope_delays(description)
+        leap_ns = longest_of_scope_ns(plays.delays, description)
+        until_s = time.monotonic() + SCOPE_S
+        whole, left = list[int](), self._most_of_scope
+        for size, programs in enumerate(scope(plays.part, plays.delays, description), 1):
+            fit = [one for one in programs if (one.name == only.program if only else not leaving_out(one))]
+            done: Counter[str] = Counter()
+            why = ""
+            for program in fit:
+                if plays.broken:
+                    why = BROKEN
+                elif not left or time.monotonic() > until_s:
+                    why = "so many were asked for" if not left else "the time was up"
+                elif plays.clock.now_ns + 4 * leap_ns > MAX_TIME_NS:
+                    why = "virtual time was up"
+                if why:
+                    break
+                plays.in_turn(program, leap_ns)
+                done[program.looks_for] += 1
+                left -= 1
+                self._tell(1 - left / self._most_of_scope)
+            cut = BROKEN if plays.broken else ""
+            named = f"size {size}"
+            self.orders += [Orders(SmallProgram(named, one, ()), done[one], cut=cut) for one in done]
+            if why:
+                share = f"; size {size}: {sum(done.values()) * 100 // len(fit)} % of {len(fit):,} ({why})"
+                self.reached = f"all {sum(whole):,} programs up to size {size - 1}" * (size > 1) + share
+                self.reached = self.reached.removeprefix("; ")
+                return
+            whole.append(len(fit))
+        self.reached = f"all {sum(whole):,} programs up to size {len(whole)}"
 
     def _told(self, before: int, ways: int, share: float) -> None:
         self._tell((before + share) / ways)

@@ -1,4 +1,4 @@
-"""What a small program is: the calls of a few lanes, where threads pause, which schedules are wanted, what it looks for.
+"""What a small program is: the calls of a few lanes, where threads pause, which schedules are wanted, and why.
 
 The programs that are written by hand are in `gate_program`, those of the enumerated scope in `scope`.
 """
@@ -42,6 +42,7 @@ TIMER: Final = "timer tasks beside adds and cancels"
 LEVEL: Final = "adds that need the same new level at once"
 MOVED: Final = "a timer task that moves between levels"
 ERRORS: Final = "an error in a callback"
+SEQUENCE: Final = "calls of one caller and time, one after the other"
 ANY: Final = "whatever comes of calls that were drawn"
 
 CLASSES: Final[dict[Part, tuple[str, ...]]] = {
@@ -58,9 +59,10 @@ CLASSES: Final[dict[Part, tuple[str, ...]]] = {
         MOVED,
         LEVEL,
         ERRORS,
+        SEQUENCE,
         ANY,
     ),
-    "timer": (TIMER, CALLBACK, SLOW, LEVEL, MOVED, ERRORS, ANY),
+    "timer": (TIMER, CALLBACK, SLOW, LEVEL, MOVED, ERRORS, SEQUENCE, ANY),
 }
 """The classes of bugs that are looked for with gates, by part."""
 
@@ -124,6 +126,12 @@ class Barrier:
     times: int
 
 
+@dataclass(frozen=True, slots=True)
+class InTurn:
+    """One order: the calls of one lane one after the other. A call from inside a callback is made where a thread comes
+    there first."""
+
+
 class Stepped(Enum):
     """Only stopped at steps, of the first lane's call alone."""
 
@@ -135,12 +143,12 @@ class Stepped(Enum):
     """It stands at a step until the second lane's has come to one of its own, and ends before that does."""
 
 
-Schedule = EveryOrder | Barrier | Stepped
+Schedule = EveryOrder | Barrier | InTurn | Stepped
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The callback at this place of this task or operation ends with an error: each time, or only the `nth` (from 0)."""
+    """The callback at this place of this task or operation ends with an error: always, or only the `nth` (from 0)."""
 
     place: str
     id: str
@@ -150,9 +158,9 @@ class Fault:
 @dataclass(frozen=True, slots=True)
 class SmallProgram:
     """A handful of calls for two or three lanes; a lane that calls only from `Inside` callbacks is none of the
-    subject's. `before` and `after` them nobody is stopped; after a `fault` another lane calls, which notices a lock that
-    was left held. `looks_for`: the class of bugs. `pauses`: where threads stop; without any it is played step by step
-    only. `fresh`: each play has a subject that was started anew."""
+    subject's. `before` and `after` them nobody is stopped; after a `fault` another lane calls, which notices a
+    lock that was left held. `looks_for`: the class of bugs. `pauses`: where threads stop; without any it is
+    played step by step only. `fresh`: each play has a subject that was started anew."""
 
     name: str
     looks_for: str
