@@ -25,11 +25,13 @@ from purgatorio_stress.conformance.gated import (
     of_timer,
     play,
     played_through,
+    scope_scenario,
 )
 from purgatorio_stress.conformance.program import CallProgram, GatedProgram, PlanProgram, Program, Scenario
 from purgatorio_stress.conformance.purgatory_scenarios import PURGATORY_SCENARIOS
 from purgatorio_stress.conformance.real_time import SubjectFactory, plan_scenario, run_plan
 from purgatorio_stress.conformance.timer_scenarios import DRAWN, TIMER_SCENARIOS
+from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.recording import Judged, Narrow, judge_file
 from purgatorio_stress.stateful.profiles import CI
 
@@ -239,9 +241,11 @@ class _FoundOne(Exception):
 
 def cases(kind: Kind, promise: Promise, part: str = "") -> list[Case]:
     """Every clause that the profile could promise in every scenario that lets it fail; in the same order always."""
+    of: Part = "timer" if kind == "timer" else "purgatory"
     scenarios: tuple[Scenario, ...] = TIMER_SCENARIOS if kind == "timer" else PURGATORY_SCENARIOS
+    scenarios += (scope_scenario(of),)
     if not part:
-        scenarios += gated_scenarios("timer" if kind == "timer" else "purgatory")
+        scenarios += gated_scenarios(of)
     return [
         Case(kind, promise, scenario, clause, part)
         for clause in CLAUSES

@@ -11,7 +11,8 @@ from typing import Final
 
 from purgatorio_stress.conformance.case import Kind, Subject
 from purgatorio_stress.conformance.contract import Promise
-from purgatorio_stress.conformance.program import NEVER_NS, CallProgram, Program
+from purgatorio_stress.conformance.gated import of_command, play
+from purgatorio_stress.conformance.program import NEVER_NS, CallProgram, GatedProgram, Program
 from purgatorio_stress.conformance.purgatory_scenarios import drawn_programs as drawn_for_purgatories
 from purgatorio_stress.conformance.timer_scenarios import drawn_programs as drawn_for_timers
 from purgatorio_stress.protocol.describe import Part, header_of, profile_of
@@ -76,6 +77,7 @@ class CommandPlayer:
         self._description = description
         self._part: Part = "purgatory" if kind == "purgatory" else "timer"
         self._player: ScriptPlayer | None = None
+        self._promise = command_promise(description)
 
     def subject(self, promise: Promise) -> Subject:
         """For the cases."""
@@ -85,7 +87,9 @@ class CommandPlayer:
 
     def carry_out(self, program: Program) -> Judged:
         """Play and judge it; what the child does wrong is in `broken_off`."""
-        assert isinstance(program, CallProgram), "a command gets programs"
+        if isinstance(program, GatedProgram):
+            return play(program, of_command(self._promise, self._part, self._description, self._command))
+        assert isinstance(program, CallProgram), "plans are for real time"
         script = program.script(self._part, self._description)
         try:
             if self._player is None:

@@ -84,13 +84,14 @@ class CallProgram:
 
 @dataclass(frozen=True, slots=True)
 class GatedProgram:
-    """`gates`: every order of every small program. `steps`: each of their calls stopped at each of its steps."""
+    """`scope`: the small programs of one caller. `gates`: every order of those of several. `steps`: each of their calls
+    stopped at each of its steps."""
 
     name: str
 
     def lines(self) -> Iterable[str]:
         """Too many to print."""
-        yield f"every small program, by its {self.name}: purgatorio_stress.protocol.gate_program"
+        yield f"every small program, by its {self.name}: purgatorio_stress.protocol.small_program"
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,8 @@ class _Words:
             names.append(f"in {where}: {inside.name}")
             there += [inside.adds] if inside.adds else []
         calls = (*(call for step in steps for call in step.calls), *self.at_last(there, place))
-        pairs = {*itertools.pairwise((start.name, *names))} | {(start.name, name) for name in names}
+        pairs: set[tuple[str, ...]] = {*itertools.pairwise((start.name, *names))}
+        pairs |= {(start.name, name) for name in names}
         program = SmallProgram(
             f"{start.name or 'nothing'} | {'; '.join(names)}",
             SEQUENCE if inside is None else CALLBACK,
