@@ -349,4 +349,8 @@ def _of_timer(delays: Delays) -> tuple[SmallProgram, ...]:
                     (level, later), schedule=Stepped.FIRST_TWICE),
         SmallProgram("add-beside-overdue", MOVED, (fires, (Add("u", delays.turn_ns),)), (), (soon,)),
         SmallProgram("new-level", LEVEL, ((level,), (later,)), (), fresh=True),
+        # In real time the second lane's come later, by some ticks.
+        SmallProgram("new-bucket", LEVEL,
+                    ((soon,), tuple(Add(f"u-{ticks}", soon_ns - ticks * delays.before_ns) for ticks in range(3))), (),
+                    schedule=Stepped.FIRST, fresh=True),
     )  # fmt: skip

@@ -67,6 +67,7 @@ CLASSES: Final[dict[Part, tuple[str, ...]]] = {
 """The classes of bugs that are looked for with gates, by part."""
 
 
+_SOON_OVER_NS: Final = 100 * MS
 _BEFORE_MOST: Final = 8
 """A program that is played once for each step of each call has no more calls before."""
 _GARBAGE_MOST: Final = 120
@@ -186,6 +187,12 @@ class SmallProgram:
         """Whether a thread stops there."""
         return place in self.pauses or (place, whose) in self.pauses
 
+    @property
+    def _soon_over(self) -> bool:
+        """Whether in real time it can be started anew again and again, as all it asks for is over soon."""
+        waits = [call.delay_ns for call in self.calls() if isinstance(call, Add | Register)]
+        return max(waits, default=0) <= _SOON_OVER_NS
+
     def calls(self) -> tuple[LaneCall, ...]:
         """All of them."""
         return (*self.before, *(call for lane in self.lanes for call in lane), *self.after)
@@ -252,7 +259,7 @@ class SmallProgram:
             return "too many calls before it"
         if description.lanes < len(self.lanes):
             return f"{description.lanes} of {len(self.lanes)} lanes"
-        if not virtual and (self.fresh or self.passes_time):
+        if not virtual and ((self.fresh and not self._soon_over) or self.passes_time):
             return _NO_VIRTUAL
         if self.expiring() and not virtual and "timer_fire" not in description.gates:
             return "no gate at timer_fire"
