@@ -37,7 +37,7 @@ from purgatorio_stress.protocol.played_order import (
 from purgatorio_stress.protocol.proof import Proof
 from purgatorio_stress.protocol.reach import REACHES_FROM
 from purgatorio_stress.protocol.real_time import drive_real
-from purgatorio_stress.protocol.scope import longest_of_scope_ns, scope_delays
+from purgatorio_stress.protocol.scope import longest_of_scope_ns, scope, scope_delays
 from purgatorio_stress.protocol.session import Listener, Session
 from purgatorio_stress.protocol.small_program import delays_for
 from purgatorio_stress.protocol.timeline import fitted, shape_of, timeline
@@ -160,6 +160,8 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     virtual = mode.startswith("virtual")
     if mode == "real-free":
         return bool(free_programs(description, part))
+    if mode == "virtual-scope":
+        return any(scope(part, scope_delays(description), description))
     programs = gate_programs(part, delays_for(description, 0))
     if mode.endswith("-gates"):
         return any(program.ruled_out(description, virtual=virtual) is None for program in programs)
@@ -256,6 +258,9 @@ class CommandSubject:
         clock = VirtualClock(
             start_of_clock(plan.seed, self.description, later=_PLACES_LATER.get(self.mode, 0))
         )
+        if self.mode == "virtual-scope":
+            # Its programs are about what a tick is no boundary of; the other ways come to those.
+            clock.now_ns -= clock.now_ns % max(self.tick_ns, self.description.unit_ns)
         recorder = Recorder(clock if self.virtual else time.monotonic_ns)
         talked = Conversation(recorder, reported(self.description, self.part), virtual=self.virtual)
         with self._child(limits) as (child, lines):

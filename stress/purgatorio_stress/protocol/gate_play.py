@@ -65,6 +65,7 @@ _EXPIRY_GIVES_UP_S: Final = 1.2
 """Who tries for a lock may try for half a second, and on the one thread on which all else expires for a second."""
 _WAITS_MOST: Final = 10
 _LATE_S: Final = 5.0
+_ANSWERED_EARLY_S: Final = 0.1
 _EXPIRY_LATE_S: Final = 1.0
 _EXPIRY_LEAST_S: Final = 0.1
 _TAKES_NOTE_S: Final = 1.0
@@ -198,6 +199,8 @@ class Plays:
         assert self.clock is not None, "it is for virtual time"
         late_ns = self.description.late_ns
         if late_ns is not None and self.session.conversation.overdue(late_ns, before_now=True):
+            # One that answers before its own threads are done is refused as that.
+            self._hear(_ANSWERED_EARLY_S)
             self.leap(leap_ns + self.late_ns)
         return self.clock.now_ns
 

@@ -25,7 +25,7 @@ from purgatorio_stress.protocol.gate_steps import Steps
 from purgatorio_stress.protocol.message import MAX_TIME_NS, STEP, Add, Description, Gauge, Quiesce, Register
 from purgatorio_stress.protocol.played_order import BROKEN, TOO_MANY, Orders, PlayedOrder, Stop
 from purgatorio_stress.protocol.reach import REAPER_NS, levels_of
-from purgatorio_stress.protocol.scope import SCOPE_S, longest_of_scope_ns, scope, scope_delays
+from purgatorio_stress.protocol.scope import SCOPE_S, longest_of_scope_ns, scope, scope_delays, turn_of
 from purgatorio_stress.protocol.small_program import ANY, SmallProgram
 
 Way = Literal["scope", "orders", "alone", "beside", "drawn"]
@@ -123,36 +123,36 @@ class GatedRun:
         plays, description = self._plays, self._plays.description
         assert plays.clock is not None, "it is for virtual time"
         plays.delays = scope_delays(description)
-        leap_ns = longest_of_scope_ns(plays.delays, description)
+        leap_ns, turn_ns = longest_of_scope_ns(plays.delays, description), turn_of(description)
+        rest_ns = 4 * (plays.delays.far_ns + plays.late_ns)
         until_s = time.monotonic() + SCOPE_S
-        whole, left = list[int](), self._most_of_scope
+        whole, left = 0, self._most_of_scope
         for size, programs in enumerate(scope(plays.part, plays.delays, description), 1):
             fit = [one for one in programs if (one.name == only.program if only else not leaving_out(one))]
             done: Counter[str] = Counter()
             why = ""
             for program in fit:
-                if plays.broken:
-                    why = BROKEN
-                elif not left or time.monotonic() > until_s:
-                    why = "so many were asked for" if not left else "the time was up"
-                elif plays.clock.now_ns + 4 * leap_ns > MAX_TIME_NS:
+                needs_ns = 2 * leap_ns + MAX_TIME_NS // 2 if program.goes_by(turn_ns) else rest_ns
+                if plays.clock.now_ns + needs_ns > MAX_TIME_NS:
+                    # The others may have room.
                     why = "virtual time was up"
-                if why:
+                    continue
+                if plays.broken or not left or time.monotonic() > until_s:
+                    why = BROKEN if plays.broken else "the time was up" if left else "so many were asked for"
                     break
                 plays.in_turn(program, leap_ns)
                 done[program.looks_for] += 1
                 left -= 1
                 self._tell(1 - left / self._most_of_scope)
             cut = BROKEN if plays.broken else ""
-            named = f"size {size}"
-            self.orders += [Orders(SmallProgram(named, one, ()), done[one], cut=cut) for one in done]
+            self.orders += [Orders(SmallProgram(f"size {size}", one, ()), done[one], cut=cut) for one in done]
+            before = f"all {whole:,} programs up to size {size - 1}; " if whole else ""
             if why:
-                share = f"; size {size}: {sum(done.values()) * 100 // len(fit)} % of {len(fit):,} ({why})"
-                self.reached = f"all {sum(whole):,} programs up to size {size - 1}" * (size > 1) + share
-                self.reached = self.reached.removeprefix("; ")
+                share = sum(done.values()) * 100 // len(fit)
+                self.reached = f"{before}size {size}: {share} % of {len(fit):,} ({why})"
                 return
-            whole.append(len(fit))
-        self.reached = f"all {sum(whole):,} programs up to size {len(whole)}"
+            whole += len(fit)
+            self.reached = f"all {whole:,} programs up to size {size}"
 
     def _told(self, before: int, ways: int, share: float) -> None:
         self._tell((before + share) / ways)

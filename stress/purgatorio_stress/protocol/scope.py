@@ -53,7 +53,7 @@ SIZE_MOST: Final = 3
 """Calls of a program after its start."""
 
 _TURN_MOST: Final = 64
-"""A wheel of more buckets is not turned once more in each program that begins with a used bucket."""
+"""A wheel of more buckets is not turned once more in so many programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,9 @@ class _Start:
 
 def scope(part: Part, delays: Delays, description: Description) -> Iterator[list[SmallProgram]]:
     """The programs that the subject can be put through, by their sizes from 1 to `SIZE_MOST`; of one size those first
-    whose calls meet in a way that no program before them has."""
+    whose calls meet in a way that no program before them has. None if it takes no delay of some ticks."""
+    if description.most_delay_ns < delays.far_ns or delays.far_ns < 4 * delays.soon_ns:
+        return
     words = (_OfTimer if part == "timer" else _OfPurgatory)(delays, description)
     seen: set[tuple[str, ...]] = set()
     for size in range(1, SIZE_MOST + 1):
@@ -207,9 +209,15 @@ class _OfTimer(_Words):
             starts.append(_Start("t in a used bucket", used, ("t",), ((FIRE, "t"),)))
         self.starts = starts
 
-    def _adds(self, task: str, word: str) -> Iterator[_Step]:
+    def _adds(self, task: str) -> Iterator[_Step]:
         for name, delay_ns in self._ns.items():
-            yield _Step(f"add {task} {name}", (Add(task, delay_ns),), adds=task if word else "")
+            yield _Step(f"add {task} {name}", (Add(task, delay_ns),), adds=task)
+
+    def _a_revolution_later(self) -> Iterator[_Step]:
+        """In the bucket of what is due soon."""
+        if self.turn_ns <= _TURN_MOST * self._tick_ns:
+            delay_ns = self.delays.soon_ns + self.turn_ns
+            yield _Step("add w a revolution later", (Add("w", delay_ns),), adds="w")
 
     def _again_steps(self, start: _Start) -> Iterator[_Step]:
         before = {call.id: call.delay_ns for call in start.calls if isinstance(call, Add)}
@@ -227,14 +235,16 @@ class _OfTimer(_Words):
         return (
             *self._cancels(),
             *self._again_steps(start),
-            *self._adds("w", "new"),
+            *self._adds("w"),
+            _Step("add w in a tick", (Add("w", max(self._tick_ns, self.delays.least_ns)),), adds="w"),
+            *self._a_revolution_later(),
             *self.times("live"),
         )
 
     def steps_inside(self, place: str, whose: str, start: _Start) -> Sequence[_Step]:
         """See `_Words`."""
         live = [_Step("cancel live", (Cancel("live"),))] if "cancel" in self.knows else []
-        return (*self._cancels(), *live, *self._again_steps(start), *self._adds("x", "new"))
+        return (*self._cancels(), *live, *self._again_steps(start), *self._adds("x"))
 
     def at_last(self, there: Sequence[str], where: str) -> tuple[LaneCall, ...]:
         """See `_Words`."""
@@ -349,5 +359,7 @@ def longest_of_scope_ns(delays: Delays, description: Description) -> int:
 def scope_delays(description: Description) -> Delays:
     """The delays of the scope: what does not expire in a program does so a little behind it."""
     delays = delays_for(description, description.most_delay_ns)
-    far_ns = min(16 * delays.soon_ns, description.most_delay_ns)
+    turn_ns = turn_of(description)
+    fills = turn_ns <= _TURN_MOST * delays.before_ns
+    far_ns = min(max(16 * delays.soon_ns, 2 * delays.soon_ns + turn_ns * fills), description.most_delay_ns)
     return replace(delays, far_ns=far_ns - far_ns % description.unit_ns)

@@ -206,6 +206,10 @@ class SmallProgram:
         """Whether virtual time goes on in it to a certain moment."""
         return any(isinstance(call, Until) for call in self.calls())
 
+    def goes_by(self, time_ns: int) -> bool:
+        """Whether virtual time goes on in it to so long behind a deadline."""
+        return any(isinstance(call, Until) and call.before_ns <= -time_ns for call in self.calls())
+
     @property
     def long(self) -> bool:
         """Whether so many calls come before it that it is played seldom: at lines, which are fewer than steps, once at
