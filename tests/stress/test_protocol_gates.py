@@ -932,7 +932,7 @@ def test_what_is_left_out_for_a_promise_that_is_kept_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the part said, the whole is judged."""
-    monkeypatch.setattr(driver, "_breaks_so_far", lambda recording: True)
+    monkeypatch.setattr(driver._SoFar, "breaks", lambda recording: True)
     subjects = [one for one in command_subjects(PURGATORY) if one.mode.endswith("-gates")]
     (record,) = record_runs(subjects, tmp_path, suffix=".jsonl")
     assert record.failure is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -75,6 +76,8 @@ _DRAWN_MOST: Final = 1_000
 """So many programs are drawn, or half as many as operations were asked for."""
 _PLACES_LATER: Final[dict[str, int]] = {"virtual-jumps": 2, "virtual-scope": 1}
 """Where the clock of a run starts, by places."""
+_GZIP: Final = 31
+"""What zlib calls that form."""
 _UNFIT: Final = re.compile(r"[^a-z0-9_]+")
 """No dot either: a run is called by its file's name up to the first one."""
 
@@ -268,9 +271,7 @@ class CommandSubject:
                 header = self._header(run, plan)
                 with StreamedRecording(recorder, out_path, header, every_s=None) as recording:
                     session = Session(lines or child, talked, limits, self.listener, recording.flush)
-                    self._drive(
-                        session, child, lines, clock, plan, progress, lambda: _breaks_so_far(recording)
-                    )
+                    self._drive(session, child, lines, clock, plan, progress, _SoFar(recording).breaks)
                 self.account.errors, self.account.erred = talked.errors(), talked.erred
                 self.account.doubted = talked.doubted()
                 self.account.refused = talked.refused
@@ -500,9 +501,33 @@ def _called(command: Sequence[str]) -> str:
     return Path(command[0]).name if command else "command"
 
 
-def _breaks_so_far(recording: StreamedRecording) -> bool:
-    recording.flush()
-    return _breaks(recording.path)
+class _SoFar:
+    """Whether what was recorded so far breaks a promise. Only what is new is read, as a run of its own, for each play
+    has tasks and operations of its own; what looks broken there may hang on what was before, so then all is read."""
+
+    def __init__(self, recording: StreamedRecording) -> None:
+        self._recording = recording
+        self._unpacks = zlib.decompressobj(_GZIP) if recording.path.suffix == ".gz" else None
+        self._read_bytes = 0
+        self._header = b""
+
+    def breaks(self) -> bool:
+        """Down to what was recorded last."""
+        self._recording.flush()
+        path = self._recording.path
+        with path.open("rb") as trace:
+            trace.seek(self._read_bytes)
+            packed = trace.read()
+        self._read_bytes += len(packed)
+        new = packed if self._unpacks is None else self._unpacks.decompress(packed)
+        self._header = self._header or new[: new.find(b"\n") + 1]
+        part = path.with_name(f"{run_of_file(path)}-part.jsonl")
+        part.write_bytes(new if new.startswith(self._header) else self._header + new)
+        try:
+            clauses = check_files([part]).runs[0].clauses.values()
+            return any(one.violations for one in clauses) and _breaks(path)
+        finally:
+            part.unlink()
 
 
 def _breaks(trace: Path) -> bool:

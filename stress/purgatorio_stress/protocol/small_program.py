@@ -189,9 +189,9 @@ class SmallProgram:
 
     @property
     def _soon_over(self) -> bool:
-        """Whether in real time it can be started anew again and again, as all it asks for is over soon."""
-        waits = [call.delay_ns for call in self.calls() if isinstance(call, Add | Register)]
-        return max(waits, default=0) <= _SOON_OVER_NS
+        """Whether in real time it can be started anew a few times, as all it asks a timer for is over soon."""
+        waits = [call.delay_ns for call in self.calls() if isinstance(call, Add)]
+        return bool(waits) and max(waits) <= _SOON_OVER_NS
 
     def calls(self) -> tuple[LaneCall, ...]:
         """All of them."""
