@@ -61,6 +61,7 @@ def _only(monkeypatch: pytest.MonkeyPatch, *programs: str) -> None:
     )
     monkeypatch.setattr(GatedRun, "_sleep", lambda run: None)
     monkeypatch.setattr(driver, "_DRAWN_MOST", 0)
+    monkeypatch.setattr(driver, "_CROSSED_MOST", 0)
     monkeypatch.setattr(gated_conformance, "_DRAWN", 0)
 
 

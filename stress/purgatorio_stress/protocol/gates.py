@@ -25,7 +25,14 @@ from purgatorio_stress.protocol.gate_steps import Steps
 from purgatorio_stress.protocol.message import MAX_TIME_NS, STEP, Add, Description, Gauge, Quiesce, Register
 from purgatorio_stress.protocol.played_order import BROKEN, TOO_MANY, Orders, PlayedOrder, Stop
 from purgatorio_stress.protocol.reach import REAPER_NS, levels_of
-from purgatorio_stress.protocol.scope import SCOPE_S, longest_of_scope_ns, scope, scope_delays, turn_of
+from purgatorio_stress.protocol.scope import (
+    SCOPE_S,
+    crossed,
+    longest_of_scope_ns,
+    scope,
+    scope_delays,
+    turn_of,
+)
 from purgatorio_stress.protocol.small_program import ANY, SmallProgram
 
 Way = Literal["scope", "orders", "alone", "beside", "drawn"]
@@ -66,12 +73,14 @@ class GatedRun:
         seed: int = 1,
         drawn: int = 0,
         scope: int = 0,
+        crossed: int = 0,
     ) -> None:
         self._plays = plays
         self._tell = tell
         self._seed = seed
         self._most_drawn = drawn
         self._most_of_scope = scope
+        self._most_crossed = crossed
         self._gates: tuple[str, ...] = ()
         self._steps = Steps(plays, tell)
         self.orders: list[Orders] = []
@@ -88,12 +97,14 @@ class GatedRun:
         """Play all programs that the subject can be put through in these ways, or one order of one only, then wait
         until all is over. Raises SubjectFailed."""
         programs = gate_programs(self._plays.part, self._plays.delays)
+        crossings = crossed(self._plays.part, self._plays.delays, self._plays.description)
         programs = tuple(program for program in programs if not leaving_out(program))
+        fit = [program for program in crossings if not leaving_out(program)]
         if ways == ("scope",):
             self._scope(leaving_out, only)
             return
         if only is not None:
-            programs = tuple(one for one in programs if one.name == only.program)
+            programs = tuple(one for one in (*programs, *fit) if one.name == only.program)
             if only.program.startswith(DRAWN):
                 programs = (self._drawn(only.program),)
             if not only.errors:
@@ -111,7 +122,12 @@ class GatedRun:
         for place, way in enumerate(ways):
             tell = partial(self._told, place, len(ways))
             if way == "orders":
-                self._all_orders(programs, tell=tell)
+                self._all_orders((*programs, *fit[: self._most_crossed]), tell=tell)
+                left = len(fit) - min(self._most_crossed, len(fit))
+                share = f"{100 - left * 100 // max(1, len(fit))} % of {len(fit):,}"
+                self.reached = (
+                    f"two calls from each start state in all orders: {share}" if left < len(fit) else ""
+                )
             elif way == "drawn":
                 self._all_drawn(tell, leaving_out)
             elif not self._plays.broken:

@@ -32,10 +32,15 @@ from purgatorio_stress.protocol.message import (
 )
 from purgatorio_stress.protocol.small_program import (
     CALLBACK,
+    CLAIM,
     DONE,
     EXPIRED,
+    EXPIRY,
     FIRE,
+    LISTS,
+    RECHECK,
     SEQUENCE,
+    TIMER,
     TRY,
     Delays,
     Expiry,
@@ -97,6 +102,22 @@ def scope(part: Part, delays: Delays, description: Description) -> Iterator[list
         yield new + known
 
 
+def crossed(part: Part, delays: Delays, description: Description) -> list[SmallProgram]:
+    """Two callers with one call each, from every start state, to be played in every order: those first whose two calls
+    no program before them has. Where something expires, that is one of the two."""
+    words = (_OfTimer if part == "timer" else _OfPurgatory)(delays, description)
+    seen: set[tuple[str, str]] = set()
+    new: list[SmallProgram] = []
+    known: list[SmallProgram] = []
+    for start in words.starts:
+        for one, other in words.pairs(start):
+            pair = (one.name, other.name)
+            (known if pair in seen else new).append(words.crossing(start, one, other))
+            seen.add(pair)
+    random.Random(2).shuffle(known)
+    return new + known
+
+
 class _Words:
     """What the programs of a part are made of."""
 
@@ -127,6 +148,37 @@ class _Words:
         yield _Step("time until due", (Until(whose, 0),), rank=2)
         yield _Step("time beyond", (Until(whose, -self.late_ns),), rank=3)
         yield _Step("time over a revolution", (Until(whose, -self.turn_ns),), rank=4)
+
+    def pairs(self, start: _Start) -> Iterator[tuple[_Step, _Step]]:
+        """The calls that may meet."""
+        expires = [
+            call.id for call in start.calls if isinstance(call, Add | Register) and self._expires(call)
+        ]
+        time = [_Step(f"expiry of {one}", (Expiry(one),)) for one in expires[:1]]
+        fit = [step for step in self.steps(start) if not step.rank and step.needs.issubset(start.there)]
+        yield from itertools.product(time, fit)
+        if isinstance(self, _OfPurgatory):
+            both = itertools.combinations_with_replacement(fit, 2)
+            yield from ((one, other) for one, other in both if not one.adds or one.adds != other.adds)
+
+    def _expires(self, call: Add | Register) -> bool:
+        return call.delay_ns == self.delays.soon_ns
+
+    def crossing(self, start: _Start, one: _Step, other: _Step) -> SmallProgram:
+        """The two calls on two lanes."""
+        there = [*start.there, *(step.adds for step in (one, other) if step.adds)]
+        after = [call for call in self.at_last(there, "") if not isinstance(call, Expiry | Inside | Until)]
+        expires = isinstance(one.calls[0], Expiry)
+        of_timer = isinstance(self, _OfTimer)
+        adds = sum(bool(step.adds) for step in (one, other))
+        return SmallProgram(
+            f"{start.name or 'nothing'} | {one.name} beside {other.name}",
+            TIMER if of_timer else EXPIRY if expires else (CLAIM, RECHECK, LISTS)[adds],
+            (one.calls, other.calls),
+            (FIRE,) if of_timer else (FIRE, DONE) if expires else (TRY, DONE),
+            start.calls,
+            tuple(after),
+        )
 
     def programs(self, start: _Start, size: int) -> Iterator[tuple[SmallProgram, set[tuple[str, ...]]]]:
         """Those of a start state with so many calls, and which steps meet in each."""
