@@ -39,7 +39,7 @@ from purgatorio_stress.protocol.played_order import (
     to_play_again,
     unfinished,
 )
-from purgatorio_stress.protocol.scope import longest_of_scope_ns, scope_delays
+from purgatorio_stress.protocol.scope import longest_of_scope_ns, scope, scope_delays
 from purgatorio_stress.protocol.script import play as play_script
 from purgatorio_stress.protocol.session import Listener, Session, noted
 from purgatorio_stress.protocol.small_program import Inside, SmallProgram
@@ -280,7 +280,14 @@ def gated_scenarios(part: Part) -> tuple[Scenario, ...]:
 def scope_scenario(part: Part) -> Scenario:
     """The scope of a part."""
     about = "every small program of one caller, in the order of size"
-    return Scenario(SCOPE, about, _CLAUSES[part], partial(_whole, SCOPE), ("leap",))
+    none = partial(_none_in_scope, part)
+    return Scenario(SCOPE, about, _CLAUSES[part], partial(_whole, SCOPE), ("leap",), also=none)
+
+
+def _none_in_scope(part: Part, promise: Promise) -> str | None:
+    description = describe_timer(promise) if part == "timer" else describe_purgatory(promise)
+    found = any(scope(part, scope_delays(description), description))
+    return None if found else "its delays are too short for any program of the scope"
 
 
 def _whole(name: str, promise: Promise) -> Iterable[GatedProgram]:

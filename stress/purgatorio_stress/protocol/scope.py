@@ -86,7 +86,8 @@ class _Start:
 def scope(part: Part, delays: Delays, description: Description) -> Iterator[list[SmallProgram]]:
     """The programs that the subject can be put through, by their sizes from 1 to `SIZE_MOST`; of one size those first
     whose calls meet in a way that no program before them has. None if it takes no delay of some ticks."""
-    if description.most_delay_ns < delays.far_ns or delays.far_ns < 4 * delays.soon_ns:
+    longest_ns = delays.far_ns if part == "purgatory" else delays.soon_ns + delays.before_ns
+    if description.most_delay_ns < longest_ns:
         return
     words = (_OfTimer if part == "timer" else _OfPurgatory)(delays, description)
     seen: set[tuple[str, ...]] = set()
@@ -240,6 +241,8 @@ class _OfTimer(_Words):
     def __init__(self, delays: Delays, description: Description) -> None:
         super().__init__(delays, description)
         self._tick_ns = delays.before_ns
+        self._most_ns = description.most_delay_ns
+        self._turns = self.turn_ns <= _TURN_MOST * self._tick_ns
         self._ns: Mapping[str, int] = {
             "at once": delays.least_ns,
             "soon": delays.soon_ns,
@@ -255,7 +258,7 @@ class _OfTimer(_Words):
             _Start("t soon, u next", (t, Add("u", following), live), ("t", "u"), ((FIRE, "t"), (FIRE, "u"))),
             _Start("t at once", (Add("t", delays.least_ns), live), ("t",), ((FIRE, "t"),)),
         ]
-        if delays.turn_ns <= _TURN_MOST * self._tick_ns:
+        if self._turns and delays.turn_ns <= self._most_ns:
             again = (Add("t", delays.turn_ns), Add("live", delays.turn_ns))
             used = (Add("before", soon), Until("before", 0), *again)
             starts.append(_Start("t in a used bucket", used, ("t",), ((FIRE, "t"),)))
@@ -267,8 +270,8 @@ class _OfTimer(_Words):
 
     def _a_revolution_later(self) -> Iterator[_Step]:
         """In the bucket of what is due soon."""
-        if self.turn_ns <= _TURN_MOST * self._tick_ns:
-            delay_ns = self.delays.soon_ns + self.turn_ns
+        delay_ns = self.delays.soon_ns + self.turn_ns
+        if self._turns and delay_ns <= self._most_ns:
             yield _Step("add w a revolution later", (Add("w", delay_ns),), adds="w")
 
     def _again_steps(self, start: _Start) -> Iterator[_Step]:
@@ -413,5 +416,5 @@ def scope_delays(description: Description) -> Delays:
     delays = delays_for(description, description.most_delay_ns)
     turn_ns = turn_of(description)
     fills = turn_ns <= _TURN_MOST * delays.before_ns
-    far_ns = min(max(16 * delays.soon_ns, 2 * delays.soon_ns + turn_ns * fills), description.most_delay_ns)
+    far_ns = max(16 * delays.soon_ns, 2 * delays.soon_ns + turn_ns * fills)
     return replace(delays, far_ns=far_ns - far_ns % description.unit_ns)
