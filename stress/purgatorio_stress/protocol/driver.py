@@ -74,8 +74,8 @@ _LINES_MOST: Final = 5_000_000
 """Of a run with gates: before each play beside a purge there are as many operations as have it made."""
 _DRAWN_MOST: Final = 1_000
 """So many programs are drawn, or half as many as operations were asked for."""
-_CROSSED_MOST: Final = 100
-"""So many programs of two calls are played in all their orders, or a twentieth as many as operations were asked for."""
+_CROSSED_MOST: Final = 60
+"""So many programs of two calls are played in all their orders, or a thirtieth as many as operations were asked for."""
 _PLACES_LATER: Final[dict[str, int]] = {"virtual-jumps": 2, "virtual-scope": 1}
 """Where the clock of a run starts, by places."""
 _GZIP: Final = 31
@@ -402,7 +402,7 @@ class CommandSubject:
             raise child.failed("died", "its JVM is not heard by the debugger's protocol any more")
         plays = Plays(session, self.description, self.part, clock, lines=lines, judge=judge)
         self.account.plays = plays.played
-        crossed = min(_CROSSED_MOST, plan.timers // 20) if self.virtual else 0
+        crossed = min(_CROSSED_MOST, plan.timers // 30) if self.virtual else 0
         run = GatedRun(plays, tell, plan.seed, min(_DRAWN_MOST, plan.timers // 2), plan.timers, crossed)
         self.account.orders = run.orders
         try:
