@@ -23,7 +23,7 @@ compiled: $(INSTALLED) ## the reference compiled by mypyc, in the user's cache; 
 
 jvm-kit: ## the kit for the JVM as one jar, for Java 11 and newer; needs a JDK
 	mkdir -p build/jvm-kit
-	javac --release 11 -Xlint:all,-cast -d build/jvm-kit stress/purgatorio_stress/jvm/purgatorio/kit/*.java
+	javac --release 11 -Xlint:all,-cast -d build/jvm-kit conformance/purgatorio_conformance/kits/jvm/purgatorio/kit/*.java
 	jar --create --file purgatorio-jvm-kit.jar -C build/jvm-kit .
 
 install: $(INSTALLED)

@@ -124,7 +124,7 @@ def compile_package(source: Path, target: Path, *, optimised: bool = True) -> No
 
 def compiled_place(source: Path, *, optimised: bool = True) -> Path:
     """Where the compiled package of `source` is kept, whether it has been made or not."""
-    from purgatorio_stress.cache_dir import user_cache_dir
+    from purgatorio_conformance.cache_dir import user_cache_dir
 
     return user_cache_dir() / f"compiled{'' if optimised else '-quickly'}-{_fingerprint(source)}"
 

@@ -15,9 +15,9 @@ from typing import Final
 
 from benchmarks.candidate import Candidate, Entry
 from benchmarks.grid import GridWorkload
-from purgatorio_stress.java_home import JavaHome, JavaNotFound, find_java
-from purgatorio_stress.subject.contract import SubjectFailed
-from purgatorio_stress.subject.java_build import Jars, compiled_classes, pyspark_jars
+from purgatorio_conformance.java_home import JavaHome, JavaNotFound, find_java
+from purgatorio_conformance.subject.contract import SubjectFailed
+from purgatorio_conformance.subject.java_build import Jars, compiled_classes, pyspark_jars
 
 _WARM_UP: Final = 2
 _WARM_ENOUGH: Final = 500_000

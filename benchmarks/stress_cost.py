@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from purgatorio_spec.trace.recorder import Recorder
 from purgatorio_stress.harness.crew import Crew
 from purgatorio_stress.harness.round import RoundMaker
 from purgatorio_stress.harness.seam import Stop
 from purgatorio_stress.harness.settings import SWITCH_INTERVALS_S, Settings, applied
-from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 SCENARIO: Final = "two-events"

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from purgatorio_pipeline.pictures import POINTS_SHOWN, GaugeSeries, Raw, pending_at, series
 from purgatorio_spec.history.operation import NEVER
-from purgatorio_stress.lateness import Lateness, lateness_of
+from purgatorio_spec.lateness import Lateness, lateness_of
 
 Ints = npt.NDArray[np.int64]
 

@@ -22,8 +22,8 @@ from purgatorio import (
 from purgatorio.faults import ContainFaults
 from purgatorio.sync import Lock
 from purgatorio.timer import IntrusiveTimer
-from purgatorio_stress.conformance.contract import Promise
-from purgatorio_stress.conformance.probe import Probe
+from purgatorio_conformance.suite.contract import Promise
+from purgatorio_conformance.suite.probe import Probe
 from purgatorio_stress.recorded import DIALECTS
 
 NS_PER_MS: Final = 1_000_000

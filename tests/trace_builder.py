@@ -17,7 +17,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from purgatorio_spec.fold.fold import Fold, Outer
+from purgatorio_spec.fast_path.fold import Fold, Outer
 from purgatorio_spec.history.run import run_of
 from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, conclude

@@ -26,14 +26,14 @@ from typing import Final
 
 from purgatorio import ActionQueue, DelayedOperation, DirectExecutor, Purgatory
 from purgatorio.sync import Lock
+from purgatorio_conformance.protocol.driver import Mode, command_subjects
+from purgatorio_conformance.subjects import record_runs
 from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.harness.hunt import stress_hunt
 from purgatorio_stress.kill_matrix.hunt import hunt
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Mutant
-from purgatorio_stress.protocol.driver import Mode, command_subjects
-from purgatorio_stress.subjects import record_runs
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 EXAMPLE: Final = REPOSITORY / "examples" / "subjects" / "reference_purgatory.py"
@@ -105,7 +105,7 @@ def cell(broken: set[str], hits: int, runs: int) -> str:
 
 def plugged(mutant: Mutant) -> str:
     """The plugin's cases, by the adapters of its tests; those of one thread only where the races do not convict."""
-    from stress.test_conformance_kills import RACES, outcomes
+    from conformance.test_conformance_kills import RACES, outcomes
 
     of_timer = any(
         ".timer." in getattr(patch.owner, "__module__", str(patch.owner)) for patch in mutant.patches

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from purgatorio_spec.judge.result import ClauseResult
-from purgatorio_spec.wire.bound import MS
-from purgatorio_spec.wire.file import WireTrace
-from purgatorio_spec.wire.judge import judge_trace
-from purgatorio_spec.wire.record import Declared, Kind, WireEnd, WireEvent, WireHeader
+from purgatorio_wire.history.bound import MS
+from purgatorio_wire.judge import judge_trace
+from purgatorio_wire.trace.file import WireTrace
+from purgatorio_wire.trace.record import Declared, Kind, WireEnd, WireEvent, WireHeader
 
 SIZE = 100
 """Bytes of an append of one record."""

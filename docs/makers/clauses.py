@@ -11,7 +11,7 @@ from purgatorio_pipeline.report.markdown_text import table
 from purgatorio_spec.clause.declaration import Clause
 from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES, broker_clauses
 from purgatorio_spec.profile import PROFILES
-from purgatorio_spec.table.catalogue import OTHER_CLAUSES, TABLES, Table
+from purgatorio_wire.table.catalogue import OTHER_CLAUSES, TABLES, Table
 
 _HEAD = """# Clauses
 

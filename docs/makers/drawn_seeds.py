@@ -17,9 +17,9 @@ from typing import Final
 import msgspec
 
 from docs.makers.apart import apart
-from purgatorio_stress.drawn.search import search_drawn
 from purgatorio_stress.kill_matrix.matrix import keep, kept_lines
 from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.random_program.search import search_drawn
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 PAGE: Final = Path(__file__).parents[1] / "drawn-mutants.md"

@@ -30,11 +30,11 @@ from typing import Final
 import msgspec
 
 from docs.makers.apart import apart
-from purgatorio_stress.drawn.search import search_drawn
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.kill_matrix.matrix import keep, kept_lines
+from purgatorio_stress.random_program.search import search_drawn
 from purgatorio_stress.scenario.contract import BOTH, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 from purgatorio_stress.stateful.registry import BY_MODULE, SEARCHES, names_of

@@ -28,13 +28,13 @@ from docs.makers.marked import with_part
 from purgatorio_pipeline.report import markdown_text
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
-from purgatorio_spec.wire.judge import judge_file
-from purgatorio_spec.wire.record import Declared
-from purgatorio_spec.wire.registry import WIRE_CLAUSES
-from purgatorio_stress.wire.connection import Address
-from purgatorio_stress.wire.first_look import NoBroker
-from purgatorio_stress.wire.scenes import chosen
-from purgatorio_stress.wire.session import Asked, record
+from purgatorio_wire.clause.registry import WIRE_CLAUSES
+from purgatorio_wire.client.connection import Address
+from purgatorio_wire.judge import judge_file
+from purgatorio_wire.scene.broker_probe import NoBroker
+from purgatorio_wire.scene.catalogue import chosen
+from purgatorio_wire.scene.run import Asked, record
+from purgatorio_wire.trace.record import Declared
 
 START_SECONDS: Final = 20.0
 RUN_SECONDS: Final = 180.0

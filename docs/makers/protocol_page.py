@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from docs.makers.marked import with_part
-from purgatorio_pipeline.report.markdown_text import table
-from purgatorio_stress.protocol.message import (
+from purgatorio_conformance.protocol.message import (
     CALLS,
     CAPABILITIES,
     SAID,
@@ -27,8 +26,9 @@ from purgatorio_stress.protocol.message import (
     Ready,
     Register,
 )
-from purgatorio_stress.protocol.rule import FieldRule, Number, Rule, Text, field_rules
-from purgatorio_stress.protocol.script import Script, ScriptPlayer
+from purgatorio_conformance.protocol.rule import FieldRule, Number, Rule, Text, field_rules
+from purgatorio_conformance.protocol.script import Script, ScriptPlayer
+from purgatorio_pipeline.report.markdown_text import table
 
 MS: Final = 1_000_000
 EXAMPLES: Final = Path("examples/subjects")

@@ -12,9 +12,9 @@ from typing import Final
 
 import orjson
 
-from purgatorio_stress.protocol import message
-from purgatorio_stress.protocol.message import CALLS, PROTOCOL, SAID
-from purgatorio_stress.protocol.rule import FieldRule, Number, Rule, Text, field_rules
+from purgatorio_conformance.protocol import message
+from purgatorio_conformance.protocol.message import CALLS, PROTOCOL, SAID
+from purgatorio_conformance.protocol.rule import FieldRule, Number, Rule, Text, field_rules
 
 Json = dict[str, object]
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from docs.makers.promises import promise_of
+from purgatorio_conformance.subjects import FOREIGN, subjects_named
 from purgatorio_pipeline.command.subjects import runtimes
 from purgatorio_pipeline.report.provenance import machine
 from purgatorio_pipeline.survey import Surveyed, survey
@@ -23,7 +24,6 @@ from purgatorio_spec.judge.result import ClauseResult
 from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.subjects import FOREIGN, subjects_named
 
 WIDTH: Final = 118
 _CLAUSES: Final = ("T1", "T2", "T3", "T4", "T5")

@@ -14,6 +14,7 @@ from typing import Final, Unpack
 from purgatorio import LOCKED, PENDING_FLAG, ManualClock, Purgatory, QueuedExecutor, SystemTimer
 from purgatorio.delayed.dialect import Dialect
 from purgatorio_spec.trace.record import Event
+from purgatorio_spec.trace.recorder import CallFields, PointFields, Recorder, Recording, ReturnFields
 from purgatorio_stress.recorded import (
     NS_PER_MS,
     RecordedOperation,
@@ -21,7 +22,6 @@ from purgatorio_stress.recorded import (
     RecordedTimer,
     RecordingClock,
 )
-from purgatorio_stress.recorder import CallFields, PointFields, Recorder, Recording, ReturnFields
 
 _TIMEOUT_MS: Final = 30
 _WAIT_S: Final = 60

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from toy_wheel import MendedWheel, ToyWheel
 
-from purgatorio_stress.conformance.contract import Promise, TimerFactory
+from purgatorio_conformance.suite.contract import Promise, TimerFactory
 
 TICK_NS = 1_000_000
 

@@ -15,9 +15,9 @@ from enum import StrEnum
 
 from purgatorio_pipeline.judging import Judged
 from purgatorio_spec.judge.result import ClauseResult, RunResult
+from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.selection import promises
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
-from purgatorio_stress.lateness import Lateness
 
 Json = dict[str, object]
 

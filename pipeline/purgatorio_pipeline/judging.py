@@ -14,15 +14,15 @@ from typing import Final
 from purgatorio_pipeline.pictures import GaugeSeries, pictures
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.judge.result import CheckResult, RunResult
+from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.show.selection import CauseKey
-from purgatorio_spec.show.wire import counterexamples
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict, worst
-from purgatorio_spec.wire.file import is_wire_trace, read_trace
-from purgatorio_spec.wire.judge import judge_file
-from purgatorio_spec.wire.record import PROFILE
-from purgatorio_stress.lateness import Lateness
+from purgatorio_wire.counterexample import counterexamples
+from purgatorio_wire.judge import judge_file
+from purgatorio_wire.trace.file import is_wire_trace, read_trace
+from purgatorio_wire.trace.record import PROFILE
 
 QUICK_BYTES = 256 << 20
 """Inputs below this are checked on a JVM that starts fast rather than one that becomes fast."""

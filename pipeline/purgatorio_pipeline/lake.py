@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.hadoop import HadoopPath, Place, address
-from purgatorio_stress.whole_file import write_whole
+from purgatorio_spec.whole_file import write_whole
 
 if TYPE_CHECKING:  # a check that finds all its files judged must do without Spark
     from pyspark.sql import DataFrame, SparkSession

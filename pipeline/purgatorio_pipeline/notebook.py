@@ -28,6 +28,7 @@ from purgatorio_pipeline.report.timeline import Drawing, draw
 from purgatorio_pipeline.report.verdict_table import badge, verdict_table
 from purgatorio_pipeline.sources import find_traces
 from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import ShownEvent, operation_rows
 from purgatorio_spec.show.event_words import line_of
 from purgatorio_spec.show.text import render
@@ -35,7 +36,6 @@ from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.lateness import Lateness
 
 EXAMPLES_SHOWN = 10
 """Counterexamples under the table of a check; all are in `counterexamples`."""

@@ -18,11 +18,11 @@ from typing import Final
 import numpy as np
 
 from purgatorio_spec.check import Folded
-from purgatorio_spec.fold.operations import Operations
-from purgatorio_spec.fold.readings import Readings
+from purgatorio_spec.fast_path.operations import Operations
+from purgatorio_spec.fast_path.readings import Readings
 from purgatorio_spec.history.operation import NEVER
+from purgatorio_spec.lateness import Lateness, lateness_of
 from purgatorio_spec.trace.coded import Flags, Ints
-from purgatorio_stress.lateness import Lateness, lateness_of
 
 POINTS_SHOWN: Final = 240
 """Readings of one run that are kept: of more, evenly many, and those where a gauge was highest."""
@@ -120,7 +120,7 @@ def _late(operations: Operations, of: slice) -> Ints:
 
 
 def pictures(folded: Folded) -> tuple[Lateness | None, GaugeSeries | None]:
-    """How late the tasks of a run fired, see `purgatorio_stress.lateness` (None if none counts), and its gauges
+    """How late the tasks of a run fired, see `purgatorio_spec.lateness` (None if none counts), and its gauges
     over time (None of fewer than two readings): both from one look at all operations."""
     if folded.fold is None:
         return None, None

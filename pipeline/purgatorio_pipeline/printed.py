@@ -21,7 +21,6 @@ from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Verdict, Violation, worst
-from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_stress.printed import (
     Count,
     Explore,
@@ -34,6 +33,7 @@ from purgatorio_stress.printed import (
     Raced,
     Stress,
 )
+from purgatorio_wire.clause.registry import WIRE_CLAUSES
 
 BROKEN_SHOWN: Final = 100
 """Broken lines that are printed; the rest is counted."""

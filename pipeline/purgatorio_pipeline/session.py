@@ -22,8 +22,8 @@ from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from purgatorio_conformance.java_home import find_java, home_for_spark
 from purgatorio_pipeline.shipping import ARCHIVE, is_shipped, write_archive
-from purgatorio_stress.java_home import find_java, home_for_spark
 
 DRIVER_MEMORY: Final = "2g"
 SHUFFLE_PARTITIONS: Final = 8
@@ -62,7 +62,7 @@ def start_context(
     start of a few seconds (tests, small traces). `memory` is the driver's heap, as Spark writes it (`3g`). `brought`:
     settings that name libraries of the user's (`spark.jars`), which only a JVM that is started here can load.
 
-    Raises `purgatorio_stress.java_home.JavaNotFound` (with what to install) where there is no usable Java, and
+    Raises `purgatorio_conformance.java_home.JavaNotFound` (with what to install) where there is no usable Java, and
     ConnectionError where no cluster answers at `master`.
     """
     java = find_java()

@@ -9,17 +9,17 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from purgatorio_conformance.subject.contract import Progress, Subject, silent
+from purgatorio_conformance.subjects import RunRecord, record_runs
 from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_pipeline.printed import run_of
 from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.lateness import Lateness
-from purgatorio_stress.subject.contract import Progress, Subject, silent
-from purgatorio_stress.subjects import RunRecord, record_runs
 
 RECORDERS = 2
 """Runs recorded at a time: more would measure one another."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from purgatorio_spec.fold.fold import Again, Fold, Outer
+from purgatorio_spec.fast_path.fold import Again, Fold, Outer
 from purgatorio_spec.history.run import run_of
 from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, conclude

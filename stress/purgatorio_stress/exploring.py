@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress import printed
-from purgatorio_stress.drawn.act import BadProgram
-from purgatorio_stress.drawn.registry import scenario_named
 from purgatorio_stress.explorer.bounded import explore_bounded, explore_states
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
@@ -18,6 +16,8 @@ from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Patch, patched
 from purgatorio_stress.printed import Outcome
+from purgatorio_stress.random_program.act import BadProgram
+from purgatorio_stress.random_program.registry import scenario_named
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.lock_order import out_of_order
 from purgatorio_stress.scenario.outcome import outcomes_of, serial_outcomes

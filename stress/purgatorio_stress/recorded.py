@@ -15,7 +15,7 @@ from purgatorio import LOCKED, PENDING_FLAG, THREADS, DelayedOperation, Purgator
 from purgatorio.clock import Clock
 from purgatorio.delayed.dialect import Dialect
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT, State
-from purgatorio_stress.recorder import Recording, around
+from purgatorio_spec.trace.recorder import Recording, around
 
 NS_PER_MS: Final = 1_000_000
 

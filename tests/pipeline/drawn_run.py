@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 
 from pipeline.broken_run import spoil
-from purgatorio_spec.fold.rules import RULES
+from purgatorio_spec.fast_path.rules import RULES
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary, summary_of
 from purgatorio_spec.judge.context import check_context, histories, thread_context

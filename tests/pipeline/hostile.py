@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.judge.tally import Cause
+from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.trace.block import BrokenLine
-from purgatorio_stress.lateness import Lateness
 from trace_builder import MS, Trace
 
 HOSTILE = (

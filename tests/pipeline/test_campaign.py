@@ -19,7 +19,7 @@ from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.gather import gather
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.whole_file import write_whole
+from purgatorio_spec.whole_file import write_whole
 
 PROGRAM = """
 import json, os, signal, sys, threading

@@ -15,8 +15,8 @@ import pytest
 
 from pipeline.lake_reader import gold_of
 from pipeline.standalone import SPARK_HOME, bare_python, cluster, worker_arguments
+from purgatorio_conformance.java_home import JavaNotFound, find_java
 from purgatorio_pipeline.shipping import PACKAGES, write_submission
-from purgatorio_stress.java_home import JavaNotFound, find_java
 
 TRACES = Path(__file__).resolve().parents[2] / "examples" / "traces"
 NAMES = ("kafka-buggy-no-recheck.parquet", "kafka-clean-1k.jsonl")

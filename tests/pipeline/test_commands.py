@@ -139,5 +139,5 @@ def test_ctrl_c_is_no_verdict(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
     path = tmp_path / "t.jsonl"
     path.write_text(HEADER + FIRED.replace("TIME", "5") + END)
-    monkeypatch.setattr("purgatorio_pipeline.command.showing.judge_in_process", stopped)
+    monkeypatch.setattr("purgatorio_pipeline.command.output.judge_in_process", stopped)
     assert run("check", str(path), "--engine", "process").exit_code == 130

@@ -24,12 +24,12 @@ from pipeline.drawn_run import (
     expect,
     sampled,
 )
-from purgatorio_spec.fold import operations, paged
-from purgatorio_spec.fold.fold import Fold, Outer
-from purgatorio_spec.fold.key_checks import FirstChecks
-from purgatorio_spec.fold.names import Names, unpacked
-from purgatorio_spec.fold.paged import Pages
-from purgatorio_spec.fold.rules import NOT_PLAIN, RULES, Condition, Rule, marks, summaries
+from purgatorio_spec.fast_path import operations, paged
+from purgatorio_spec.fast_path.fold import Fold, Outer
+from purgatorio_spec.fast_path.key_checks import FirstChecks
+from purgatorio_spec.fast_path.names import Names, unpacked
+from purgatorio_spec.fast_path.paged import Pages
+from purgatorio_spec.fast_path.rules import NOT_PLAIN, RULES, Condition, Rule, marks, summaries
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary
 from purgatorio_spec.judge.rowwise import judge_run

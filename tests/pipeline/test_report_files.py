@@ -29,7 +29,7 @@ from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.whole_file import write_whole
+from purgatorio_spec.whole_file import write_whole
 from spec.shown_trace import fired_early, garbage_kept, lost_with_a_flag, miscounted
 from trace_builder import Trace
 

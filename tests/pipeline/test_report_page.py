@@ -16,6 +16,7 @@ import pytest
 
 from pictures_by_table import gauge_series, lateness
 from pipeline.hostile import HOSTILE, hostile_check, many_violations
+from purgatorio_conformance.subject.oversleep import control_params
 from purgatorio_pipeline.pictures import POINTS_SHOWN, GaugePoint, GaugeSeries
 from purgatorio_pipeline.report.control import control_of
 from purgatorio_pipeline.report.gauge_chart import gauge_chart
@@ -24,12 +25,11 @@ from purgatorio_pipeline.report.markup import tag
 from purgatorio_pipeline.report.page import page
 from purgatorio_pipeline.report.timeline import timeline
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
+from purgatorio_spec.lateness import lateness_of
 from purgatorio_spec.show.event_words import broken_here, delay, duration
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.lateness import lateness_of
-from purgatorio_stress.subject.oversleep import control_params
-from purgatorio_stress.whole_file import write_whole
+from purgatorio_spec.whole_file import write_whole
 from spec.shown_trace import (
     completed_twice,
     fired_early,

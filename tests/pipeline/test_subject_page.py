@@ -12,18 +12,18 @@ from click.testing import CliRunner
 
 from docs.makers.subject_page import promise_lines, subject_page
 from golden import Golden
+from purgatorio_conformance.subject.contract import Progress, SubjectFailed
+from purgatorio_conformance.subject.plan import Plan
+from purgatorio_conformance.subjects import FOREIGN, subjects_named
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.survey import Counts, Surveyed, counts_of, survey
 from purgatorio_spec.judge.result import ClauseResult, RunResult
 from purgatorio_spec.judge.tally import Cause
+from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_spec.verdict import Verdict, Violation
-from purgatorio_stress.lateness import Lateness
-from purgatorio_stress.subject.contract import Progress, SubjectFailed
-from purgatorio_stress.subject.plan import Plan
-from purgatorio_stress.subjects import FOREIGN, subjects_named
 
 ROOT = Path(__file__).resolve().parents[2]
 BROKEN = Violation("T1", "t-1", "early", (0, 2), "fires at t >= 9", "fired at t = 4, 5 ns early")

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects
+from purgatorio_conformance.protocol.message import Description
+from purgatorio_conformance.subjects import record_runs
 from purgatorio_pipeline.cli import purgatorio
-from purgatorio_pipeline.command import drive
-from purgatorio_pipeline.command.drive import SESSION_KEPT, Shown, shortest_sessions, to_show
+from purgatorio_pipeline.command import driving as drive
+from purgatorio_pipeline.command.driving import SESSION_KEPT, Shown, shortest_sessions, to_show
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.protocol.driver import CommandSubject, Mode, command_subjects
-from purgatorio_stress.protocol.message import Description
-from purgatorio_stress.subjects import record_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = shlex.join([sys.executable, "-I", "-S"])

@@ -15,9 +15,9 @@ from figures import TRACES
 from purgatorio_pipeline.watch.follow import Followed, Task, Told, carry_place, follow
 from purgatorio_pipeline.watch.segments import event_rows, events_folder
 from purgatorio_spec.check import fold_reader
-from purgatorio_spec.fold.carry import read_carry
-from purgatorio_spec.fold.fold import Fold
-from purgatorio_spec.fold.key_checks import FirstChecks
+from purgatorio_spec.fast_path.carry import read_carry
+from purgatorio_spec.fast_path.fold import Fold
+from purgatorio_spec.fast_path.key_checks import FirstChecks
 from purgatorio_spec.history.run import run_of
 from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude

@@ -33,8 +33,8 @@ from purgatorio_pipeline.watch.segments import (
 )
 from purgatorio_pipeline.watch.state import WatchState, load_before
 from purgatorio_spec.check import check_files
-from purgatorio_spec.fold import carry
-from purgatorio_spec.fold.fold import Fold
+from purgatorio_spec.fast_path import carry
+from purgatorio_spec.fast_path.fold import Fold
 from purgatorio_spec.trace.reader import TraceReader
 
 

@@ -11,8 +11,8 @@ from purgatorio_pipeline.comparison import Change, compare
 from purgatorio_pipeline.incremental.spark_fold import cached_of_files
 from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_spec.verdict import Verdict
-from purgatorio_spec.wire.file import WireWriter, convert_wire
-from purgatorio_spec.wire.record import WireEvent, WireHeader
+from purgatorio_wire.trace.file import WireWriter, convert_wire
+from purgatorio_wire.trace.record import WireEvent, WireHeader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,9 +15,9 @@ import logging
 import pytest
 from hypothesis import settings
 
+from purgatorio_spec.oracle.hypothesis_profiles import CI, HUNT
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Mutant
-from purgatorio_stress.stateful.profiles import CI, HUNT
 from purgatorio_stress.stateful.registry import SEARCHES, searches_for
 from purgatorio_stress.stateful.search import Search
 from variant_mutants import VARIANTS

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from purgatorio_spec.fold.fold import Fold, Outer
+from purgatorio_spec.fast_path.fold import Fold, Outer
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES

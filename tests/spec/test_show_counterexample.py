@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_spec.fold.fold import Fold
+from purgatorio_spec.fast_path.fold import Fold
 from purgatorio_spec.show.counterexample import SHOWN_ROWS, counterexample
 from purgatorio_spec.show.selection import noun, select, selection, tasks_of
 from purgatorio_spec.show.text import render

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stress.kit_classes import kit_classes
+from conformance.kit_classes import kit_classes
 
 
 @pytest.fixture(scope="session")

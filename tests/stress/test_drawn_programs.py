@@ -12,11 +12,6 @@ from purgatorio import SystemTimer
 from purgatorio.sync import Sync
 from purgatorio.timer.bucket import TimerTaskList
 from purgatorio.timer.undriven import Undriven
-from purgatorio_stress.drawn.act import BadProgram, Drawn
-from purgatorio_stress.drawn.draw import draw, enumerated
-from purgatorio_stress.drawn.player import Vocabulary
-from purgatorio_stress.drawn.registry import VOCABULARIES, scenario_named
-from purgatorio_stress.drawn.search import explore_program, search_drawn
 from purgatorio_stress.explorer.program import carry_out
 from purgatorio_stress.explorer.replay import Token
 from purgatorio_stress.explorer.run import Run
@@ -24,6 +19,11 @@ from purgatorio_stress.explorer.step import TIME
 from purgatorio_stress.exploring import replay_token
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Patch, patched
+from purgatorio_stress.random_program.act import BadProgram, Drawn
+from purgatorio_stress.random_program.draw import draw, enumerated
+from purgatorio_stress.random_program.player import Vocabulary
+from purgatorio_stress.random_program.registry import VOCABULARIES, scenario_named
+from purgatorio_stress.random_program.search import explore_program, search_drawn
 from purgatorio_stress.scenario.contract import ScenarioProgram
 
 PROGRAMS = 250
@@ -184,7 +184,7 @@ def test_two_drains_of_a_timer_that_says_whether_it_is_driven_have_no_race() -> 
 
 
 def test_what_turns_for_ever_is_told_and_does_not_hang(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("purgatorio_stress.drawn.search._NO_END_S", 0.5)
+    monkeypatch.setattr("purgatorio_stress.random_program.search._NO_END_S", 0.5)
 
     def turn(self: TimerTaskList, entry: object) -> None:
         while True:

@@ -11,20 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from purgatorio_conformance.protocol.coverage import looked_for
+from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects
+from purgatorio_conformance.protocol.message import Description
+from purgatorio_conformance.protocol.scope import scope, scope_delays
+from purgatorio_conformance.protocol.shortest import order_of_run
+from purgatorio_conformance.subject.contract import silent
+from purgatorio_conformance.subject.plan import MS
+from purgatorio_conformance.suite.contract import Promise
+from purgatorio_conformance.suite.gated import SCOPE, of_timer, play
+from purgatorio_conformance.suite.program import GatedProgram
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.conformance.contract import Promise
-from purgatorio_stress.conformance.gated import SCOPE, of_timer, play
-from purgatorio_stress.conformance.program import GatedProgram
-from purgatorio_stress.protocol.coverage import looked_for
-from purgatorio_stress.protocol.describe import Part
-from purgatorio_stress.protocol.driver import CommandSubject, command_subjects
-from purgatorio_stress.protocol.message import Description
-from purgatorio_stress.protocol.scope import scope, scope_delays
-from purgatorio_stress.protocol.shortest import order_of_run
-from purgatorio_stress.subject.contract import silent
-from purgatorio_stress.subject.plan import MS
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples" / "subjects"

@@ -94,7 +94,7 @@ ALL_TESTS = NotHere("is the suite itself")
 WIRE = Elsewhere("tests/wire/test_own_broker.py")
 SPARK = Elsewhere("tests/pipeline/test_incremental_spark.py")
 WATCH = Elsewhere("tests/pipeline/test_watch.py")
-JVM_KIT = Elsewhere("tests/stress/test_jvm_kit.py")
+JVM_KIT = Elsewhere("tests/conformance/test_jvm_kit.py")
 PLUGIN = Elsewhere("tests/tidy/test_readme.py")
 TUTORIAL = Elsewhere("tests/tidy/test_tutorials.py")
 
@@ -136,7 +136,7 @@ KNOWN: dict[str, Run | Elsewhere | NotHere] = {
     "make compiled": Elsewhere("tests/reference/test_compiled_build.py"),
     "HATCH_BUILD_HOOK_ENABLE_CUSTOM=true pip wheel . --no-deps": Elsewhere("tests/tidy/test_publishing.py"),
     "make jvm-kit": JVM_KIT,
-    "mkdir -p build/toy && javac -d build/toy -sourcepath stress/purgatorio_stress/jvm "
+    "mkdir -p build/toy && javac -d build/toy -sourcepath conformance/purgatorio_conformance/kits/jvm "
     "examples/jvm-kit/*.java": JVM_KIT,
     "purgatorio verify --engine process --command 'java -cp build/toy ToyAdapter'": JVM_KIT,
     "java -cp build/toy ToyAdapter races build/races && purgatorio check --engine process build/races": JVM_KIT,
@@ -184,7 +184,7 @@ KNOWN: dict[str, Run | Elsewhere | NotHere] = {
     "purgatorio stress mine:PARTS": Run((0, 3), r"^(PASS|UNKNOWN): .* 0 dropped", slow=True),
     "python -m benchmarks --help": Run(0, r"purgatory"),
     "python -m purgatorio_pipeline.shipping build": Run(0, r"purgatorio_submit\.py"),
-    "python -c 'from purgatorio_stress.subject.java_build import kit_folder; print(kit_folder())'": Run(
+    "python -c 'from purgatorio_conformance.subject.java_build import kit_folder; print(kit_folder())'": Run(
         0, r"jvm"
     ),
     "purgatorio campaign --out hunt --mutant 11 --first": Run(1, slow=True),

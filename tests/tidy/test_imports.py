@@ -39,7 +39,7 @@ FORBIDDEN = (
     ("reference/purgatorio/__init__.py", "rich", "- purgatorio -> rich (l."),
     ("reference/purgatorio/__init__.py", "purgatorio_spec", "- purgatorio -> purgatorio_spec (l."),
     ("reference/purgatorio/__init__.py", "purgatorio_broker", "- purgatorio -> purgatorio_broker (l."),
-    ("reference/purgatorio_broker/__init__.py", "rich", "- purgatorio_broker -> rich (l."),
+    ("wire/purgatorio_broker/__init__.py", "rich", "- purgatorio_broker -> rich (l."),
     ("reference/purgatorio/delayed/dialect.py", "purgatorio.delayed.operation", "- .dialect -> .operation ("),
     ("reference/purgatorio/clock.py", "purgatorio.reaper", "- .clock -> .reaper ("),
     ("stress/purgatorio_stress/__init__.py", "purgatorio_pipeline", "- purgatorio_stress -> purgatorio_pipeline ("),

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_stress.socket_broker.follower import Follower
-from purgatorio_stress.socket_broker.mutants import FELT
-from purgatorio_stress.socket_broker.mutants.felt_mutant import FeltMutant
-from purgatorio_stress.wire.scenes import UNTRIED, UNTRIED_CLAUSES
+from mutants.broker import FELT
+from mutants.broker.client_visible_mutant import FeltMutant
+from purgatorio_broker.network.follower import Follower
+from purgatorio_wire.scene.catalogue import UNTRIED, UNTRIED_CLAUSES
 
 INITIAL_DELAY_MS = 1000
 LAG_MS = 8000

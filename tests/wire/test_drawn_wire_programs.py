@@ -8,18 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from mutants.broker import FELT
+from purgatorio_broker.network.running import Running
+from purgatorio_broker.network.settings import Settings
 from purgatorio_spec.judge.result import RunResult
-from purgatorio_spec.show.wire import counterexamples
 from purgatorio_spec.verdict import Verdict
-from purgatorio_spec.wire.file import WireTrace
-from purgatorio_spec.wire.judge import judge_file
-from purgatorio_spec.wire.record import Declared
 from purgatorio_stress.mutant.patch import patched
-from purgatorio_stress.socket_broker.mutants import FELT
-from purgatorio_stress.socket_broker.running import Running
-from purgatorio_stress.socket_broker.settings import Settings
-from purgatorio_stress.wire.connection import Address
-from purgatorio_stress.wire.drawn import (
+from purgatorio_wire.client.connection import Address
+from purgatorio_wire.counterexample import counterexamples
+from purgatorio_wire.judge import judge_file
+from purgatorio_wire.scene.random_scene import (
     Program,
     ProgramBroken,
     drawn,
@@ -29,7 +27,9 @@ from purgatorio_stress.wire.drawn import (
     made_small,
     parsed,
 )
-from purgatorio_stress.wire.session import Asked, record
+from purgatorio_wire.scene.run import Asked, record
+from purgatorio_wire.trace.file import WireTrace
+from purgatorio_wire.trace.record import Declared
 
 
 def driven(path: Path, seconds: float = 0.0, program: str = "") -> tuple[WireTrace, RunResult]:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kio.static.constants import EntityType
 from kio.static.protocol import RequestPayload, ResponsePayload
 
-from purgatorio_stress.wire.frame import FrameBroken, Frames, framed
-from purgatorio_stress.wire.message import (
+from purgatorio_wire.client.frame import FrameBroken, Frames, framed
+from purgatorio_wire.client.message import (
     MessageBroken,
     NewerMessage,
     answer_payload,
@@ -23,7 +23,7 @@ from purgatorio_stress.wire.message import (
     request_payload,
     versions_of,
 )
-from purgatorio_stress.wire.records import batch_of, batches, spoilt
+from purgatorio_wire.client.record_batch import batch_of, batches, spoilt
 
 FETCH, PRODUCE, JOIN = 1, 0, 11
 

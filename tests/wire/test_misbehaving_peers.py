@@ -10,19 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from purgatorio_broker.network.running import Running
+from purgatorio_broker.network.settings import Settings
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
-from purgatorio_spec.wire.judge import judge_file
-from purgatorio_spec.wire.record import Declared
-from purgatorio_stress.socket_broker.running import Running
-from purgatorio_stress.socket_broker.settings import Settings
-from purgatorio_stress.wire import first_look, plan
-from purgatorio_stress.wire.connection import Address
-from purgatorio_stress.wire.control import Control
-from purgatorio_stress.wire.first_look import NoBroker
-from purgatorio_stress.wire.recorder import Recorder
-from purgatorio_stress.wire.scenes import chosen
-from purgatorio_stress.wire.session import Asked, record
+from purgatorio_wire.client.connection import Address
+from purgatorio_wire.client.control import Control
+from purgatorio_wire.client.recorder import Recorder
+from purgatorio_wire.judge import judge_file
+from purgatorio_wire.scene import broker_probe as first_look
+from purgatorio_wire.scene import plan
+from purgatorio_wire.scene.broker_probe import NoBroker
+from purgatorio_wire.scene.catalogue import chosen
+from purgatorio_wire.scene.run import Asked, record
+from purgatorio_wire.trace.record import Declared
 from wire_peers import Serve, Served, Spoil, frame, proxy
 
 SECONDS = 2.0

@@ -19,29 +19,30 @@ from kio.schema.errors import ErrorCode
 
 from purgatorio_broker.error import Error
 from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.network import api as apis
+from purgatorio_broker.network import group_requests, server
+from purgatorio_broker.network.cluster import Topic
+from purgatorio_broker.network.fields import Fields, Values
+from purgatorio_broker.network.node import Node
+from purgatorio_broker.network.running import Running
+from purgatorio_broker.network.settings import Settings
+from purgatorio_broker.network.shares import Beat, Shares
+from purgatorio_broker.network.transactions import Transactions
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
-from purgatorio_spec.wire.judge import judge_file
-from purgatorio_spec.wire.record import Declared
-from purgatorio_spec.wire.registry import WIRE_CLAUSES
-from purgatorio_spec.wire.row import Row, undecided
-from purgatorio_stress.socket_broker import api as apis
-from purgatorio_stress.socket_broker import group_requests, server
-from purgatorio_stress.socket_broker.cluster import Topic
-from purgatorio_stress.socket_broker.fields import Fields, Values
-from purgatorio_stress.socket_broker.node import Node
-from purgatorio_stress.socket_broker.running import Running
-from purgatorio_stress.socket_broker.settings import Settings
-from purgatorio_stress.socket_broker.shares import Beat, Shares
-from purgatorio_stress.socket_broker.transactions import Transactions
-from purgatorio_stress.wire import play, session
-from purgatorio_stress.wire.connection import API_KEYS, Address, connect
-from purgatorio_stress.wire.first_look import look_at
-from purgatorio_stress.wire.plan import Run, clean_up
-from purgatorio_stress.wire.play import Broker, Play, must
-from purgatorio_stress.wire.recorder import Recorder
-from purgatorio_stress.wire.scenes import PATIENT, SCENES, SceneSpec, chosen
-from purgatorio_stress.wire.session import Asked, record
+from purgatorio_wire.clause.registry import WIRE_CLAUSES
+from purgatorio_wire.client.connection import API_KEYS, Address, connect
+from purgatorio_wire.client.recorder import Recorder
+from purgatorio_wire.history.row import Row, undecided
+from purgatorio_wire.judge import judge_file
+from purgatorio_wire.scene import play
+from purgatorio_wire.scene import run as session
+from purgatorio_wire.scene.broker_probe import look_at
+from purgatorio_wire.scene.catalogue import PATIENT, SCENES, SceneSpec, chosen
+from purgatorio_wire.scene.plan import Run, clean_up
+from purgatorio_wire.scene.play import Broker, Play, must
+from purgatorio_wire.scene.run import Asked, record
+from purgatorio_wire.trace.record import Declared
 
 DELAY_MS = 300
 SETTINGS = Settings(port=0, initial_delay_ms=DELAY_MS)

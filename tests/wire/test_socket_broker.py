@@ -16,16 +16,16 @@ from kio.schema.errors import ErrorCode
 from kio.static.constants import EntityType
 from kio.static.protocol import RequestPayload
 
+from mutants.broker import FELT
+from purgatorio_broker.network.api import API_VERSIONS, APIS
+from purgatorio_broker.network.fields import Fields
+from purgatorio_broker.network.record_batch import MAX_RECORDS, Corrupt, Invalid, read_header
+from purgatorio_broker.network.running import Running
+from purgatorio_broker.network.settings import Settings
 from purgatorio_stress.mutant.patch import patched
-from purgatorio_stress.socket_broker.api import API_VERSIONS, APIS
-from purgatorio_stress.socket_broker.fields import Fields
-from purgatorio_stress.socket_broker.mutants import FELT
-from purgatorio_stress.socket_broker.record_batch import MAX_RECORDS, Corrupt, Invalid, read_header
-from purgatorio_stress.socket_broker.running import Running
-from purgatorio_stress.socket_broker.settings import Settings
-from purgatorio_stress.wire.frame import Frames, framed
-from purgatorio_stress.wire.message import entity_of, read_answer, request_payload
-from purgatorio_stress.wire.records import batch_of
+from purgatorio_wire.client.frame import Frames, framed
+from purgatorio_wire.client.message import entity_of, read_answer, request_payload
+from purgatorio_wire.client.record_batch import batch_of
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA = (0, 9), (1, 12), (2, 7), (3, 12)
 OFFSET_COMMIT, OFFSET_FETCH, JOIN, HEARTBEAT, LEAVE, SYNC = (8, 8), (9, 8), (11, 9), (12, 4), (13, 5), (14, 5)

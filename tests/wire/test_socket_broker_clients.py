@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from purgatorio_stress.socket_broker.running import Running
-from purgatorio_stress.socket_broker.settings import Settings
+from purgatorio_broker.network.running import Running
+from purgatorio_broker.network.settings import Settings
 
 VALUES = [f"value {number}".encode() for number in range(300)]
 PATIENCE_S = 60

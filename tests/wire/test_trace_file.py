@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from purgatorio_spec.verdict import Verdict
-from purgatorio_spec.wire.file import WireWriter, convert_wire, is_wire_trace, read_trace
-from purgatorio_spec.wire.judge import judge_file
-from purgatorio_spec.wire.record import WireEvent, WireHeader
+from purgatorio_wire.judge import judge_file
+from purgatorio_wire.trace.file import WireWriter, convert_wire, is_wire_trace, read_trace
+from purgatorio_wire.trace.record import WireEvent, WireHeader
 
 HEADER = WireHeader("one", {"address": "here:1"}, {"fetch": (4, 12)})
 EVENTS = [

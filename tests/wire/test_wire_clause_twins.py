@@ -10,12 +10,12 @@ import pytest
 
 from docs.makers.packaged_brokers import clauses
 from purgatorio_spec.verdict import Verdict
-from purgatorio_spec.wire.bound import MS, Bounds, Held
-from purgatorio_spec.wire.group import ILLEGAL_GENERATION, NO_SUCH_GROUP, UNKNOWN_MEMBER
-from purgatorio_spec.wire.history import COMMITS
-from purgatorio_spec.wire.judge import Tallied
-from purgatorio_spec.wire.record import Declared, WireEvent
-from purgatorio_spec.wire.row import Row, kept, now_and_then
+from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.group import ILLEGAL_GENERATION, NO_SUCH_GROUP, UNKNOWN_MEMBER
+from purgatorio_wire.history.history import COMMITS
+from purgatorio_wire.history.row import Row, kept, now_and_then
+from purgatorio_wire.judge import Tallied
+from purgatorio_wire.trace.record import Declared, WireEvent
 from wire_story import END_MS, Story
 from wire_twins import TOLD, TWINS, Twin
 from wire_twins.fetch import f2, f3, f4, f6_waits, f7, f8_waits

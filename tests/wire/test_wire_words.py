@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from purgatorio_spec.show.wire import words
-from purgatorio_spec.wire.record import WireEvent
+from purgatorio_wire.counterexample import words
+from purgatorio_wire.trace.record import WireEvent
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from purgatorio_spec.wire.registry import WIRE_CLAUSES
+from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from wire_story import Story
 from wire_twins import fetch, group, log, members, produce, shares, topics, transactions
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from purgatorio_spec.wire.record import Declared
+from purgatorio_wire.trace.record import Declared
 from wire_story import Story
 from wire_twins.told import (
     newcomer,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from purgatorio_spec.wire.record import SEQUENCES
+from purgatorio_wire.trace.record import SEQUENCES
 from wire_story import SIZE, Story
 from wire_twins.told import delete_records, stopped, written
 

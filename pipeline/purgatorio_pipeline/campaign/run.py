@@ -28,7 +28,7 @@ from purgatorio_pipeline.documents import Unreadable, decoded, encoded
 from purgatorio_pipeline.finding import Finding
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.verdict import Verdict, worst
-from purgatorio_stress.whole_file import write_whole
+from purgatorio_spec.whole_file import write_whole
 
 MAX_PRINTED_BYTES: Final = 16 << 20
 KIND: Final = "campaign"

@@ -9,11 +9,11 @@ from types import FrameType
 
 import click
 
+from mutants.broker import FELT
+from purgatorio_broker.network.running import Running
+from purgatorio_broker.network.settings import Settings
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_stress.mutant.patch import patched
-from purgatorio_stress.socket_broker.mutants import FELT
-from purgatorio_stress.socket_broker.running import Running
-from purgatorio_stress.socket_broker.settings import Settings
 
 _DEFAULT = Settings()
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import click
 
-from purgatorio_pipeline.command.showing import CheckOutput, EngineAsked, engine_options, show
+from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, engine_options, show
 from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.judging import Engine, Focus
 from purgatorio_pipeline.sources import NoTraces, find_traces
@@ -18,7 +18,7 @@ from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import without_silent_pass
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.show.visible import counted
-from purgatorio_spec.wire.registry import WIRE_CLAUSES
+from purgatorio_wire.clause.registry import WIRE_CLAUSES
 
 EPILOG = """
 A trace is JSON lines (plain, gzip, zstd) or Parquet in the format purgatorio-trace/1: a header, events, an end record;

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from purgatorio_pipeline.command.out_file import file
-from purgatorio_pipeline.command.showing import CheckOutput, EngineAsked
+from purgatorio_pipeline.command.output import CheckOutput, EngineAsked
 from purgatorio_pipeline.comparison import Change, Comparison, compare
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.judging import Engine, Judged
@@ -20,7 +20,7 @@ from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_spec.show.event_words import duration
 from purgatorio_spec.show.visible import counted, visible
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.whole_file import write_whole
+from purgatorio_spec.whole_file import write_whole
 
 ROWS_SHOWN = 100
 _STYLE = {

@@ -12,7 +12,7 @@ from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.printed import BROKEN_SHOWN
 from purgatorio_spec.trace.convert import CannotConvert, Conversion, convert
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
-from purgatorio_spec.wire.file import convert_wire, is_wire_trace
+from purgatorio_wire.trace.file import convert_wire, is_wire_trace
 
 
 @click.command("convert", epilog="Exit status: 0 converted, 2 broken lines, a cut file, or wrong usage.")

@@ -15,9 +15,6 @@ from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, worst
 from purgatorio_stress import printed
-from purgatorio_stress.drawn.act import BadProgram
-from purgatorio_stress.drawn.registry import VOCABULARIES, scenario_named
-from purgatorio_stress.drawn.search import DrawnSearch, search_drawn
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.explorer.schedule import interruptions_of
@@ -25,6 +22,9 @@ from purgatorio_stress.explorer.table import table
 from purgatorio_stress.exploring import STRATEGIES, Explored, explore, replay_token
 from purgatorio_stress.foreign.explored import FOREIGN
 from purgatorio_stress.mutant.own_patches import BadPatches, Bug, bug_of
+from purgatorio_stress.random_program.act import BadProgram
+from purgatorio_stress.random_program.registry import VOCABULARIES, scenario_named
+from purgatorio_stress.random_program.search import DrawnSearch, search_drawn
 from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 
 

@@ -7,7 +7,7 @@ import sys
 import click
 from rich.console import Console
 
-from purgatorio_pipeline.command.showing import CheckOutput, output_options, write_files
+from purgatorio_pipeline.command.output import CheckOutput, output_options, write_files
 from purgatorio_pipeline.documents import Unreadable, encoded
 from purgatorio_pipeline.gather import Gathered, gather
 from purgatorio_pipeline.report.terminal import print_check, print_line

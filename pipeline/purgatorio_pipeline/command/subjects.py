@@ -12,6 +12,8 @@ from pathlib import Path
 
 import click
 
+from purgatorio_conformance.java_home import JavaNotFound, find_java
+from purgatorio_conformance.subjects import FOREIGN, subjects_named
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.report.provenance import machine
@@ -19,8 +21,6 @@ from purgatorio_pipeline.survey import Surveyed, survey
 from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import counted
 from purgatorio_spec.verdict import EXIT_STATUS, worst
-from purgatorio_stress.java_home import JavaNotFound, find_java
-from purgatorio_stress.subjects import FOREIGN, subjects_named
 
 
 @click.command(

@@ -13,7 +13,11 @@ from pathlib import Path
 
 import click
 
-from purgatorio_pipeline.command.drive import (
+from purgatorio_conformance.protocol.coverage import doubted, looked_for, not_looked_for
+from purgatorio_conformance.protocol.driver import CommandSubject, TimeChoice
+from purgatorio_conformance.protocol.lines import ANY_CLASS
+from purgatorio_conformance.subjects import MAIN, SUBJECTS, RunRecord, record_runs, subjects_named
+from purgatorio_pipeline.command.driving import (
     Shown,
     bad_end,
     judge_records,
@@ -21,15 +25,11 @@ from purgatorio_pipeline.command.drive import (
     subjects_of_commands,
     to_show,
 )
+from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, engine_options, show
 from purgatorio_pipeline.command.progress import Progress, progress
-from purgatorio_pipeline.command.showing import CheckOutput, EngineAsked, engine_options, show
 from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process, together
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
-from purgatorio_stress.protocol.coverage import doubted, looked_for, not_looked_for
-from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice
-from purgatorio_stress.protocol.lines import ANY_CLASS
-from purgatorio_stress.subjects import MAIN, SUBJECTS, RunRecord, record_runs, subjects_named
 
 RECORDERS = 8
 """Runs recorded at a time: they mostly sleep."""

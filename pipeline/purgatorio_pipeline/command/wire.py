@@ -20,16 +20,16 @@ import click
 
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.out_file import file
+from purgatorio_pipeline.command.output import CheckOutput, output_options, show
 from purgatorio_pipeline.command.progress import progress
-from purgatorio_pipeline.command.showing import CheckOutput, output_options, show
 from purgatorio_pipeline.judging import Focus, judge_in_process
-from purgatorio_spec.wire.record import DRAWN
-from purgatorio_stress.wire.connection import Address
-from purgatorio_stress.wire.drawn import parsed
-from purgatorio_stress.wire.first_look import NoBroker
-from purgatorio_stress.wire.play import Second
-from purgatorio_stress.wire.scenes import SCENES, SceneSpec, chosen
-from purgatorio_stress.wire.session import Asked, declared_of, record
+from purgatorio_wire.client.connection import Address
+from purgatorio_wire.scene.broker_probe import NoBroker
+from purgatorio_wire.scene.catalogue import SCENES, SceneSpec, chosen
+from purgatorio_wire.scene.play import Second
+from purgatorio_wire.scene.random_scene import parsed
+from purgatorio_wire.scene.run import Asked, declared_of, record
+from purgatorio_wire.trace.record import DRAWN
 
 EPILOG = """
 It plays scenes (fetches that wait, appends that wake them, groups that rebalance, ...) on topics and groups of its own,

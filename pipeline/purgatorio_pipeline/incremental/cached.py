@@ -19,11 +19,11 @@ from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.pictures import GaugeSeries, pictures
 from purgatorio_spec.check import Folded
 from purgatorio_spec.judge.result import CheckResult, RunResult
+from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import HEAD_ROWS, TAIL_ROWS, counterexample
 from purgatorio_spec.show.selection import causes, kind_of
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Violation
-from purgatorio_stress.lateness import Lateness
 
 MAX_CAUSES: Final = 50
 """Causes of a check whose example is shown; beyond, a cause is reported by its words alone."""

@@ -24,8 +24,8 @@ from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Violation
-from purgatorio_spec.wire.file import is_wire_trace
-from purgatorio_spec.wire.judge import judge_file
+from purgatorio_wire.judge import judge_file
+from purgatorio_wire.trace.file import is_wire_trace
 
 TASKS_A_SLOT: Final = 16
 """Tasks for each that runs at a time, at most: a task costs some 10 ms whatever it reads."""

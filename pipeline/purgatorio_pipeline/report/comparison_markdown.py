@@ -8,7 +8,7 @@ from typing import Final
 from purgatorio_pipeline.comparison import Comparison, RunPair
 from purgatorio_pipeline.report.markdown_text import lateness_cells, left_out, table, text
 from purgatorio_spec.judge.result import ClauseResult, RunResult
-from purgatorio_stress.lateness import Lateness
+from purgatorio_spec.lateness import Lateness
 
 ROWS_SHOWN: Final = 100
 

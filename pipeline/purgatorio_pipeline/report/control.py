@@ -12,8 +12,8 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct, ValidationError, convert
 
+from purgatorio_spec.lateness import EDGES_NS, Lateness
 from purgatorio_spec.trace.record import MAX_INT
-from purgatorio_stress.lateness import EDGES_NS, Lateness
 
 _BINS: Final = [(low, high) for low, high in pairwise(EDGES_NS) if low >= 0]
 _Count = Annotated[int, Meta(ge=0, le=MAX_INT)]

@@ -16,10 +16,10 @@ from purgatorio_pipeline.finding import Finding, has_check, verdict_of
 from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped, worst_first
 from purgatorio_pipeline.report.markdown_text import fenced, lateness_cells, left_out, plain, table, text
 from purgatorio_spec.judge.result import CheckResult, ClauseResult
+from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.selection import promise_of, promises
 from purgatorio_spec.show.text import render, rendered_without
 from purgatorio_spec.verdict import Verdict, worst
-from purgatorio_stress.lateness import Lateness
 
 SUBJECTS_SHOWN: Final = 100
 GROUPS_SHOWN: Final = 20

@@ -26,7 +26,7 @@ from purgatorio_pipeline.watch.state import OpenRun, WatchState, load_before
 from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude, no_silent_pass
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.verdict import Violation
-from purgatorio_stress.whole_file import write_whole
+from purgatorio_spec.whole_file import write_whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ import pyarrow.dataset as ds
 
 from purgatorio_pipeline.watch.segments import SEGMENT_SCHEMA, events_folder
 from purgatorio_spec.check import outer_of
-from purgatorio_spec.fold.carry import read_carry, write_carry
-from purgatorio_spec.fold.fold import Fold
+from purgatorio_spec.fast_path.carry import read_carry, write_carry
+from purgatorio_spec.fast_path.fold import Fold
 from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES

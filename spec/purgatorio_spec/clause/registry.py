@@ -36,7 +36,7 @@ CODE_CLAUSES: Final[dict[str, str]] = {
 def broker_clauses() -> dict[str, str]:
     """The clauses B..., in the order of their ids."""
     # Making the tables takes a while, and who judges a trace needs none.
-    from purgatorio_spec.table.catalogue import OTHER_CLAUSES, TABLES
+    from purgatorio_wire.table.catalogue import OTHER_CLAUSES, TABLES
 
     cases = {clause: sentence for table in TABLES for clause, sentence in table.sentences().items()}
     return dict(sorted({**cases, **OTHER_CLAUSES}.items()))

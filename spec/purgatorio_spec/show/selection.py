@@ -21,8 +21,8 @@ from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.visible import counted
 from purgatorio_spec.verdict import Violation
-from purgatorio_spec.wire.record import PROFILE
-from purgatorio_spec.wire.registry import WIRE_CLAUSES
+from purgatorio_wire.clause.registry import WIRE_CLAUSES
+from purgatorio_wire.trace.record import PROFILE
 
 Kind = Literal["operation", "check", "reading"]
 

@@ -18,8 +18,8 @@ from purgatorio_spec.history.summary import Bounds, bounds, summary_of
 from purgatorio_spec.judge.context import FOLLOWED, PlacedReading, Threads
 from purgatorio_spec.judge.rowwise import moments_of, reading
 from purgatorio_spec.judge.tally import judged_clauses
+from purgatorio_spec.trace.recorder import LogRow
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.recorder import LogRow
 
 _REMEMBERED = 200_000
 

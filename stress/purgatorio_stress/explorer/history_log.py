@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from purgatorio_spec.trace.record import Event, State
+from purgatorio_spec.trace.recorder import LogRow
 from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.recorded import NS_PER_MS
-from purgatorio_stress.recorder import LogRow
 
 
 class HistoryLog:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from purgatorio_spec.trace.record import MAX_INT, Event
+from purgatorio_spec.trace.trace_file import run_of_file
 from purgatorio_spec.trace.writer import TraceWriter
 from purgatorio_stress.harness.stage import RoundLog
 from purgatorio_stress.scenario.contract import Scenario, header_of
-from purgatorio_stress.trace_file import run_of_file
 
 _SPAN_NS: Final = 1_000_000_000
 """Of one round: longer than the virtual time that any scenario lets pass."""

@@ -11,8 +11,8 @@ from typing import Final
 
 from purgatorio.sync import Sync
 from purgatorio_spec.trace.record import Event
+from purgatorio_spec.trace.recorder import ByThread, LogRow, Row, ThreadLog, monotonic_ticket
 from purgatorio_stress.recorded import NS_PER_MS
-from purgatorio_stress.recorder import ByThread, LogRow, Row, ThreadLog, monotonic_ticket
 from purgatorio_stress.scenario.world import StageLog
 
 _CAPACITY: Final = 20_000

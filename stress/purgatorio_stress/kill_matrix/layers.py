@@ -20,7 +20,9 @@ import pyarrow as pa
 
 from purgatorio_spec.campaign import kills
 from purgatorio_spec.judge.rowwise import judge_run
+from purgatorio_spec.oracle.hypothesis_profiles import CI
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
+from purgatorio_spec.trace.recorder import LogRow
 from purgatorio_stress.explorer.replay import BadToken, replay
 from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.sampling import explore_random
@@ -29,10 +31,8 @@ from purgatorio_stress.kill_matrix.contract_layer import contract_kill
 from purgatorio_stress.kill_matrix.hunt import hunt
 from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.printed import Kill
-from purgatorio_stress.recorder import LogRow
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
-from purgatorio_stress.stateful.profiles import CI
 from purgatorio_stress.stateful.registry import searches_for
 from purgatorio_stress.stateful.search import DEFAULT_EXAMPLES
 

@@ -1,6 +1,6 @@
 """The broker's replicas under the explorer: leadership, replication, readers that wait.
 
-Promises of the broker are the clauses B...: `purgatorio_spec.table` has them. A deadlock would be P3.
+Promises of the broker are the clauses B...: `purgatorio_wire.table` has them. A deadlock would be P3.
 """
 
 from collections.abc import Iterator, Mapping

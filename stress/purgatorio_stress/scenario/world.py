@@ -11,6 +11,7 @@ from purgatorio import MockTimer, Timer, TimerTask
 from purgatorio.faults import FaultPolicy
 from purgatorio.sync import Executor, Lock, Sync
 from purgatorio_spec.trace.record import Event
+from purgatorio_spec.trace.recorder import LogRow, Recording
 from purgatorio_stress.explorer.controlled import ControlledSync, VirtualClock
 from purgatorio_stress.explorer.history_log import HistoryLog
 from purgatorio_stress.explorer.program import Broken
@@ -24,7 +25,6 @@ from purgatorio_stress.recorded import (
     RecordedTimer,
     RecordingClock,
 )
-from purgatorio_stress.recorder import LogRow, Recording
 from purgatorio_stress.scenario.parts import REFERENCE, CheckedTimer, Parts, TimerParts
 
 FOREVER_MS: Final = 1 << 40

@@ -12,7 +12,9 @@ from purgatorio.delayed.dialect import Dialect
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.oracle.purgatory_model import Act, ModelOperation, PurgatoryModel
 from purgatorio_spec.oracle.timer_set import Disagreement
+from purgatorio_spec.recording import Recording, judge
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
+from purgatorio_spec.trace.recorder import Recorder
 from purgatorio_stress.recorded import (
     NS_PER_MS,
     RECORDED,
@@ -21,8 +23,6 @@ from purgatorio_stress.recorded import (
     RecordedTimer,
     RecordingClock,
 )
-from purgatorio_stress.recorder import Recorder
-from purgatorio_stress.recording import Recording, judge
 from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, boundary_delays
 from purgatorio_stress.stateful.timer_machine import Parts
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from purgatorio import InvariantBroken
+from purgatorio_spec.oracle.hypothesis_profiles import HUNT
 from purgatorio_spec.oracle.timer_set import Disagreement
-from purgatorio_stress.stateful.profiles import HUNT
 
 DEFAULT_EXAMPLES: Final = 300
 """Examples of a hunt: about two to five seconds where there is nothing to find."""

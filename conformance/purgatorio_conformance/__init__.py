@@ -1,0 +1,1 @@
+"""Judges implementations of others: adapters, subjects, the subject protocol, the pytest plugin, and the kits."""

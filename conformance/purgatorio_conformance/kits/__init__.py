@@ -1,0 +1,1 @@
+"""The kits: recorder and protocol for other languages."""

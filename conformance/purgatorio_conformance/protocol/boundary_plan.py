@@ -1,0 +1,517 @@
+"""What a plan of seconds does not reach: every level of a wheel, idle gaps, days, and garbage.
+
+In real time that is what comes within ten seconds, an idle gap of six, and as long with one task that waits. Virtual
+time is free, so each level of the wheel that the subject declares is filled in its turn, four of them at least: tasks
+on and beside its boundaries, added just before, at and just after one, while all finer levels are filled too; then time
+passes through every boundary at which they may cascade. Before a level lies an idle gap, and after the last one task
+waits for weeks; where there is room, some wait over ticks whose numbers end with 31 zero bits. Where time jumps,
+several buckets of a level come due at once, beside tasks that are due a turn of the finer level later. A subject whose
+`advance` goes through time tick by tick is slow over days: it is asked no further than it can.
+
+Before that comes a crowd: many tasks in one bucket, or many operations under one key, half of which, in stretches, one
+check completes while the others expire together; many that one key gives back; operations under many keys of one hash;
+and one of as many keys as the protocol has, which a check of the last completes. Then steady traffic: short delays
+only, none of which ends where a bucket of the second level does, so that nothing but the clock moves that level on.
+
+A purgatory is besides given more completed operations under keys that nobody checks than its purge interval allows,
+several times over, and read at rest in between: first while nothing else was ever there and nothing waits, and once in
+its midst the keys that it shares are checked. Some is under keys of one hash: in the first of many lists, or in the
+last. Then come as many that checks take along, of which no purge finds anything, and as many that all their keys give
+back; then garbage again, beside live operations.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol
+
+from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.message import (
+    KEYS_MOST,
+    MAX_TIME_NS,
+    Add,
+    Call,
+    Cancel,
+    CancelKey,
+    Check,
+    Description,
+    Force,
+    Gauge,
+    Quiesce,
+    Ready,
+    Register,
+)
+from purgatorio_conformance.subject.plan import MS
+
+_DAYS_NS: Final = 3 * 24 * 3_600_000 * MS
+_LONGEST_NS: Final = 25 * 24 * 3_600_000 * MS
+_LEVELS_LEAST: Final = 4
+_BUCKETS: Final = 12
+"""Of a level so many are passed at least, and more where there is room."""
+
+_IDLE_NS: Final = 6_000 * MS
+_EPOCH_MOST_S: Final = 10.0
+_LEAPS: Final = 3
+"""A level is left out where its time would take longer than this to pass: by a leap of one of its buckets, or, where by
+the level before it such leaps take longer than this, without any. So often one is measured, and the least counts:
+whatever else the machine does is not the subject's, nor is what an answer costs."""
+
+REACHES_FROM: Final = 500
+"""A smaller plan is carried out alone: it was asked to be small."""
+
+REAL_NS: Final = 9_000 * MS
+"""In real time nothing is waited for that takes longer."""
+_SECOND_LEVEL_NS: Final = 1_000 * MS
+_BITS: Final = 31
+_BITS_32: Final = 1 << 32
+_TURN_MOST: Final = 64
+"""A turn of a wheel of more buckets is not filled."""
+
+_GARBAGE_MOST: Final = 24_000
+_CROWD: Final = 3_000
+"""More than the round numbers at which code stops: a thousand, a queue's 2,048."""
+_CROWD_REAL: Final = 600
+"""Of one moment in real time, where more would be late by what they cost."""
+_CROWD_NS: Final = 2_000 * MS
+_PURGES: Final = 4
+_ALIKE: Final = ("key-Aa", "key-BB")
+_LEAST_HASH: Final = "polygenelubricants"
+"""As Java hashes strings: two of one hash, and one of the least, which has no absolute value in 32 bits."""
+_OUTERMOST: Final = tuple(
+    tuple("".join(pairs) + end for pairs in itertools.product(("Aa", "BB"), repeat=6))
+    for end in ("vhszjwf", "qmshrec")
+)
+"""Keys of hash 0 and of hash 65,535: in the first and in the last of any power of two lists, up to so many."""
+_LIVE_ONE_IN: Final = 4
+REAPER_NS: Final = 250 * MS
+_SHARED: Final = (7, 11)
+"""Keys that operations of garbage share, besides one of their own."""
+_KEYS: Final = 3
+"""Of every operation."""
+
+
+class ReachingRun(Protocol):
+    """What it needs of a run, in either time. All times in nanoseconds; everything raises SubjectFailed."""
+
+    @property
+    def now_ns(self) -> int:
+        """What the driver's clock says; it moves by what is called here only, or by itself."""
+
+    def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
+        """Make it. `through`: the widths of the levels at whose boundaries before its deadline time is to stop."""
+
+    def advance_through(self, until_ns: int) -> None:
+        """To every moment of interest until then."""
+
+    def leap(self, by_ns: int) -> None:
+        """Let so much time pass, at once."""
+
+    def settle(self) -> None:
+        """Past all that is waited for."""
+
+
+def levels_of(description: Description, room_ns: int) -> list[int]:
+    """The widths of a bucket on each level of the declared wheel, the finest first: four at least, and days, as far as
+    a dozen buckets have room. Without a wheel, as of one with twenty buckets."""
+    tick_ns, size = max(description.tick_ns or MS, description.unit_ns), max(2, description.wheel_size or 20)
+    found = [tick_ns]
+    while (len(found) < _LEVELS_LEAST or found[-1] < _DAYS_NS) and found[-1] * size * _BUCKETS <= room_ns:
+        found.append(found[-1] * size)
+    return found
+
+
+class Reach:
+    """The phases beyond the plan, for one part of a subject."""
+
+    def __init__(
+        self,
+        run: ReachingRun,
+        description: Description,
+        part: Part,
+        seed: int,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._run = run
+        self._clock_s = clock_s
+        self._description = description
+        self._part = part
+        self._rng = random.Random(f"reach/{seed}")
+        self._unit_ns = description.unit_ns
+        self._size = max(2, description.wheel_size or 20)
+        self._turn = min(self._size, _TURN_MOST)
+        self._count = 0
+        self._delay_of: dict[str, int] = {}
+        self._room_ns = 0
+        self.left_out = ""
+        """Which levels were not reached, and why."""
+
+    def through_levels(self, *, longest_ns: int) -> None:
+        """All levels whose buckets are no wider than this, with idle gaps between them."""
+        # Of what is left a third, for the gaps and for what comes after.
+        self._room_ns = min(self._description.most_delay_ns * 2, MAX_TIME_NS - self._run.now_ns) // 3
+        levels = [width for width in levels_of(self._description, self._room_ns) if width <= longest_ns]
+        self._crowd(_CROWD)
+        self._run.settle()
+        self.first_of_levels()
+        passed_s, before_ns = 0.0, levels[0]
+
+        def too_slow(by_ns: int, times: int = 1) -> bool:
+            """Whether to go so far, so many times, takes too long if time passes as it did in the last leaps."""
+            return passed_s * (by_ns // before_ns) * times > _EPOCH_MOST_S
+
+        for number, width_ns in enumerate(levels):
+            slow = too_slow(width_ns, _LEAPS)
+            if not slow:
+                passed_s, before_ns = min(self._leap_s(width_ns) for _ in range(_LEAPS)), width_ns
+                slow = too_slow(width_ns, min(_BUCKETS + self._size, self._room_ns // width_ns))
+            if slow:
+                self.left_out = f"levels of {width_ns:,} ns a bucket and more: time passes too slowly there"
+                return
+            self._idle()
+            self._level(levels[: number + 1])
+            if number > 1:
+                self._revolution(levels[: number + 1], -levels[number - 1], 0)
+            self._run.settle()
+        # Once, what no level above was wide enough for: milliseconds that do not fit into 31 bits are among its widths.
+        weeks = self._weeks(levels[0])
+        if before_ns < weeks[-1] <= longest_ns:
+            if too_slow(weeks[-1]):
+                self.left_out = "a task that waits for weeks: time passes too slowly"
+                return
+            self._through_weeks(levels, weeks)
+            # And short delays from there on, whose moments do not fit there either.
+            self._level(levels[:2])
+            self._run.settle()
+
+    def _weeks(self, tick_ns: int) -> list[int]:
+        """How long some wait at last: where there is room, until half a turn before the next two ticks whose numbers
+        end with 31 zero bits, and one of them for weeks."""
+        now_ns, left_ns = self._run.now_ns, MAX_TIME_NS - self._run.now_ns
+        bits_ns = tick_ns << _BITS
+        first_ns = bits_ns - now_ns % bits_ns - self._rounded(tick_ns * self._turn // 2)
+        found = [delay_ns for delay_ns in (first_ns, first_ns + bits_ns) if 0 < delay_ns <= left_ns * 3 // 4]
+        last_ns = min(_LONGEST_NS, left_ns // 2)
+        return found if found and found[-1] >= last_ns else [*found, last_ns]
+
+    def _through_weeks(self, levels: list[int], weeks: list[int]) -> None:
+        """All wait from now on. Where one ends, one task more for each tick of two turns: nowhere do two of a turn come
+        to one bucket."""
+        now_ns = self._run.now_ns
+        for delay_ns in weeks:
+            self._begin(delay_ns, levels[-1:])
+        for delay_ns in weeks:
+            self._run.advance_through(now_ns + self._rounded(delay_ns))
+            for number in range(2 * self._turn):
+                self._begin(number * levels[0], levels[:1])
+        self._run.settle()
+
+    def _leap_s(self, by_ns: int) -> float:
+        """What it takes to let so much time pass at once."""
+        begun_s = self._clock_s()
+        self._run.leap(self._rounded(by_ns))
+        return self._clock_s() - begun_s
+
+    def in_real_time(self) -> None:
+        """The levels whose buckets are reached within seconds, an idle gap, and what is added after it."""
+        widths = [width for width in levels_of(self._description, MAX_TIME_NS) if width <= REAL_NS]
+        waiting = self._hours_and_weeks() if self._part == "purgatory" else []
+        self._crowd(_CROWD_REAL)
+        for number in range(len(widths)):
+            for delay_ns in self._delays(widths[: number + 1]):
+                if delay_ns <= REAL_NS + widths[0]:
+                    self._begin(delay_ns, widths)
+        self._run.settle()
+        self._run.leap(_IDLE_NS)
+        for delay_ns in self._delays(widths[:2]):
+            self._begin(min(delay_ns, 300 * MS), widths)
+        self._run.settle()
+        # Nobody wakes whoever sleeps while one waits alone.
+        self._begin(_IDLE_NS, widths)
+        self._run.settle()
+        for name in waiting:
+            self._run.call(Ready(name))
+            self._run.call(Check(name))
+
+    def _hours_and_weeks(self) -> list[str]:
+        """What others wait beside: a difference of deadlines in 32 bits, of nanoseconds or of milliseconds, has either
+        sign."""
+        hours = (1_000 * _BITS_32 + quarter * _BITS_32 // 4 for quarter in range(4))
+        weeks = ((_BITS_32 + quarter * _BITS_32 // 4) * MS for quarter in range(4))
+        fit = [delay_ns for delay_ns in map(self._fit, (*hours, *weeks)) if delay_ns > REAL_NS]
+        for number, delay_ns in enumerate(fit):
+            self._run.call(Register(f"waits-{number}", (f"waits-{number}",), delay_ns))
+        return [f"waits-{number}" for number in range(len(fit))]
+
+    def _crowd(self, many: int) -> None:
+        delay_ns = self._fit(_CROWD_NS)
+        for number in range(many):
+            name = f"crowd-{number}"
+            if self._part == "timer":
+                self._run.call(Add(name, delay_ns))
+                continue
+            self._run.call(Register(name, ("crowd", f"{name}-1"), delay_ns))
+            if number * 4 // many % 2:
+                # In stretches: a check may end after so many that it tries in vain, or that it completes.
+                self._run.call(Ready(name))
+        if self._part == "purgatory":
+            self._run.call(Check("crowd"))
+            self._at_rest()
+            self._given_back(many // 6, delay_ns)
+            self._alike(delay_ns)
+            self._under_many(delay_ns)
+
+    def _given_back(self, many: int, delay_ns: int) -> None:
+        """Whoever disarms some of what a key gives back lets the others expire."""
+        if "cancel-key" in self._description.capabilities:
+            for number in range(many):
+                self._run.call(Register(f"back-{number}", ("back",), delay_ns))
+            self._run.call(CancelKey("back"))
+
+    def _alike(self, delay_ns: int) -> None:
+        """Whoever keeps lists by the hashes of keys gives back, or forgets, what is under another, or has no room for
+        so many keys of one hash."""
+        given_back, checked = _ALIKE
+        for key in (*_ALIKE, _LEAST_HASH, *_OUTERMOST[-1]):
+            self._run.call(Register(f"under-{key}", (key,), delay_ns))
+        if "cancel-key" in self._description.capabilities:
+            self._run.call(CancelKey(given_back))
+        for key in (checked, _LEAST_HASH, *_OUTERMOST[-1]):
+            self._run.call(Ready(f"under-{key}"))
+            self._run.call(Check(key))
+
+    def _under_many(self, delay_ns: int) -> None:
+        """Whoever has room for fewer keys forgets the last of an operation."""
+        keys = tuple(f"many-{number}" for number in range(KEYS_MOST))
+        self._run.call(Register("under-many", keys, delay_ns))
+        self._run.call(Ready("under-many"))
+        self._run.call(Check(keys[-1]))
+
+    def first_of_levels(self, *, real: bool = False) -> bool:
+        """One short delay after the other, each within a turn of the one before, past the whole second level; then one
+        of that level, and of the third: in a new run the first of theirs, long after its start. In real time only where
+        that takes a second, each is short, and waits for the one before: False where that came too late for the next to
+        be within a turn."""
+        widths = levels_of(self._description, self._description.most_delay_ns)[:3]
+        if len(widths) < 3 or self._size < 4 or (real and widths[2] > _SECOND_LEVEL_NS):
+            return True
+        turn_ns = widths[1] // 4 if real else widths[1] - 2 * widths[0]
+        until_ns = self._run.now_ns + widths[2] + 2 * widths[1]
+        while self._run.now_ns < until_ns:
+            now_ns = self._run.now_ns
+            deadline_ns = now_ns + self._rounded(turn_ns - widths[0])
+            deadline_ns -= widths[0] * (deadline_ns % widths[1] < widths[0])
+            self._begin(deadline_ns - now_ns, widths[:1])
+            self._run.advance_through(deadline_ns + self._rounded(widths[0]))
+            if real:
+                self._run.settle()
+                if self._run.now_ns > deadline_ns + widths[1] - turn_ns - widths[0]:
+                    return False
+        for wide_ns in widths[1:]:
+            self._begin(wide_ns + wide_ns // 2, widths[:1])
+        self._run.settle()
+        return True
+
+    def _idle(self) -> None:
+        """Nothing is pending: a leap, and then many small steps, of more than five seconds."""
+        self._run.leap(self._rounded(_IDLE_NS))
+        for _ in range(7):
+            self._run.leap(self._rounded(_IDLE_NS // 6))
+
+    def _level(self, widths: list[int]) -> None:
+        """Around a boundary of the widest: before, at and behind it, a finer bucket behind it, in the midst."""
+        wide_ns = widths[-1]
+        finer_ns = widths[-2] if len(widths) > 1 else self._unit_ns
+        for beside_ns in (-self._unit_ns, 0, self._unit_ns, finer_ns, wide_ns // 2):
+            now_ns = self._run.now_ns
+            boundary_ns = now_ns + -now_ns % wide_ns + wide_ns
+            self._run.advance_through(boundary_ns + self._rounded(beside_ns))
+            most_ns = max(2 * wide_ns, self._room_ns // 4)
+            added = [
+                self._begin(delay_ns, widths) for delay_ns in self._delays(widths) if delay_ns <= most_ns
+            ]
+            self._disturb(added, widths)
+
+    def over_buckets(self, most_ns: int) -> None:
+        """A cascade puts a task where another waits, overdue, that was due a revolution earlier. For a run whose
+        lateness may be a leap of `most_ns`."""
+        levels = levels_of(self._description, MAX_TIME_NS - self._run.now_ns)
+        for number in range(1, len(levels)):
+            if levels[number - 1] <= most_ns:
+                for beside_ns in (0, levels[number - 1]):
+                    self._overslept(levels[: number + 1], beside_ns, most_ns)
+        fits = [number for number in range(len(levels) - 2) if 3 * levels[number] <= most_ns]
+        if fits:
+            widths = levels[: fits[-1] + 3]
+            fine_ns = widths[-3]
+            self._revolution(widths, -fine_ns, fine_ns)
+            self._run.leap(3 * fine_ns)
+            self._run.settle()
+
+    def _overslept(self, widths: list[int], beside_ns: int, most_ns: int) -> None:
+        """Several buckets of the widest are due at once, by a leap to so much behind where one of them begins: what is
+        due in the finer buckets before, as far as `most_ns`, and, a revolution later, what is not."""
+        fine_ns, wide_ns = widths[-2:]
+        now_ns = self._run.now_ns
+        until_ns = now_ns + -now_ns % wide_ns + 2 * wide_ns + beside_ns
+        for number in range(min(self._size, most_ns // fine_ns)):
+            for moment_ns in (until_ns - number * fine_ns, until_ns - number * fine_ns + wide_ns):
+                self._begin(moment_ns - now_ns, widths)
+        self._run.leap(until_ns - now_ns)
+        self._run.settle()
+
+    def _revolution(self, widths: list[int], before_ns: int, due_ns: int) -> None:
+        """Two tasks, due a revolution of a finer level apart, the later one in a bucket that is moved on about when the
+        first is due. From that boundary on: when the wheel stands still before it, and when the first is due."""
+        wide_ns, widest_ns = widths[-2:]
+        now_ns = self._run.now_ns
+        boundary_ns = now_ns + -now_ns % widest_ns + widest_ns
+        for moment_ns in (boundary_ns + due_ns + wide_ns, boundary_ns + before_ns):
+            self._begin(moment_ns - now_ns, widths)
+        self._run.advance_through(boundary_ns + before_ns)
+        self._begin(due_ns - before_ns, widths)
+
+    def _delays(self, widths: list[int]) -> Iterator[int]:
+        wide_ns, size = widths[-1], self._size
+        buckets = (1, 2, size // 2, size - 1, size)
+        beside = (-self._unit_ns, 0, self._unit_ns)
+        for number in buckets:
+            yield number * wide_ns + self._rng.choice(beside)
+        yield wide_ns
+        yield wide_ns
+        yield wide_ns * size - wide_ns + self._rng.randrange(wide_ns)
+        for width_ns in widths[:-1]:
+            yield self._rng.randint(1, size) * width_ns + self._rng.choice(beside)
+        yield self._rng.randrange(wide_ns, 2 * wide_ns)
+
+    def _disturb(self, added: list[str], widths: list[int]) -> None:
+        """Some are taken back, at once or after a cascade, and some of those are added again."""
+        chosen = self._rng.sample(added, len(added) // 4)
+        for number, name in enumerate(chosen):
+            if number % 2:
+                self._run.advance_through(self._run.now_ns + widths[max(0, len(widths) - 2)])
+            self._take_back(name)
+        again = {"add-again", "add-same"} & {*self._description.capabilities}
+        if again and self._part == "timer":
+            for name in self._rng.sample(sorted(self._delay_of), len(added) // 4):
+                delay_ns = self._fit(self._rng.choice(widths) * self._rng.randint(1, 3))
+                self._run.call(
+                    Add(name, delay_ns if "add-again" in again else self._delay_of[name]), tuple(widths)
+                )
+                if "gauge" in self._description.capabilities:
+                    self._run.call(Gauge())
+        self._delay_of.clear()
+
+    def _begin(self, delay_ns: int, widths: list[int]) -> str:
+        self._count += 1
+        delay_ns = self._fit(delay_ns)
+        if self._part == "timer":
+            name = f"far-{self._count}"
+            self._delay_of[name] = delay_ns
+            self._run.call(Add(name, delay_ns), tuple(widths))
+        else:
+            name = f"far-op-{self._count}"
+            self._run.call(
+                Register(name, tuple(f"{name}-{key}" for key in range(_KEYS)), delay_ns), tuple(widths)
+            )
+        return name
+
+    def _take_back(self, name: str) -> None:
+        if self._part == "timer":
+            if "cancel" in self._description.capabilities:
+                self._run.call(Cancel(name))
+        elif "cancel-key" in self._description.capabilities and self._rng.random() < 0.5:
+            self._run.call(CancelKey(f"{name}-0"))
+        else:
+            self._complete(name, f"{name}-1")
+
+    def _complete(self, name: str, key: str) -> None:
+        if "force" in self._description.capabilities and self._rng.random() < 0.5:
+            self._run.call(Force(name))
+        else:
+            self._run.call(Ready(name))
+            self._run.call(Check(key))
+
+    def garbage(self, readings: int) -> None:
+        """Completed operations lie about under keys that nobody checks, more than the purge interval, several times;
+        the sizes are read so often in between, at rest. First none is live, and nothing has raised an estimate that a
+        purge may lower too far. Then one in four stays live, so that a purge which takes the one for the other comes
+        too late. At last as many as two purges take come at once, live, and complete after that."""
+        interval = self._description.purge_interval
+        if interval is None or interval * _PURGES > _GARBAGE_MOST:
+            self.left_out = self.left_out or f"purges: the interval is {interval}"
+            return
+        self._run.settle()
+        count = max(interval * _PURGES, 200)
+        each = max(1, count // readings)
+        far_ns = self._fit(3_600_000 * MS)
+
+        def register(name: str, number: int, shared: tuple[int, ...] = _SHARED) -> None:
+            keys = (f"{name}-0", *(f"left-{number % many}-{many}" for many in shared))
+            self._run.call(Register(name, keys, far_ns))
+
+        for number in range(count):
+            name = f"first-{number}"
+            if number == count * 9 // 16:
+                # A quarter of an interval behind a purge: who leaves out of the next what was checked is late.
+                for key in [f"left-{each}-{many}" for many in _SHARED for each in range(many)]:
+                    self._run.call(Check(key))
+            if number < count * 3 // 8 and "force" in self._description.capabilities:
+                # Who leaves operations of one key to the checks of it never purges these.
+                register(name, number, ())
+                self._run.call(Force(name))
+            else:
+                register(name, number)
+                self._complete(name, f"{name}-0")
+            if number % each == 0:
+                self._at_rest()
+        for alike in _OUTERMOST:
+            # Who begins to purge behind the first list, or ends before the last, keeps more than it may.
+            for number in range(2 * interval + 20):
+                name = f"{alike[0]}-{number}"
+                keys = (f"{name}-0", *(alike[(number + beside) % len(alike)] for beside in range(_KEYS - 1)))
+                self._run.call(Register(name, keys, far_ns))
+                self._complete(name, keys[0])
+            self._at_rest()
+        for number in range(count):
+            name = f"taken-{number}"
+            for call in (Register(name, (name,), far_ns), Ready(name), Check(name)):
+                self._run.call(call)
+            if number % each == 0:
+                self._at_rest()
+        for number in range(count if "cancel-key" in self._description.capabilities else 0):
+            both = (f"given-{number}-0", f"given-{number}-1")
+            self._run.call(Register(f"given-{number}", both, far_ns))
+            for key in both:
+                self._run.call(CancelKey(key))
+        for number in range(count):
+            register(f"left-{number}", number)
+            if number % _LIVE_ONE_IN:
+                self._complete(f"left-{number}", f"left-{number}-0")
+            if number % each == 0:
+                self._at_rest()
+        self._at_rest()
+        most = count + 2 * interval * _LIVE_ONE_IN
+        for number in range(count, most, _LIVE_ONE_IN):
+            register(f"left-{number}", number)
+        self._at_rest()
+        for number in range(0, most, _LIVE_ONE_IN):
+            self._complete(f"left-{number}", f"left-{number}-0")
+        self._at_rest()
+
+    def _at_rest(self) -> None:
+        for _ in range(2):
+            self._run.leap(self._rounded(REAPER_NS))
+        self._run.call(Quiesce())
+
+    def _fit(self, delay_ns: int) -> int:
+        """As the subject takes it."""
+        least_ns, most_ns = max(0, self._description.least_delay_ns), self._description.most_delay_ns
+        within_ns = min(max(delay_ns, least_ns), most_ns)
+        up_ns = self._rounded(within_ns)
+        return up_ns if up_ns <= most_ns else up_ns - self._unit_ns
+
+    def _rounded(self, time_ns: int) -> int:
+        return time_ns + -time_ns % self._unit_ns

@@ -1,0 +1,782 @@
+"""One run's session with a subject, without any input or output of its own: what may be said when, and what it records.
+
+`ask` makes the line of a call and records that it begins; `hear` takes one line of the subject, of any content, and
+records what it says. Whatever is no part of the protocol is a `Misbehaved` of its kind. All recording happens here and
+on the caller's thread, in the order in which the lines were written and read: a call is recorded before its line is
+written and its return after the answer was read, so the recorded interval holds the real one.
+
+What a subject's event is recorded as: see `message`. An event made from within a call (`during`) is on that call's
+thread of the trace, `caller-0` for lane 0; any other is on the thread that it names (`th`). One that says neither is
+made from within the one call under way in virtual time, and on the thread `subject` in real time.
+
+Gates: a thread that is `held` does nothing until it is let go but make the calls that are asked of it (`hold`); those
+are recorded on its thread, inside the callback in which it stands. A call may ask for stops at steps of the
+subject's own code (`step`); there the thread has no callback around it, and is asked for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio_conformance.protocol.adapter_hints import Doubts
+from purgatorio_conformance.protocol.message import (
+    SPOKEN,
+    STEP,
+    Add,
+    Advance,
+    Answer,
+    Armed,
+    Call,
+    Cancel,
+    CancelKey,
+    Check,
+    Completed,
+    Describe,
+    Description,
+    Disarmed,
+    Enter,
+    Expired,
+    Fired,
+    Force,
+    Gauge,
+    Go,
+    Happening,
+    Held,
+    Leave,
+    Quiesce,
+    Ready,
+    Register,
+    Said,
+    Start,
+    call_line,
+    call_name,
+    parse_said,
+)
+from purgatorio_conformance.subject.contract import FailureKind
+from purgatorio_spec.trace.parse import Refusal
+from purgatorio_spec.trace.record import MAX_INT, MIN_INT, State
+from purgatorio_spec.trace.recorder import Recorder, ThreadLog
+
+_MAX_THREADS: Final = 64
+_MAX_DEPTH: Final = 64
+
+_FUNCTION_OF: Final[dict[type[Happening], str]] = {
+    Fired: "timer_fire",
+    Completed: "on_complete",
+    Expired: "on_expiration",
+    Armed: "timer_add",
+    Disarmed: "timer_cancel",
+}
+
+
+_WHOSE: Final = " (or `during`, or `th`, is not that of the thread that speaks)"
+"""What an adapter that remembers the last call, and not each thread's own, looks like."""
+
+
+# Not frozen: an exception's traceback and context are assigned to it on its way.
+@dataclass(eq=False)
+class Misbehaved(Exception):
+    """What the subject did that the protocol does not allow."""
+
+    kind: FailureKind
+    why: str
+
+
+@dataclass(slots=True)
+class _OpenCall:
+    """A call without its answer: its ticket, and what its record needs when it ends. `lane`: None where a held thread
+    makes it, or nobody does (`go`)."""
+
+    call: Call
+    lane: int | None
+    log: ThreadLog
+    ticket: int
+    asked_t: int
+    stops: int = 0
+    """At so many steps more it was asked to stop."""
+    depth: int = 0
+    """So many functions its thread had entered before."""
+    early: bool = False
+    """It speaks of what was not known to be there: its add, or its registration, is under way."""
+
+
+@dataclass(slots=True)
+class _Entered:
+    """A function that the subject entered; not recorded itself where a call of the driver's already is (`force`).
+    `claim`: of the `force_complete` that stands in the trace around an `on_complete` in none. `owes`: a `try_complete`
+    of an operation that is ready, and that has not tried to complete it yet."""
+
+    f: str
+    id: str
+    ticket: int | None
+    claim: int | None = None
+    owes: bool = False
+
+
+@dataclass(slots=True)
+class Hold:
+    """A thread at a gate, by its name in the trace: where it stands (`f`, `id`), and the number of the call that it is
+    making there, if it is."""
+
+    number: int
+    thread: str
+    f: str
+    id: str | None
+    making: int | None = None
+
+
+@dataclass(slots=True)
+class _Operation:
+    """What the driver knows of a task or operation. `begun_t`: when it was told last that it is in the timer."""
+
+    asked_t: int = 0
+    delay_ns: int | None = None
+    keys: tuple[str, ...] = ()
+    begun_t: int = 0
+
+
+@dataclass(slots=True)
+class Settled:
+    """Which tasks and operations are known to the subject (`known`), and which of them are not over (`pending`)."""
+
+    known: set[str] = field(default_factory=set)
+    pending: set[str] = field(default_factory=set)
+
+
+class Conversation:
+    """See the module. `reports`: what the subject declared that it reports. `virtual`: time is the driver's.
+    `first`: the number of the first call, where the subject had a conversation before."""
+
+    def __init__(
+        self, recorder: Recorder, reports: Sequence[str] = (), *, virtual: bool = False, first: int = 0
+    ) -> None:
+        self.description: Description | None = None
+        self.settled = Settled()
+        self.doubts = Doubts()
+        self._ready: set[str] = set()
+        self._recorder = recorder
+        self._reports = frozenset(reports)
+        self._virtual = virtual
+        self._next = first
+        self._open: dict[int, _OpenCall] = {}
+        self._busy: dict[int, int] = {}
+        self._operations: dict[str, _Operation] = {}
+        self._logs: dict[str, ThreadLog] = {}
+        self._stacks: dict[str, list[_Entered]] = {}
+        self._gates: frozenset[str] = frozenset()
+        self._holds: dict[int, Hold] = {}
+        self._held_before: set[int] = set()
+        self._named: bool | None = None
+        """Whether any event named its call; None before the first event."""
+        self._says_result: dict[str, bool] = {}
+        """Of functions that were left, whether that ever came with a result."""
+        self._errors = 0
+        self._first_error = ""
+        self.erred: list[str] = []
+        """The type of the first error that a call ended with, where none was asked for."""
+        self.refused: Call | None = None
+        """That call."""
+        self.fails = False
+        """Whether a callback was told to end with an error: a call may end with one, too."""
+        self.spoilt: set[str | None] = set()
+        """The tasks and operations of which one was told so."""
+
+    def errors(self) -> str:
+        """What calls ended with an error, where none was asked for, or nothing."""
+        if not self._errors:
+            return ""
+        return f"{self._errors:,} of {self._next:,} calls ended with an error, the first of them {self._first_error}"
+
+    @property
+    def calls(self) -> int:
+        """The number of the next call."""
+        return self._next
+
+    def doubted(self) -> list[str]:
+        """What looks like a mistake of the adapter's."""
+        return self.doubts.found(self._reports)
+
+    def oldest(self) -> tuple[int, Call] | None:
+        """The oldest call without an answer, and its number."""
+        return next(((number, one.call) for number, one in self._open.items()), None)
+
+    def under_way(self) -> str | None:
+        """The oldest call without an answer, in words, and a `go`, or a call from within a callback, that has none; or
+        None."""
+        made_at = {hold.making: f", from within {hold.f}" for hold in self._holds.values()}
+        told = [
+            f"call {number} ({call_name(one.call)}{made_at.get(number, '')})"
+            for place, (number, one) in enumerate(self._open.items())
+            if not place or number in made_at or isinstance(one.call, Go)
+        ]
+        return " and ".join(told) or None
+
+    def where(self) -> str:
+        """In which function its thread is, and whether it owes a `held` there."""
+        oldest = self.oldest()
+        stack = self._stacks.get(self._open[oldest[0]].log.name) if oldest is not None else None
+        if not stack:
+            return ""
+        never = stack[-1].f in self._gates and not self._held_before
+        return f", inside {stack[-1].f} of {stack[-1].id!r}" + ", a gate, and never said `held`" * never
+
+    def unanswered(self) -> list[str]:
+        """The calls that a thread makes and that have no answer, by name."""
+        return sorted(call_name(one.call) for one in self._open.values() if not isinstance(one.call, Go))
+
+    def stuck(self) -> list[str]:
+        """Those that must be answered, by name: none while we hold a thread, and none where one was let go in a
+        callback and has not left it, which is the adapter's."""
+        kept = any(
+            stack and self._ends(stack[-1]) and self._innermost(thread) is None
+            for thread, stack in self._stacks.items()
+        )
+        return self.unanswered() if self.owed and not kept else []
+
+    def _ends(self, entered: _Entered) -> bool:
+        """Whether nothing of what is driven comes behind the gate of this function."""
+        task = entered.f == "timer_fire" and not self._operations[entered.id].keys
+        return entered.f in self._gates and (task or entered.f in ("on_complete", "on_expiration"))
+
+    def overdue(self, by_ns: int = 0, *, before_now: bool = False) -> list[str]:
+        """The tasks and operations whose time is over, so long ago, and which are not: what a subject that hangs may
+        have lost. Their time counts from when they were begun, as in T2 and O5. None that a call without an answer is
+        about, which may take it back, and none in whose functions a thread is. `before_now`: only those that were begun
+        before the clock came to where it is."""
+        now_t = self._recorder.clock_ns() - by_ns
+        calls = [one.call for one in self._open.values()]
+        unsettled = {call.id for call in calls if isinstance(call, Add | Cancel | Force)}
+        unsettled.update(entered.id for stack in self._stacks.values() for entered in stack)
+        given_back = {call.key for call in calls if isinstance(call, CancelKey)}
+        known = ((one, self._operations[one]) for one in self.settled.pending - unsettled)
+        return sorted(
+            one
+            for one, told in known
+            if told.delay_ns is not None
+            and _deadline(told.begun_t, told.delay_ns) <= now_t
+            and not (before_now and told.begun_t >= now_t + by_ns)
+            and given_back.isdisjoint(told.keys)
+        )
+
+    def waiting(self) -> list[tuple[int, Add | Register]]:
+        """The tasks and operations that are not over, as they were asked for, and when."""
+        known = ((one, self._operations[one]) for one in self.settled.pending)
+        return [
+            (told.asked_t, Register(one, told.keys, told.delay_ns) if told.keys else Add(one, told.delay_ns))
+            for one, told in known
+            if told.delay_ns is not None
+        ]
+
+    def last_deadline_t(self, below_ns: int) -> int:
+        """The last moment at which a delay shorter than `below_ns` is over; where there is none, long ago."""
+        return max(
+            (
+                _deadline(one.asked_t, one.delay_ns)
+                for one in self._operations.values()
+                if one.delay_ns is not None and one.delay_ns < below_ns
+            ),
+            default=MIN_INT,
+        )
+
+    @property
+    def owed(self) -> bool:
+        """Whether a call must be answered. While a thread is held none must be: what is under way may wait for what
+        that thread has. One that makes a call where it stood is not held."""
+        return bool(self._open) and not self.standing()
+
+    def is_open(self, number: int) -> bool:
+        """Whether this call waits for its answer."""
+        return number in self._open
+
+    def free(self, lane: int) -> bool:
+        """Whether the lane has no call under way."""
+        return lane not in self._busy
+
+    @property
+    def holds(self) -> Mapping[int, Hold]:
+        """The threads that stand at gates, by the numbers of their stops, in the order in which they came."""
+        return self._holds
+
+    def loose(self) -> frozenset[str]:
+        """The threads that have a call under way, or a function that they have not left, and stand at no gate: they
+        run, or wait for what another thread has. Empty: nothing happens until the next call."""
+        busy = {one.log.name for one in self._open.values() if not isinstance(one.call, Go)}
+        busy.update(thread for thread, stack in self._stacks.items() if stack)
+        return frozenset(thread for thread in busy if not self._stands(thread))
+
+    def standing(self) -> list[Hold]:
+        """The threads that stand at gates and can be let go: those that make no call there."""
+        return [hold for hold in self._holds.values() if hold.making is None]
+
+    def under_add(self, task: str) -> bool:
+        """Whether the `add` of this task is under way."""
+        return any(isinstance(one.call, Add) and one.call.id == task for one in self._open.values())
+
+    def makes_sense(self, call: Call) -> bool:
+        """Whether what a cancel, a force or a go speaks of is known to be there; true of any other call."""
+        if isinstance(call, Go):
+            return all(hold in self._holds and self._holds[hold].making is None for hold in call.holds)
+        return not isinstance(call, (Cancel, Force)) or call.id in self.settled.known
+
+    def ask(
+        self,
+        call: Call,
+        lane: int = 0,
+        *,
+        hold: int | None = None,
+        steps: Sequence[int] = (),
+        before_sending: Callable[[], None] | None = None,
+    ) -> bytes:
+        """Record that the call begins; its line. `before_sending` moves the virtual clock, after that record.
+
+        `hold`: the held thread that makes it, instead of a lane. `go` is made by neither. `steps`: where it stops.
+        """
+        number, self._next = self._next, self._next + 1
+        of_lane: int | None = None
+        if hold is not None:
+            standing = self._holds[hold]
+            assert self._innermost(standing.thread) is standing, "it stands at a gate further in"
+            assert standing.making is None, "it has a call under way"
+            standing.making = number
+            log = self._log(standing.thread)
+        else:
+            log = self._log(f"caller-{lane}")
+            if isinstance(call, Go):
+                self._let_go(call)
+            else:
+                assert self.free(lane), "a lane makes one call after the other"
+                self._busy[lane] = number
+                of_lane = lane
+                self.doubts.beside += not self.doubts.met and bool(self.standing())
+        if isinstance(call, Start):
+            # Until it is answered, threads may come to gates of the run before.
+            self._gates |= {*call.gates}
+        asked_t = self._earliest_t() if self._open else self._recorder.clock_ns()
+        ticket = self._begin(log, call, asked_t)
+        # A task may run before its add has returned.
+        early = not self.makes_sense(call) or (isinstance(call, Cancel) and self.under_add(call.id))
+        depth = len(self._stacks.get(log.name, ()))
+        self._open[number] = _OpenCall(call, of_lane, log, ticket, asked_t, len(steps), depth, early)
+        if before_sending is not None:
+            before_sending()
+        return call_line(number, call, lane, hold, steps)
+
+    def _let_go(self, call: Go) -> None:
+        if call.fail:
+            self.fails = True
+            self.spoilt.update(self._holds[gone].id for gone in call.holds)
+        for gone in call.holds:
+            assert self._holds[gone].making is None, "it has a call under way"
+            del self._holds[gone]
+
+    def _earliest_t(self) -> int:
+        """The earliest that the subject can take for now: under an `advance` without an answer the time before it."""
+        moving = (one.asked_t for one in self._open.values() if isinstance(one.call, Advance))
+        return min(self._recorder.clock_ns(), next(moving, MAX_INT))
+
+    def _innermost(self, thread: str) -> Hold | None:
+        """Where the thread stands: one that makes a call at a gate may come to the next."""
+        if not self._holds:
+            return None
+        return next((hold for hold in reversed(self._holds.values()) if hold.thread == thread), None)
+
+    def _stands(self, thread: str) -> bool:
+        """Whether the thread is at a gate and makes no call there."""
+        hold = self._innermost(thread)
+        return hold is not None and hold.making is None
+
+    def _begin(self, log: ThreadLog, call: Call, asked_t: int) -> int:
+        if isinstance(call, Ready):
+            self._operations.setdefault(call.id, _Operation())
+        f = _RECORDED_AS.get(type(call))
+        if f is None:
+            return -1
+        if isinstance(call, (Add, Register)):
+            keys = call.keys if isinstance(call, Register) else ()
+            self._operations[call.id] = _Operation(asked_t, call.delay_ns, keys)
+            # One that is added again is not over any more.
+            self.settled.known.discard(call.id)
+            return log.call(f, call.id, keys=keys or None, delay_ns=call.delay_ns)
+        if isinstance(call, (Cancel, Force)):
+            return log.call(f, call.id)
+        if isinstance(call, (Check, CancelKey)):
+            return log.call(f, keys=(call.key,))
+        return log.call(f)
+
+    def hear(self, line: bytes) -> Said:
+        """Record what the line says. Raises Misbehaved."""
+        try:
+            said = parse_said(line)
+        except Refusal as refusal:
+            raise Misbehaved("rubbish", str(refusal)) from None
+        if isinstance(said, Answer):
+            self._answered(said)
+        elif isinstance(said, Description):
+            self._described(said)
+        elif isinstance(said, Held):
+            self._stopped(said)
+        else:
+            self._happened(said)
+        return said
+
+    def _stopped(self, said: Held) -> None:
+        """A thread has come to a gate."""
+        if said.f not in self._gates:
+            raise Misbehaved("rubbish", f"it holds a thread at {said.f!r}, where no gate was asked for")
+        if said.hold in self._held_before:
+            raise Misbehaved("wrong-id", f"a second stop of the number {said.hold}")
+        if said.id is not None and said.id not in self._operations:
+            raise Misbehaved(
+                "wrong-id", f"held at {said.f} of {said.id!r}, which was never added or registered"
+            )
+        thread, _ = self._thread(said)
+        if said.f == STEP:
+            # One of the subject's own threads may stop for a call.
+            stopping = (one for one in self._open.values() if one.stops)
+            asked = next(stopping, None) if said.during is None else self._open[said.during]
+            if asked is None or not asked.stops:
+                raise Misbehaved("rubbish", "it stops at a step in no call that was to stop there, or again")
+            asked.stops -= 1
+        if len(self._holds) >= _MAX_THREADS:
+            raise Misbehaved("flood", f"more than {_MAX_THREADS} threads held")
+        self.doubts.met = self.doubts.met or bool(self.standing())
+        self._held_before.add(said.hold)
+        self._holds[said.hold] = Hold(said.hold, thread, said.f, said.id)
+
+    def _close(self, number: int) -> _OpenCall:
+        ended = self._open.pop(number, None)
+        if ended is None:
+            if number < self._next:
+                raise Misbehaved("answered-twice", f"call {number} was answered before")
+            raise Misbehaved("wrong-id", f"an answer to call {number}, which was never made")
+        hold = None if isinstance(ended.call, Go) else self._innermost(ended.log.name)
+        if hold is not None and hold.making != number:
+            raise Misbehaved(
+                "rubbish",
+                f"call {number} went on from hold {hold.number} at {hold.f!r}, and nobody let it go{_WHOSE}",
+            )
+        if hold is not None:
+            hold.making = None
+        if ended.lane is not None:
+            del self._busy[ended.lane]
+        return ended
+
+    def _described(self, said: Description) -> None:
+        ended = self._close(said.n)
+        if not isinstance(ended.call, Describe):
+            raise Misbehaved("rubbish", f"a description in answer to {call_name(ended.call)}")
+        if said.protocol not in SPOKEN:
+            raise Misbehaved(
+                "wrong-version", f"it speaks {said.protocol!r}, and was asked for {ended.call.protocol!r}"
+            )
+        self.description = said
+
+    def _answered(self, said: Answer) -> None:
+        ended = self._close(said.n)
+        call, log = ended.call, ended.log
+        self.doubts.met = self.doubts.met or (ended.lane is not None and bool(self.standing()))
+        if said.err is not None:
+            self._refused(said.n, ended, said.err)
+            return
+        _check_answer(call, said)
+        inside = self._stacks.get(log.name, [])[ended.depth :]
+        if inside and not isinstance(call, Go | Start):
+            entered = f"{inside[-1].f} of {inside[-1].id!r}, entered in it,"
+            raise Misbehaved(
+                "rubbish", f"call {said.n} ({call_name(call)}) is answered, and {entered} was not left"
+            )
+        self._check_told(call, said)
+        if isinstance(call, Add):
+            self._end(ended, deadline_t=_deadline(ended.asked_t, call.delay_ns))
+            self._begun(call.id)
+        elif isinstance(call, CancelKey):
+            self._given_back(call, said, ended)
+        elif isinstance(call, Gauge):
+            log.ret("gauge", ended.ticket, state=State(said.watched, said.delayed))
+        elif type(call) in _RECORDED_AS:
+            self._end(ended, out=said.out)
+            if isinstance(call, Register) and said.out == 0:
+                self._begun(call.id)
+                self.doubts.waited += call.id in self.settled.pending
+            elif isinstance(call, Check):
+                self._checked(call.key, said.out or 0)
+            elif isinstance(call, Cancel) and said.out != 0:
+                # Its add may not be answered yet.
+                self._over(call.id)
+        elif isinstance(call, Ready):
+            log.at("ready", call.id, t_call=ended.asked_t)
+            self._ready.add(call.id)
+        elif isinstance(call, Quiesce):
+            log.at("quiesce", state=State(said.watched, said.delayed))
+        elif isinstance(call, Start):
+            # One of the subject's own threads may have come to a gate, or into a callback, when nobody looked any more.
+            self._gates = frozenset(call.gates)
+            self._holds.clear()
+            self._stacks.clear()
+        elif isinstance(call, Describe):
+            raise Misbehaved("rubbish", "an answer to describe that is no description")
+
+    def _check_told(self, call: Call, said: Answer) -> None:
+        """Whether one that completed something told enough of it: else what is judged is not what happened."""
+        if not said.out or isinstance(call, Cancel):
+            return
+        mute = [f for f in ("try_complete", "force_complete") if not self._says_result.get(f, True)]
+        lack = ""
+        if mute and isinstance(call, Check | Register):
+            lack = f"no {mute[0]} so far was left with its result (`out`)"
+        elif self._named is False and not self._virtual:
+            lack = (
+                "no event so far named its call (`during`): in real time they are taken for another thread's"
+            )
+        if lack:
+            why = (
+                f"{call_name(call)} is answered with out = {said.out}, so it completed something, and {lack}"
+            )
+            raise Misbehaved("rubbish", why)
+
+    def _refused(self, number: int, ended: _OpenCall, err: str) -> None:
+        """An error is an event of the run where the call is recorded; elsewhere the run cannot go on."""
+        call = ended.call
+        if type(call) not in _RECORDED_AS or isinstance(call, Advance):
+            if not self.fails:
+                self.refused = self.refused or call
+                self.erred = self.erred or [err]
+            told = "; a callback was told to fail: its error is to be caught where tasks run, and ends no other call"
+            raise Misbehaved("refused", f"{call_name(call)} ended with {err!r}{told * self.fails}")
+        if not self.fails and not ended.early:
+            self._errors += 1
+            self.erred = self.erred or [err]
+            self.refused = self.refused or call
+            self._first_error = self._first_error or f"call {number} ({call_name(call)}) with {err!r}"
+        if isinstance(call, Gauge):
+            ended.log.ret("gauge", ended.ticket, err=err)
+        else:
+            self._end(ended, err=err)
+
+    def _end(
+        self, ended: _OpenCall, out: int | None = None, err: str | None = None, deadline_t: int | None = None
+    ) -> None:
+        call = ended.call
+        operation = call.id if isinstance(call, (Add, Register, Cancel, Force)) else None
+        ended.log.ret(
+            _RECORDED_AS[type(call)], ended.ticket, operation, out=out, err=err, deadline_t=deadline_t
+        )
+
+    def _begun(self, operation: str) -> None:
+        self._operations[operation].begun_t = self._recorder.clock_ns()
+        # It may be over already: a task that is due at once fires before its add is answered.
+        if operation not in self.settled.known:
+            self.settled.pending.add(operation)
+        self.settled.known.add(operation)
+
+    def _checked(self, key: str, completed: int) -> None:
+        self.doubts.completed += completed
+        if not self.doubts.tried:
+            waits = (self._operations[one].keys for one in self.settled.pending)
+            self.doubts.checked += any(key in keys for keys in waits)
+
+    def _over(self, operation: str) -> None:
+        self.settled.known.add(operation)
+        self.settled.pending.discard(operation)
+
+    def _given_back(self, call: CancelKey, said: Answer, ended: _OpenCall) -> None:
+        from_all = self.description is not None and "cancel-key-all" in self.description.capabilities
+        for operation in said.ids:
+            if operation not in self._operations:
+                raise Misbehaved("wrong-id", f"it gave back {operation!r}, which was never registered")
+            ended.log.at(
+                "cancelled", operation, keys=self._operations[operation].keys if from_all else (call.key,)
+            )
+            self._over(operation)
+        ended.log.ret("cancel_for_key", ended.ticket, out=len(said.ids))
+
+    def _happened(self, said: Happening) -> None:
+        f = said.f if isinstance(said, (Enter, Leave)) else _FUNCTION_OF[type(said)]
+        if f not in self._reports:
+            raise Misbehaved(
+                "rubbish", f"it reports {f}, which its description does not declare for this part"
+            )
+        if said.id not in self._operations:
+            raise Misbehaved("wrong-id", f"{f} of {said.id!r}, which was never added or registered")
+        self._named = self._named or said.during is not None
+        self.doubts.told[f] += 1
+        self.doubts.met = self.doubts.met or bool(self.standing())
+        thread, log = self._thread(said)
+        if isinstance(said, Enter):
+            self._entered(thread, log, said)
+        elif isinstance(said, Leave):
+            self._left(thread, log, said)
+        elif isinstance(said, Completed):
+            self._completed(thread, log, said.id)
+        elif isinstance(said, Expired):
+            log.at(f, said.id)
+        else:
+            ticket = log.call(f, said.id, delay_ns=self._delay(f, said.id))
+            log.ret(f, ticket, said.id, deadline_t=self._armed_until(f, said.id))
+        if f in ("timer_fire", "on_complete"):
+            self._over(said.id)
+        elif f == "timer_add":
+            self._operations[said.id].begun_t = self._recorder.clock_ns()
+
+    def _thread(self, said: Happening | Held) -> tuple[str, ThreadLog]:
+        """The thread of the trace on which an event is recorded: it must not stand at a gate."""
+        log = self._log_of(said)
+        hold = self._innermost(log.name)
+        if hold is not None and hold.making is None:
+            raise Misbehaved(
+                "rubbish",
+                f"{log.name} went on from hold {hold.number} at {hold.f!r}, and nobody let it go{_WHOSE}",
+            )
+        return log.name, log
+
+    def _log_of(self, said: Happening | Held) -> ThreadLog:
+        if said.during is not None:
+            within = self._open.get(said.during)
+            if within is None or isinstance(within.call, Go):
+                raise Misbehaved(
+                    "wrong-id",
+                    f"an event of {said.id!r} during call {said.during}, not under way"
+                    + ", but answered: what a call causes is told before" * (said.during < self._next),
+                )
+            return within.log
+        logs = {one.log.name: one.log for one in self._open.values() if not isinstance(one.call, Go)}
+        # With gates a thread of the subject's own may have been let go behind the answer to its call.
+        if self._virtual and not logs and (said.th is None or not self._gates):
+            raise Misbehaved(
+                "rubbish",
+                f"an event of {said.id!r} came while no call was under way, in virtual time: a call is answered only"
+                " when all threads that it woke have done what they do",
+            )
+        if self._virtual and said.th is None:
+            if len(logs) > 1:
+                why = f"an event of {said.id!r} that names no call while several calls are under way, in virtual time"
+                raise Misbehaved("rubbish", why)
+            return next(iter(logs.values()))
+        return self._log("subject" if said.th is None else f"subject/{said.th}")
+
+    def _log(self, name: str) -> ThreadLog:
+        log = self._logs.get(name)
+        if log is None:
+            if len(self._logs) >= _MAX_THREADS:
+                raise Misbehaved("flood", f"more than {_MAX_THREADS} threads")
+            log = self._logs[name] = self._recorder.lane(name)
+        return log
+
+    def _entered(self, thread: str, log: ThreadLog, said: Enter) -> None:
+        stack = self._stacks.setdefault(thread, [])
+        if len(stack) >= _MAX_DEPTH:
+            raise Misbehaved("flood", f"more than {_MAX_DEPTH} functions entered and not left")
+        claim = self._claim(thread, log, said.id) if said.f == "on_complete" else None
+        is_the_call = said.f == "force_complete" and self._forcing(thread, said.id)
+        ticket = None if is_the_call else log.call(said.f, said.id, delay_ns=self._delay(said.f, said.id))
+        owes = said.f == "try_complete" and self._tries(said.id)
+        if stack and said.f in ("force_complete", "on_complete"):
+            stack[-1].owes = False
+        stack.append(_Entered(said.f, said.id, ticket, claim, owes))
+
+    def _tries(self, operation: str) -> bool:
+        """Whether what it tries now is ready and not over, and nothing else goes on."""
+        if not self.doubts.tried and any(isinstance(one.call, Check) for one in self._open.values()):
+            self.doubts.tried += 1
+        alone = self._virtual and not self._gates
+        over = operation in self.settled.known and operation not in self.settled.pending
+        return alone and operation in self._ready and not over
+
+    def _left(self, thread: str, log: ThreadLog, said: Leave) -> None:
+        stack = self._stacks.get(thread, [])
+        if not stack or (stack[-1].f, stack[-1].id) != (said.f, said.id):
+            inside = f"{stack[-1].f} of {stack[-1].id!r}" if stack else "nothing"
+            raise Misbehaved(
+                "rubbish", f"{log.name} leaves {said.f} of {said.id!r} and is in {inside}{_WHOSE}"
+            )
+        entered = stack.pop()
+        if said.err is None:
+            self._says_result[said.f] = self._says_result.get(said.f, False) or said.out is not None
+            if entered.owes and not said.out:
+                self.doubts.blind = self.doubts.blind or said.id
+        if entered.ticket is not None:
+            until = self._armed_until(said.f, said.id) if said.err is None else None
+            log.ret(said.f, entered.ticket, said.id, out=said.out, err=said.err, deadline_t=until)
+        if entered.claim is not None:
+            log.ret("force_complete", entered.claim, said.id, out=1)
+
+    def _completed(self, thread: str, log: ThreadLog, operation: str) -> None:
+        claim = self._claim(thread, log, operation)
+        if stack := self._stacks.get(thread):
+            stack[-1].owes = False
+        log.ret("on_complete", log.call("on_complete", operation), operation)
+        if claim is not None:
+            log.ret("force_complete", claim, operation, out=1)
+
+    def _claim(self, thread: str, log: ThreadLog, operation: str) -> int | None:
+        """The `force_complete` that stands around a callback of completion, unless the thread is in one already."""
+        inside = any((e.f, e.id) == ("force_complete", operation) for e in self._stacks.get(thread, []))
+        if inside or self._forcing(thread, operation):
+            return None
+        self.doubts.outside = self.doubts.outside or operation
+        return log.call("force_complete", operation)
+
+    def _forcing(self, thread: str, operation: str) -> bool:
+        """Whether the driver's own `force` of this operation is under way on this thread."""
+        return any(
+            isinstance(one.call, Force) and one.call.id == operation and one.log.name == thread
+            for one in self._open.values()
+        )
+
+    def _delay(self, f: str, operation: str) -> int | None:
+        return self._operations[operation].delay_ns if f == "timer_add" else None
+
+    def _armed_until(self, f: str, operation: str) -> int | None:
+        """The earliest deadline that the subject can mean: counted from before its registration was asked for."""
+        known = self._operations[operation]
+        if f != "timer_add" or known.delay_ns is None:
+            return None
+        return _deadline(known.asked_t, known.delay_ns)
+
+
+def _deadline(asked_t: int, delay_ns: int) -> int:
+    return min(MAX_INT, asked_t + max(0, delay_ns))
+
+
+_RECORDED_AS: Final[dict[type[Call], str]] = {
+    Add: "timer_add",
+    Cancel: "timer_cancel",
+    Advance: "advance_clock",
+    Register: "try_complete_else_watch",
+    Check: "check_and_complete",
+    CancelKey: "cancel_for_key",
+    Force: "force_complete",
+    Gauge: "gauge",
+}
+"""The functions of the trace format that calls are recorded as intervals of."""
+
+
+_HAS_RESULT: Final[dict[type[Call], tuple[int | None, ...]]] = {
+    Register: (0, 1),
+    Force: (0, 1),
+    Cancel: (None, 0, 1),
+}
+"""The results that there are; of a check any number."""
+
+
+def _check_answer(call: Call, said: Answer) -> None:
+    """Whether the answer says what this call needs, and no more."""
+    of = type(call)
+    if of is Check:
+        if said.out is None:
+            raise Misbehaved(
+                "rubbish", "check is answered with out, the number of operations that it completed"
+            )
+    elif said.out not in _HAS_RESULT.get(of, (None,)):
+        name = call_name(call)
+        if of not in _HAS_RESULT:
+            raise Misbehaved("rubbish", f"{name} has no result, and out = {said.out} came")
+        without = ", or without" if of is Cancel else ""
+        raise Misbehaved("rubbish", f"{name} is answered with out = 0 or 1{without}, not {said.out}")
+    if said.ids and of is not CancelKey:
+        raise Misbehaved("rubbish", f"{call_name(call)} gives nothing back, and ids came")
+    sized = said.watched is not None or said.delayed is not None
+    if sized and of is not Gauge and of is not Quiesce:
+        raise Misbehaved("rubbish", f"{call_name(call)} reads no sizes, and sizes came")

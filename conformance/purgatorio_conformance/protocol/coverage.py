@@ -1,0 +1,113 @@
+"""What was looked for in a program, what was not and why, and what looks like a mistake of its adapter's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.driver import CommandSubject
+from purgatorio_conformance.protocol.played_order import BROKEN, NO_LINE, NO_LINE_OF_ITS_OWN
+from purgatorio_conformance.protocol.small_program import CLASSES, INTERVAL_ABOVE, OTHER_WAYS
+
+
+def _parts(subjects: Sequence[CommandSubject]) -> Iterator[tuple[str, Part, list[CommandSubject]]]:
+    """The parts of programs, as they are called, and the ways in which each was driven."""
+    for label, part in dict.fromkeys((subject.label, subject.part) for subject in subjects):
+        yield (
+            f"{label} {part}",
+            part,
+            [subject for subject in subjects if (subject.label, subject.part) == (label, part)],
+        )
+
+
+def _looked(ways: Sequence[CommandSubject]) -> dict[str, int]:
+    """The classes of bugs that were looked for by small programs, each with the number of its plays."""
+    plays: dict[str, int] = {}
+    for orders in (orders for way in ways for orders in way.account.orders if not orders.skipped):
+        plays[orders.program.looks_for] = plays.get(orders.program.looks_for, 0) + orders.plays
+    return plays
+
+
+def looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
+    """Of each program and part, by its name: the classes of bugs that were looked for, and how often."""
+    found: list[tuple[str, str]] = []
+    for name, _, ways in _parts(subjects):
+        found += [(name, f"{way.mode}: {way.account.reached}") for way in ways if way.account.reached]
+        if looked := _looked(ways):
+            plays = "; ".join(f"{one} {plays:,}" for one, plays in looked.items())
+            found.append((name, f"looked for, in so many plays: {plays}"))
+    return found
+
+
+def _unstopped(way: CommandSubject) -> Iterator[str]:
+    """The small programs that were not played at lines, by the reason."""
+    for why in (NO_LINE, NO_LINE_OF_ITS_OWN):
+        names = [orders.program.name for orders in way.account.orders if orders.skipped == why]
+        if names:
+            yield f"not played at lines ({why}): {', '.join(names)}"
+
+
+_ASLEEP: Final = "not looked for (no late_real_ns): in real time, who sleeps past a deadline"
+
+
+def _not_asked(way: CommandSubject) -> str:
+    """What a delay below zero would have shown, and why none was asked for."""
+    least_ns, unit_ns = way.description.least_delay_ns, way.description.unit_ns
+    # Delays are rounded up to whole units.
+    if least_ns <= -unit_ns:
+        return ""
+    takes = f"least_delay_ns is {least_ns:,}" + (f", and unit_ns {unit_ns:,}" if least_ns < 0 else "")
+    return f"not looked for ({takes}): a delay below zero that is taken for none, or for a long one"
+
+
+def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
+    """Of each program and part, by its name: the classes of bugs that nothing was done to find, or that only luck could
+    find on free lanes, by the reason; whether no delay below zero was asked for, and none that may be slept past; of
+    each way what was left out, and which small programs were not played at lines."""
+    found: list[tuple[str, str]] = []
+    for name, part, ways in _parts(subjects):
+        looked = _looked(ways)
+        gated = [way for way in ways if way.held]
+        lacks: dict[str, list[str]] = {}
+        for orders in (orders for way in gated for orders in way.account.orders):
+            lacks.setdefault(orders.program.looks_for, []).append(orders.skipped)
+        broke_off = any(way.account.broke_off or not way.account.orders for way in gated)
+        left = "left to luck" if any(way.mode == "real-free" for way in ways) else "not looked for"
+        missing: dict[str, list[str]] = {}
+        for looks_for in (one for one in CLASSES[part] if one not in looked):
+            none = "the run with gates broke off" if broke_off else "no gates"
+            # What a promise that was broken kept from being played is no lack of the subject's, and what one way cannot
+            # play another may.
+            why = min(lacks.get(looks_for, [none]), key=lambda one: (one != BROKEN, one in OTHER_WAYS))
+            missing.setdefault(why, []).append(looks_for)
+        found += [(name, f"{left} ({why}): {'; '.join(these)}") for why, these in missing.items()]
+        rare = {
+            orders.program.name: orders.skipped
+            for way in gated for orders in way.account.orders
+            if orders.skipped.startswith(INTERVAL_ABOVE) and orders.program.looks_for in looked
+        }  # fmt: skip
+        found += [(name, f"not played ({next(iter(rare.values()))}): {', '.join(rare)}")] if rare else []
+        if never := _not_asked(ways[0]):
+            found.append((name, never))
+        if any(way.mode == "real" and way.description.late_real_ns is None for way in ways):
+            found.append((name, _ASLEEP))
+        lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
+        found += [(name, f"what lies between two lines was not looked for: {why}") for why in lost]
+        found += [(way.name, f"left out: {way.account.left_out}") for way in ways if way.account.left_out]
+        found += [(way.name, said) for way in ways for said in _unstopped(way)]
+    return found
+
+
+def doubted(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
+    """Of each program and part, by its name: what looks like a mistake of its adapter's, with the first run that does,
+    and which only who wrote that can tell from one of what it drives."""
+    found: list[tuple[str, str]] = []
+    for name, _, ways in _parts(subjects):
+        first: dict[str, str] = {}
+        for way in ways:
+            for doubt in way.account.doubted:
+                said = f"perhaps a mistake of the adapter's ({way.mode}): {doubt}"
+                first.setdefault(doubt.partition("'")[0], said)
+        found += [(name, told) for told in first.values()]
+    return found

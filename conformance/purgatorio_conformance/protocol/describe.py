@@ -1,0 +1,127 @@
+"""What a description must say beyond its fields, and the header that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Literal
+
+from purgatorio_conformance.protocol.conversation import Misbehaved
+from purgatorio_conformance.protocol.message import PROTOCOL, REPORTABLE, STEP, Description
+from purgatorio_spec.profile import PROFILES, Profile
+from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
+
+Part = Literal["timer", "purgatory"]
+
+_MUST_REPORT: Final[dict[Part, frozenset[str]]] = {
+    "timer": frozenset({"timer_fire"}),
+    "purgatory": frozenset({"on_complete", "force_complete"}),
+}
+_SINCE_1_1: Final = frozenset({"add-again", "add-same", "failing"})
+_PLAIN_TIMER: Final = "timer"
+_BARRIER_TIMER: Final = "timer-cancel-barrier"
+
+
+def parts_of(description: Description) -> list[Part]:
+    """The parts that can be driven."""
+    parts: list[Part] = ["timer", "purgatory"]
+    return [part for part in parts if part in description.capabilities]
+
+
+def profile_of(description: Description) -> str:
+    """The name of its profile; a plain timer's follows from whether its cancel is a barrier."""
+    if description.profile is not None:
+        return description.profile
+    return _BARRIER_TIMER if "cancel-barrier" in description.capabilities else _PLAIN_TIMER
+
+
+def check_description(description: Description) -> None:
+    """Raises Misbehaved for a description that contradicts itself, or that nothing could be judged by."""
+    for why in _contradictions(description):
+        raise Misbehaved("rubbish", why)
+
+
+def _contradictions(description: Description) -> Iterator[str]:
+    """What is wrong with it, the most basic first."""
+    parts = parts_of(description)
+    if not parts:
+        yield "it declares neither the capability timer nor purgatory"
+    if not {"virtual-time", "real-time"} & set(description.capabilities):
+        yield "it declares neither the capability virtual-time nor real-time"
+    for part in parts:
+        missing = _MUST_REPORT[part] - set(description.reports)
+        if missing:
+            yield f"a {part} must report {', '.join(sorted(missing))}"
+    newer = [*description.gates, *_SINCE_1_1.intersection(description.capabilities)]
+    if newer and description.protocol == PROTOCOL:
+        yield f"{PROTOCOL} does not know {newer[0]}: it came with {PROTOCOL}.1"
+    known = (*REPORTABLE, STEP)
+    own = [place for place in description.gates if place not in known and not place.startswith("x_")]
+    if own:
+        yield f"a gate at {own[0]!r}: a place of its own is called x_..."
+    if description.most_delay_ns < max(description.least_delay_ns, description.unit_ns):
+        yield "it takes no delay: most_delay_ns is below least_delay_ns or unit_ns"
+    profile = PROFILES.get(profile_of(description))
+    if profile is None:
+        yield f"no profile {description.profile!r}; there are: {', '.join(PROFILES)}"
+    else:
+        yield from _against_profile(description, profile)
+
+
+def _against_profile(description: Description, profile: Profile) -> Iterator[str]:
+    parts = parts_of(description)
+    if "purgatory" in parts and "O1" not in profile.clauses:
+        yield f"the profile {profile.name} promises nothing of a purgatory"
+    declared = "cancel-barrier" in description.capabilities
+    if "timer" in parts and "cancel" in description.capabilities and declared != profile.cancel_is_barrier:
+        do = "declare" if profile.cancel_is_barrier else "leave out"
+        yield f"under the profile {profile.name} {do} cancel-barrier"
+
+
+def reported(description: Description, part: Part) -> tuple[str, ...]:
+    """What its events may report while this part is driven."""
+    if part == "timer":
+        return ("timer_fire",)
+    return tuple(f for f in REPORTABLE if f in description.reports)
+
+
+def header_of(
+    description: Description,
+    part: Part,
+    *,
+    run: str,
+    virtual: bool,
+    late_slack_ns: int,
+    params: dict[str, object],
+) -> Header:
+    """The header of a run's trace. `late_slack_ns` is added to a late bound that was declared, and to no other."""
+    late_ns = None if description.late_ns is None else description.late_ns + late_slack_ns
+    real_ns = None if virtual else description.early_real_ns
+    return Header(
+        run=run,
+        implementation=Implementation(description.name, description.version, description.language),
+        profile=profile_of(description),
+        timer=TimerConstants(
+            tick_ns=description.tick_ns,
+            wheel_size=description.wheel_size,
+            early_ns=description.early_ns if real_ns is None else real_ns,
+            late_ns=late_ns,
+        ),
+        purge_interval=description.purge_interval,
+        clock=TraceClock("manual" if virtual else "monotonic", "ns"),
+        recorded=_recorded(description, part, virtual=virtual),
+        params={"protocol": PROTOCOL, **params},
+    )
+
+
+def _recorded(description: Description, part: Part, *, virtual: bool) -> tuple[str, ...]:
+    functions = {"quiesce", *reported(description, part)}
+    if virtual:
+        functions.add("advance_clock")
+    if "gauge" in description.capabilities:
+        functions.add("gauge")
+    if part == "timer":
+        # Where the subject cannot cancel, none is made, and none is left unrecorded.
+        functions |= {"timer_add", "timer_cancel"}
+    else:
+        functions |= {"try_complete_else_watch", "check_and_complete", "cancel_for_key", "cancelled", "ready"}
+    return tuple(sorted(functions))

@@ -1,0 +1,538 @@
+"""Any program as a subject: `command_subjects(["node", "my.js"])` gives subjects like the built-in ones.
+
+The program is started anew for each run, without a shell. It is held to what it declares in answer to `describe`, and
+is driven in every way that it declares: as a timer and as a purgatory, in virtual time in two manners, in real time.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM
+from purgatorio_conformance.protocol.conversation import Conversation
+from purgatorio_conformance.protocol.describe import Part, header_of, parts_of, profile_of, reported
+from purgatorio_conformance.protocol.free_play import drive_free, free_programs
+from purgatorio_conformance.protocol.gate_play import Plays
+from purgatorio_conformance.protocol.gate_program import gate_programs
+from purgatorio_conformance.protocol.gate_steps import STEPS_S
+from purgatorio_conformance.protocol.gates import GatedRun, Way, takes_steps
+from purgatorio_conformance.protocol.jdwp import AGENT, Listening
+from purgatorio_conformance.protocol.lines import ANY_CLASS, Lines
+from purgatorio_conformance.protocol.message import STEP, Description
+from purgatorio_conformance.protocol.missed_deadline import past_deadlines
+from purgatorio_conformance.protocol.played_order import (
+    PlayedOrder,
+    unfinished,
+)
+from purgatorio_conformance.protocol.proof import Proof
+from purgatorio_conformance.protocol.real_time import drive_real
+from purgatorio_conformance.protocol.run_record import Account
+from purgatorio_conformance.protocol.scope import longest_of_scope_ns, scope, scope_delays
+from purgatorio_conformance.protocol.session import Listener, Session
+from purgatorio_conformance.protocol.small_program import delays_for
+from purgatorio_conformance.protocol.timeline import fitted, shape_of, timeline
+from purgatorio_conformance.protocol.virtual_time import (
+    VirtualClock,
+    drive_virtual,
+    longest_jump_ns,
+    start_of_clock,
+)
+from purgatorio_conformance.subject.child import ChildLimits, LineChild
+from purgatorio_conformance.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed, silent
+from purgatorio_conformance.subject.plan import MS, Plan, PlanShape
+from purgatorio_spec.check import check_files
+from purgatorio_spec.trace.record import Header
+from purgatorio_spec.trace.recorder import Recorder
+from purgatorio_spec.trace.trace_file import StreamedRecording, run_of_file
+from purgatorio_spec.verdict import Verdict
+
+Mode = Literal[
+    "virtual-steps",
+    "virtual-jumps",
+    "virtual-scope",
+    "real",
+    "real-free",
+    "virtual-gates",
+    "virtual-lines",
+    "real-gates",
+    "real-lines",
+]
+TimeChoice = Literal["virtual", "real", "all"]
+
+_MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+_TOTAL_S: Final = 600.0
+"""More than a run takes where many others run: who hangs is silent long before."""
+_LINES_MOST: Final = 5_000_000
+"""Of a run with gates: before each play beside a purge there are as many operations as have it made."""
+_DRAWN_MOST: Final = 1_000
+"""So many programs are drawn, or half as many as operations were asked for."""
+_CROSSED_MOST: Final = 60
+"""So many programs of two calls are played in all their orders, or a thirtieth as many as operations were asked for."""
+_PLACES_LATER: Final[dict[str, int]] = {"virtual-jumps": 2, "virtual-scope": 1}
+"""Where the clock of a run starts, by places."""
+_GZIP: Final = 31
+"""What zlib calls that form."""
+_UNFIT: Final = re.compile(r"[^a-z0-9_]+")
+"""No dot either: a run is called by its file's name up to the first one."""
+
+
+def describe_command(command: Sequence[str], limits: ChildLimits | None = None) -> Description:
+    """What the program says of itself. Raises SubjectFailed: `unavailable` where it cannot be started."""
+    limits = limits or ChildLimits()
+    with LineChild(_called(command), command, limits) as child:
+        return Session(child, Conversation(Recorder()), limits).describe()
+
+
+def _described(
+    command: Sequence[str], limits: ChildLimits | None, lines: str | None
+) -> tuple[Description, str | None, str]:
+    """What the program says of itself; `lines` if its threads can be stopped at those; and why not, if that is no wish
+    and no matter of course."""
+    if lines is None:
+        return describe_command(command, limits), None, ""
+    limits = limits or ChildLimits()
+    with closing(Listening()) as listening:
+        try:
+            with LineChild(_called(command), command, limits, listening.environ()) as child:
+                description = Session(child, Conversation(Recorder()), limits).describe()
+                jvms = listening.jvms()
+        except SubjectFailed as failure:
+            if failure.kind != "died":
+                raise
+            # Its JVM may have no such agent, and then does not start.
+            description = describe_command(command, limits)
+            return description, None, f"with {AGENT} it does not start: {failure.why}"
+        for jvm in jvms:
+            jvm.close()
+    return _with_steps(description) if jvms else description, lines if jvms else None, ""
+
+
+def _with_steps(description: Description) -> Description:
+    return replace(description, gates=(*(one for one in description.gates if one != STEP), STEP))
+
+
+def command_subjects(
+    command: Sequence[str],
+    *,
+    time: TimeChoice = "all",
+    limits: ChildLimits | None = None,
+    label: str | None = None,
+    late_slack_ns: int = LATE_SLACK_NS,
+    listener: Listener | None = None,
+    lines: str | None = ANY_CLASS,
+) -> Sequence[CommandSubject]:
+    """One subject for every way in which the program at `command` (arguments, no shell) can be driven.
+
+    Starts it once, for its description. `time` leaves only virtual or real time; `label` replaces the program's own
+    name in the names of runs. `lines`: of what classes of a JVM, by the debugger's patterns; None for none. Raises
+    SubjectFailed, as well where nothing is left to drive.
+    """
+    description, lines, lost = _described(command, limits, lines)
+    slug = _UNFIT.sub("-", (label or description.name).lower()).strip("-")[:40] or "subject"
+    found = [
+        CommandSubject(
+            tuple(command),
+            description,
+            part,
+            mode,
+            slug,
+            limits,
+            late_slack_ns,
+            listener,
+            Account(lost=lost),
+            lines,
+        )
+        for part in parts_of(description)
+        for mode in _MODES
+        if (whose := mode.split("-")[0]) == time or time == "all"
+        if f"{whose}-time" in description.capabilities and _can_play(description, part, mode)
+    ]
+    if not found:
+        raise SubjectFailed(_called(command), "unavailable", f"it does not know {time} time")
+    return found
+
+
+def _can_play(description: Description, part: Part, mode: Mode) -> bool:
+    """Whether any of the small programs can be played; true of modes that play none."""
+    virtual = mode.startswith("virtual")
+    if mode == "real-free":
+        return bool(free_programs(description, part))
+    if mode == "virtual-scope":
+        return any(scope(part, scope_delays(description), description))
+    programs = gate_programs(part, delays_for(description, 0))
+    if mode.endswith("-gates"):
+        return any(program.ruled_out(description, virtual=virtual) is None for program in programs)
+    if mode.endswith("-lines"):
+        steps = takes_steps(description, virtual=virtual)
+        return steps and any(program.steps(description, virtual=virtual) is None for program in programs)
+    return True
+
+
+@dataclass(frozen=True)
+class CommandSubject:
+    """A program, one part of it, driven in one manner; made by `command_subjects`. See `Subject`. `lines`: the classes
+    at whose lines threads are stopped, if it runs on a JVM that can be asked for that."""
+
+    command: tuple[str, ...]
+    description: Description
+    part: Part
+    mode: Mode
+    label: str
+    limits: ChildLimits | None = None
+    late_slack_ns: int = LATE_SLACK_NS
+    listener: Listener | None = field(default=None, compare=False)
+    account: Account = field(default_factory=Account, compare=False)
+    lines: str | None = None
+
+    @property
+    def name(self) -> str:
+        """`toy-wheel-timer-virtual-steps`."""
+        return f"{self.label}-{self.part}-{self.mode}"
+
+    @property
+    def version(self) -> str:
+        """What the program says."""
+        return self.description.version
+
+    @property
+    def profile(self) -> str:
+        """What the program says, or what follows for a plain timer."""
+        return profile_of(self.description)
+
+    @property
+    def threads(self) -> int:
+        """Its lanes in real time; in virtual time there is one."""
+        return 1 if self.virtual else self.description.lanes
+
+    @property
+    def virtual(self) -> bool:
+        """Whether the driver's clock counts."""
+        return self.mode.startswith("virtual")
+
+    @property
+    def held(self) -> bool:
+        """Whether its threads are stopped, at gates or at steps."""
+        return self.mode.endswith(("-gates", "-lines"))
+
+    @property
+    def small(self) -> bool:
+        """Whether it is asked for small programs whose names are kept, so that one of them can be played again."""
+        return self.held or self.mode == "virtual-scope"
+
+    @property
+    def tick_ns(self) -> int:
+        """Its granularity, or a millisecond where it names none."""
+        return self.description.tick_ns or max(MS, self.description.unit_ns)
+
+    @property
+    def shape(self) -> PlanShape:
+        """What its plans may ask for."""
+        return shape_of(self.description, self.part, virtual=self.virtual)
+
+    def run_seeded(self, seed: int, ops: int, out_path: Path, progress: Progress) -> Path:
+        """Run the plan of a seed, with so many timers or operations."""
+        return self.run(self.shape.make(seed, ops, self.threads, self.tick_ns), out_path, progress)
+
+    def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
+        """See `Subject.run`. What the program wrote on standard error, its last 64 KiB, is kept beside the trace as
+        `<run>.stderr`."""
+        try:
+            self._record(plan, out_path, progress)
+        except SubjectFailed as failure:
+            failure.trace = out_path if out_path.exists() else None
+            raise self._proof(plan, out_path).of(failure) from None
+        if self.account.errors:
+            refused = SubjectFailed(self.name, "refused", self.account.errors, out_path)
+            raise self._proof(plan, out_path).of(refused)
+        if (cut := unfinished(self.account.orders)) and not _breaks(out_path):
+            raise SubjectFailed(self.name, "unfinished", cut, out_path)
+        progress(self.name, plan.timers, plan.timers)
+        return out_path
+
+    def _record(self, plan: Plan, out_path: Path, progress: Progress) -> None:
+        run = run_of_file(out_path)
+        limits = self._limits(plan)
+        clock = VirtualClock(
+            start_of_clock(plan.seed, self.description, later=_PLACES_LATER.get(self.mode, 0))
+        )
+        if self.mode == "virtual-scope":
+            # Its programs are about what a tick is no boundary of; the other ways come to those.
+            clock.now_ns -= clock.now_ns % max(self.tick_ns, self.description.unit_ns)
+        recorder = Recorder(clock if self.virtual else time.monotonic_ns)
+        talked = Conversation(recorder, reported(self.description, self.part), virtual=self.virtual)
+        with self._child(limits) as (child, lines):
+            try:
+                header = self._header(run, plan)
+                with StreamedRecording(recorder, out_path, header, every_s=None) as recording:
+                    session = Session(lines or child, talked, limits, self.listener, recording.flush)
+                    self._drive(session, child, lines, clock, plan, progress, _SoFar(recording).breaks)
+                self.account.errors, self.account.erred = talked.errors(), talked.erred
+                self.account.doubted = talked.doubted()
+                self.account.refused = talked.refused
+            except SubjectFailed as failure:
+                self.account.late = self._late(talked, failure.stuck)
+                self.account.errors, self.account.erred = talked.errors(), talked.erred
+                self.account.doubted = talked.doubted()
+                self.account.oldest, self.account.unanswered = talked.oldest(), talked.stuck()
+                self.account.refused = talked.refused
+                self.account.waiting = talked.waiting()
+                raise
+            finally:
+                if errors := child.errors():
+                    out_path.with_name(f"{run}.stderr").write_bytes(errors)
+
+    def _late(self, talked: Conversation, stuck: bool) -> Sequence[str]:
+        """The tasks that wait in real time for longer than T2 allows, or operations for longer than O5: whenever they
+        are over, it is broken. None where an error may have taken one back; with gates, none while we hold a thread, or
+        where one of the program's runs."""
+        judged = not self.virtual and not talked.errors() and (not self.held or (stuck and not talked.holds))
+        if not judged or self._lost_ns is None:
+            return ()
+        return [one for one in talked.overdue(self._lost_ns) if one not in talked.spoilt]
+
+    @property
+    def _lost_ns(self) -> int | None:
+        """So long after its deadline what has not happened is too late, whenever it comes."""
+        late_ns = self.description.late_ns
+        return None if late_ns is None else late_ns + self.late_slack_ns
+
+    def _proof(self, plan: Plan, trace: Path) -> Proof:
+        return Proof(
+            self.command,
+            self.description,
+            self.part,
+            self.virtual,
+            self.held,
+            self._limits(plan),
+            self.account,
+            trace,
+            start_of_clock(plan.seed, self.description),
+            partial(self._again, plan),
+        )
+
+    def _again(
+        self, plan: Plan, path: Path, order: PlayedOrder | None
+    ) -> tuple[Account, SubjectFailed | None]:
+        """What comes of this order, or of the whole plan, in a program started anew, with twice the patience. The trace
+        of what fails is kept at `path`."""
+        limits = self._limits(plan)
+        patient = replace(limits, silence_s=2 * limits.silence_s)
+        again = replace(self, account=Account(only=order), limits=patient, listener=None)
+        try:
+            again._record(plan, path, silent)
+        except SubjectFailed as failure:
+            return again.account, failure
+        path.unlink()
+        return again.account, None
+
+    @contextmanager
+    def _child(self, limits: ChildLimits) -> Iterator[tuple[LineChild, Lines | None]]:
+        """The program, and its lines if its threads are to be stopped at them."""
+        if self.lines is None or not self.held:
+            with LineChild(self.name, self.command, limits) as child:
+                yield child, None
+            return
+        with (
+            closing(Listening()) as listening,
+            LineChild(self.name, self.command, limits, listening.environ()) as child,
+            closing(Lines(child, listening, self.lines)) as lines,
+        ):
+            yield child, lines
+
+    def _drive(
+        self,
+        session: Session,
+        child: LineChild,
+        lines: Lines | None,
+        clock: VirtualClock,
+        plan: Plan,
+        progress: Progress,
+        judge: Callable[[], bool],
+    ) -> None:
+        again = session.describe()
+        if self.lines is not None:
+            again = _with_steps(again)
+        if replace(again, n=self.description.n) != self.description:
+            raise child.failed("rubbish", "it describes itself in another way than before")
+        if self.small:
+            alone = self.mode == "virtual-scope" and self.description.lanes == 1
+            with child.on_one_processor() if alone else nullcontext():
+                self._drive_small(
+                    session,
+                    child,
+                    lines,
+                    clock if self.virtual else None,
+                    judge,
+                    lambda share: progress(self.name, int(share * plan.timers), plan.timers),
+                    plan,
+                )
+        elif self.mode == "real-free":
+            drive_free(
+                session,
+                self.description,
+                self.part,
+                plan.seed,
+                plan.timers,
+                lambda done: progress(self.name, done, plan.timers),
+            )
+        else:
+            with child.on_one_processor() if self.virtual else nullcontext():
+                self._drive_plan(session, child, clock, plan, progress)
+        session.finish()
+
+    def _drive_small(
+        self,
+        session: Session,
+        child: LineChild,
+        lines: Lines | None,
+        clock: VirtualClock | None,
+        judge: Callable[[], bool],
+        tell: Callable[[float], None],
+        plan: Plan,
+    ) -> None:
+        if lines is not None and not lines.connect():
+            raise child.failed("died", "its JVM is not heard by the debugger's protocol any more")
+        plays = Plays(session, self.description, self.part, clock, lines=lines, judge=judge)
+        self.account.plays = plays.played
+        crossed = min(_CROSSED_MOST, plan.timers // 30) if self.virtual else 0
+        run = GatedRun(plays, tell, plan.seed, min(_DRAWN_MOST, plan.timers // 2), plan.timers, crossed)
+        self.account.orders = run.orders
+        try:
+            run.drive(self._ways(), self.account.only)
+        except SubjectFailed:
+            self.account.under_way, self.account.broke_off = plays.under_way, True
+            if self.virtual:
+                self.account.erring = plays.erred or plays.under_way
+            raise
+        if self.virtual:
+            self.account.erring = plays.erred
+        self.account.reached = run.reached
+        if lines is not None and lines.unknown:
+            self.account.lost = lines.unknown
+
+    def _ways(self) -> Sequence[Way]:
+        if self.mode == "virtual-scope":
+            return ("scope",)
+        if self.mode.endswith("-lines"):
+            return ("alone", "drawn")
+        # Shared so that both runs take about as long.
+        if takes_steps(self.description, virtual=self.virtual):
+            return ("orders", "beside")
+        alone = self.virtual or "virtual-time" not in self.description.capabilities
+        return ("orders", "drawn") if alone else ("orders",)
+
+    def _drive_plan(
+        self, session: Session, child: LineChild, clock: VirtualClock, plan: Plan, progress: Progress
+    ) -> None:
+        real = self.mode == "real"
+        one_lane = self.description if real else replace(self.description, lanes=1)
+        fit = fitted(plan, self.shape, self.part, one_lane)
+        dues = timeline(fit, self.part, one_lane)
+
+        def report(settled: int) -> None:
+            # In virtual time what is beyond the plan takes about as long again.
+            progress(self.name, min(settled, fit.timers), fit.timers * (1 if real else 2))
+
+        if real:
+            drive_real(
+                session,
+                self.description,
+                self.part,
+                plan.seed,
+                plan.timers,
+                dues,
+                self._give_up_ns(fit),
+                self._lost_ns,
+                report,
+            )
+            if plan.timers >= REACHES_FROM:
+                self.account.left_out = past_deadlines(
+                    session, self.description, self.part, plan.seed, child.asleep()
+                )
+        else:
+            manner: Literal["steps", "jumps"] = "steps" if self.mode == "virtual-steps" else "jumps"
+            self.account.left_out = drive_virtual(
+                session, clock, self.description, self.part, dues, manner, plan.seed, plan.timers, report
+            )
+
+    def _header(self, run: str, plan: Plan) -> Header:
+        slack_ns = {
+            "virtual-steps": 0,
+            "virtual-jumps": longest_jump_ns(self.description),
+            "virtual-scope": self._longest_of_scope_ns(),
+            "real": self.late_slack_ns,
+            "real-free": self.late_slack_ns,
+        }.get(self.mode, 0)
+        # A thread that is held keeps others from their deadlines: nothing is late there.
+        described = replace(self.description, late_ns=None) if self.held else self.description
+        return header_of(
+            described,
+            self.part,
+            run=run,
+            virtual=self.virtual,
+            late_slack_ns=slack_ns,
+            params={"seed": plan.seed, "timers": plan.timers, "mode": self.mode, "late_slack_ns": slack_ns},
+        )
+
+    def _longest_of_scope_ns(self) -> int:
+        return longest_of_scope_ns(scope_delays(self.description), self.description)
+
+    def _give_up_ns(self, plan: Plan) -> int:
+        return plan.end_ns + (self.description.late_ns or 0) + 2 * self.late_slack_ns
+
+    def _limits(self, plan: Plan) -> ChildLimits:
+        if self.limits is not None:
+            return self.limits
+        if self.small or self.mode == "real-free":
+            return ChildLimits(total_s=2 * STEPS_S, lines=_LINES_MOST)
+        real_s = 0.0 if self.virtual else 60.0 + 4 * self._give_up_ns(plan) / 1e9
+        return ChildLimits(
+            total_s=_TOTAL_S + real_s + 0.02 * plan.timers, lines=1_000_000 + 100 * len(plan.steps)
+        )
+
+
+def _called(command: Sequence[str]) -> str:
+    """A short name of a command, for messages."""
+    return Path(command[0]).name if command else "command"
+
+
+class _SoFar:
+    """Whether what was recorded so far breaks a promise. Only what is new is read, as a run of its own, for each play
+    has tasks and operations of its own; what looks broken there may hang on what was before, so then all is read."""
+
+    def __init__(self, recording: StreamedRecording) -> None:
+        self._recording = recording
+        self._unpacks = zlib.decompressobj(_GZIP) if recording.path.suffix == ".gz" else None
+        self._read_bytes = 0
+        self._header = b""
+
+    def breaks(self) -> bool:
+        """Down to what was recorded last."""
+        self._recording.flush()
+        path = self._recording.path
+        with path.open("rb") as trace:
+            trace.seek(self._read_bytes)
+            packed = trace.read()
+        self._read_bytes += len(packed)
+        new = packed if self._unpacks is None else self._unpacks.decompress(packed)
+        self._header = self._header or new[: new.find(b"\n") + 1]
+        part = path.with_name(f"{run_of_file(path)}-part.jsonl")
+        part.write_bytes(new if new.startswith(self._header) else self._header + new)
+        try:
+            clauses = check_files([part]).runs[0].clauses.values()
+            return any(one.violations for one in clauses) and _breaks(path)
+        finally:
+            part.unlink()
+
+
+def _breaks(trace: Path) -> bool:
+    """Whether it breaks a promise, whole or not."""
+    return check_files([trace]).runs[0].verdict is Verdict.VIOLATED

@@ -1,0 +1,144 @@
+"""Races by luck: the small programs of `gate_program` on free lanes, for what has no gates, in real time.
+
+The calls of a program are made at moments that are drawn anew each time, as close together as the subject answers, so
+that what one lane does falls into the midst of what another does. Around an expiry they come about its deadline. What
+is found is true; what is not found was perhaps not met.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.gate_program import gate_programs
+from purgatorio_conformance.protocol.message import Add, Call, Description, Gauge, Quiesce, Register, Start
+from purgatorio_conformance.protocol.session import Session
+from purgatorio_conformance.protocol.small_program import (
+    Expiry,
+    Inside,
+    LaneCall,
+    SmallProgram,
+    Until,
+    delays_for,
+    named_in,
+)
+from purgatorio_conformance.subject.contract import LATE_SLACK_NS
+from purgatorio_conformance.subject.plan import MS
+
+_FAR_NS: Final = 5_000 * MS
+_ROUNDS_MOST: Final = 400
+_OPERATIONS_A_ROUND: Final = 10
+"""One round of every program for so many operations that were asked for."""
+_CALLS_BEFORE: Final = 30
+"""A program with so many calls before it is played half as often, and so on: garbage takes hundreds a round."""
+
+_LOOK_S: Final = 0.05
+_EARLY_S: Final = 0.001
+"""Calls come so much before a deadline at the earliest, and as much after it."""
+
+
+def free_programs(description: Description, part: Part) -> tuple[SmallProgram, ...]:
+    """Those that the subject can be put through without any gate. A volley of one is an order, and kept by gates."""
+    programs = [one for one in gate_programs(part, delays_for(description, _FAR_NS)) if one.volley != 1]
+    return tuple(
+        one for one in programs if len(one.lanes) > 1 and one.ruled_out(description, free=True) is None
+    )
+
+
+def drive_free(
+    session: Session,
+    description: Description,
+    part: Part,
+    seed: int,
+    operations: int,
+    progress: Callable[[int], None],
+) -> None:
+    """Play every program so often, then wait until all is over. Raises SubjectFailed."""
+    session.call(Start(part, "real"))
+    rng = random.Random(f"free/{seed}")
+    programs = free_programs(description, part)
+    rounds = max(1, min(_ROUNDS_MOST, operations // _OPERATIONS_A_ROUND))
+    often = [max(1, rounds // (1 + len(one.before) // _CALLS_BEFORE)) for one in programs]
+    number = 0
+    for program, times in zip(programs, often, strict=True):
+        for _ in range(times):
+            number += 1
+            _Round(session, program, number, rng).play()
+        if "gauge" in description.capabilities:
+            session.call(Gauge())
+        progress(number * operations // sum(often))
+    _come_to_rest(session, min(_FAR_NS, description.most_delay_ns))
+    if not session.conversation.settled.pending or description.late_ns is not None:
+        session.call(Quiesce())
+
+
+class _Round:
+    """One program, once."""
+
+    def __init__(self, session: Session, program: SmallProgram, number: int, rng: random.Random) -> None:
+        self._session = session
+        self._rng = rng
+        self._before = _plain(named_in(program.before, number))
+        self._after = _plain(named_in(program.after, number))
+        lanes = [named_in(lane, number) for lane in program.lanes]
+        self._lanes = [_plain(lane) for lane in lanes]
+        self._expiring = {call.id for lane in lanes for call in lane if isinstance(call, Expiry)}
+        calls = [*self._before, *(call for lane in self._lanes for call in lane)]
+        delays = [c.delay_ns for c in calls if isinstance(c, Add | Register) and c.id in self._expiring]
+        self._delay_s = min(delays, default=0) / 1e9
+        rng.shuffle(self._lanes)
+
+    def play(self) -> None:
+        """All calls of it; returns when all are answered."""
+        moments_s = self._begin()
+        while any(self._lanes):
+            now_s = time.monotonic()
+            if not self._ask_due(moments_s, now_s):
+                ahead_s = [moments_s[lane] - now_s for lane, calls in enumerate(self._lanes) if calls]
+                waits_s = min((wait_s for wait_s in ahead_s if wait_s > 0), default=_LOOK_S)
+                # Who polls for less than a millisecond sleeps for one.
+                self._session.hear(max(0.0, waits_s - 0.001))
+        for lane in range(len(self._lanes)):
+            self._session.wait_for_lane(lane)
+        for call in self._after:
+            self._session.call(call)
+
+    def _begin(self) -> list[float]:
+        """Make the calls before; by lane the moment from which its calls are made."""
+        begun_s = time.monotonic()
+        for call in self._before:
+            begun_s = time.monotonic()
+            self._session.call(call)
+        # As long as a call takes, or two: later the other lane has ended.
+        spread_s = 2 * (time.monotonic() - begun_s) if self._before else 0.000_3
+        from_s = time.monotonic()
+        if self._expiring:
+            from_s, spread_s = begun_s + self._delay_s - _EARLY_S, 2 * _EARLY_S
+        parts = (self._rng.choice((0.0, self._rng.random(), self._rng.random())) for _ in self._lanes)
+        return [from_s + part * spread_s for part in parts]
+
+    def _ask_due(self, moments_s: Sequence[float], now_s: float) -> bool:
+        """Make the next call of every lane that can; whether any could."""
+        conversation, asked = self._session.conversation, False
+        for lane, calls in enumerate(self._lanes):
+            due = calls and now_s >= moments_s[lane] and conversation.free(lane)
+            # A registration that is under way may not be answered at once, and then its operation is not known yet.
+            if due and conversation.makes_sense(calls[0]):
+                self._session.ask(calls.pop(0), lane)
+                asked = True
+        return asked
+
+
+def _plain(calls: Sequence[LaneCall]) -> list[Call]:
+    """Without the expiries, which come by themselves."""
+    assert not any(isinstance(call, Inside | Until) for call in calls), "nobody stands in a callback"
+    return [call for call in calls if not isinstance(call, Expiry | Inside | Until)]
+
+
+def _come_to_rest(session: Session, far_ns: int) -> None:
+    until_s = time.monotonic() + (far_ns + LATE_SLACK_NS) / 1e9
+    while session.conversation.settled.pending and time.monotonic() < until_s:
+        session.hear(_LOOK_S)

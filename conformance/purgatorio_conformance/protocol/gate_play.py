@@ -1,0 +1,561 @@
+"""One play of a program for gates, and those who make it: what the driver asks of the subject's threads and hears.
+
+The driver knows three things of a thread of the subject: its call *returned*, it stands *at a gate*, or it is *quiet*:
+it runs, or waits for what another thread has. As long as some thread is quiet it listens for a moment more.
+
+No verdict hangs on how long it listened. A thread that was taken for waiting and was only slow makes one order another,
+which the clauses judge as well; the moment is made longer then. Once no thread is held, all must return: a subject
+that does not has hung.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio_conformance.protocol.conversation import Hold
+from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.lines import Lines
+from purgatorio_conformance.protocol.message import (
+    STEP,
+    Add,
+    Advance,
+    Call,
+    Cancel,
+    Description,
+    Force,
+    Go,
+    Quiesce,
+    Register,
+    Said,
+    Start,
+)
+from purgatorio_conformance.protocol.played_order import PlayedOrder
+from purgatorio_conformance.protocol.session import Session
+from purgatorio_conformance.protocol.small_program import (
+    ANY,
+    Barrier,
+    Expiry,
+    Inside,
+    InTurn,
+    LaneCall,
+    SmallProgram,
+    Until,
+    delays_for,
+    late_for,
+    named_in,
+)
+from purgatorio_conformance.protocol.virtual_time import VirtualClock
+from purgatorio_conformance.subject.contract import LATE_SLACK_NS
+from purgatorio_conformance.subject.plan import MS
+from purgatorio_spec.show.visible import first_few
+
+_FAR_NS: Final = 3_600_000 * MS
+_FAR_REAL_NS: Final = 5_000 * MS
+_PURGE_REAL_NS: Final = 250 * MS
+"""By then a thread stands where a purge is to come beside it."""
+_QUIET_LEAST_S: Final = 0.003
+_QUIET_MOST_S: Final = 0.1
+_GLANCE_S: Final = 0.001
+_GIVES_UP_S: Final = 0.5
+_EXPIRY_GIVES_UP_S: Final = 1.2
+"""Who tries for a lock may try for half a second, and on the one thread on which all else expires for a second."""
+_WAITS_MOST: Final = 10
+_LATE_S: Final = 5.0
+_ANSWERED_EARLY_S: Final = 0.1
+_EXPIRY_LATE_S: Final = 1.0
+_EXPIRY_LEAST_S: Final = 0.1
+_TAKES_NOTE_S: Final = 1.0
+_SAID_MOST: Final = 20_000
+
+_JUDGED_FIRST: Final = 50
+_JUDGED_AGAIN: Final = 1.5
+"""It is judged after so many plays, and whenever they are so many times as many."""
+
+Act = Callable[[], None]
+
+
+class Plays:
+    """The plays of one run, one after the other. `clock`: the driver's, in virtual time; None in real time. `lines`:
+    the subject's, if its steps are lines. `judge`: whether what was recorded so far breaks a promise."""
+
+    def __init__(
+        self,
+        session: Session,
+        description: Description,
+        part: Part,
+        clock: VirtualClock | None,
+        *,
+        lines: Lines | None = None,
+        judge: Callable[[], bool] | None = None,
+    ) -> None:
+        self.session = session
+        self.description = description
+        self.part = part
+        self.clock = clock
+        self.lines = lines
+        self.delays = (
+            delays_for(description, _FAR_REAL_NS, _PURGE_REAL_NS)
+            if clock is None
+            else delays_for(description, _FAR_NS)
+        )
+        self.late_ns = late_for(description)
+        self.played: list[PlayedOrder] = []
+        """What was played so far, the first under the number 1."""
+        self.under_way: PlayedOrder | None = None
+        """The play that was not played to its end, unless it is a volley, which is not the same twice."""
+        self.erred: PlayedOrder | None = None
+        """The first in which a call ended with an error that nobody asked for."""
+        self.broken = False
+        """Whether a promise was found broken: nothing new is played."""
+        self._judge = judge
+        self._judged_at: float = _JUDGED_FIRST
+        self._slowest_s = 0.0
+        self._latest_s = _EXPIRY_LATE_S / 5
+        self._waited: Counter[tuple[str, ...]] = Counter()
+        self._said = 0
+        self._begun_ns = 0
+        self._asked_ns: dict[str, int] = {}
+        """In virtual time, when each task or operation of a play was asked for last."""
+
+    def start(self, gates: tuple[str, ...]) -> None:
+        """The subject begins anew, with these gates."""
+        now_ns = None if self.clock is None else self.clock.now_ns
+        self.session.call(Start(self.part, "real" if now_ns is None else "virtual", now_ns, gates))
+
+    def start_anew(self, gates: tuple[str, ...]) -> None:
+        """The same, when all is over."""
+        if self.clock is None:
+            self.much_is_said()
+            self._wait_until_over(0.0)
+        else:
+            self.come_to_rest()
+        self.start(gates)
+
+    def leap(self, by_ns: int) -> None:
+        """Virtual time goes on by so much at least, in whole units."""
+        assert self.clock is not None, "it is called in virtual time"
+        by_ns += -by_ns % self.description.unit_ns
+        self.play_to_the_end([Advance(self.clock.now_ns + by_ns)])
+
+    def begun(self, program: SmallProgram, beside: str = "") -> Play:
+        """The next play; the first that comes to the gate `beside` stays there."""
+        # What a program before it was told to end with an error excuses nobody here.
+        self.session.conversation.fails = False
+        self._said = 0
+        self._begun_ns = 0 if self.clock is None else self.clock.now_ns
+        self._asked_ns = {}
+        return Play(self, program, len(self.played) + 1, beside=beside, keeps=bool(beside))
+
+    def end(self, play: Play, order: PlayedOrder) -> None:
+        """What the program makes at its end, and a look at what is late, raised, or broken."""
+        self.played.append(order)
+        play.over = True
+        other = play.program.fault is not None and self.description.lanes > 1
+        self.play_to_the_end(play.after, lane=int(other))
+        if self.session.conversation.erred:
+            self.erred = self.erred or order
+        if self.clock is not None and self.clock.now_ns > self._begun_ns and play.program.fault is None:
+            self._look_for_late(play)
+        elif self.clock is None and play.program.fault is None:
+            self._wait_for_late(play)
+        self._look_for_broken()
+
+    def _look_for_broken(self) -> None:
+        """Whether a promise is broken, now and then."""
+        if self._judge is not None and not self.broken and len(self.played) >= self._judged_at:
+            self._judged_at *= _JUDGED_AGAIN
+            self.broken = self._judge()
+
+    def in_turn(self, program: SmallProgram, leap_ns: int) -> None:
+        """One play of the calls of one lane, in a subject that is started anew; then time goes on until all is over.
+        When time has gone on nothing may be overdue: else it goes on by more than `leap_ns` at once, which is more than
+        it goes at once where all is well, so that what comes then is late by the clause."""
+        assert self.clock is not None, "it is for virtual time"
+        self.start(program.places)
+        play = self.begun(program)
+        order = PlayedOrder(program.name, ())
+        self.play_to_the_end(play.before, play)
+        before_ns = self.clock.now_ns
+        while acts := play.acts():
+            next(iter(acts.values()))()
+            self.settle(play)
+            if self.clock.now_ns > before_ns and not self.session.conversation.unanswered():
+                before_ns = self._past_overdue(leap_ns)
+        play.over = True
+        self.leap(self.delays.far_ns + self.late_ns)
+        self._past_overdue(leap_ns)
+        self.play_to_the_end([Quiesce()])
+        self.played.append(order)
+        if self.session.conversation.erred:
+            self.erred = self.erred or order
+        self._look_for_broken()
+
+    def _past_overdue(self, leap_ns: int) -> int:
+        """See `in_turn`; what the clock says then."""
+        assert self.clock is not None, "it is for virtual time"
+        late_ns = self.description.late_ns
+        if late_ns is not None and self.session.conversation.overdue(late_ns, before_now=True):
+            # One that answers before its own threads are done is refused as that.
+            self._hear(_ANSWERED_EARLY_S)
+            self.leap(leap_ns + self.late_ns)
+        return self.clock.now_ns
+
+    def _look_for_late(self, play: Play) -> None:
+        """In virtual time, where nobody is held any more, all that was due is over when time has gone on twice: a wheel
+        may move it to a finer level first."""
+
+        def overdue() -> set[str]:
+            return {*self.session.conversation.overdue(self.late_ns)} & {*play.delays}
+
+        late = overdue()
+        for patience_s in (_GIVES_UP_S, _LATE_S):
+            if not late or self.description.late_ns is None or self.session.conversation.errors():
+                return
+            self.leap(self.late_ns)
+            while (late := late & overdue()) and self._hear(patience_s) is not None:
+                # A subject that does not wait for its own threads is not late for that.
+                self.let_go()
+        if not late:
+            return
+        lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
+        raise self.session.failed(
+            "late",
+            f"{lost[0]} is broken: {first_few(sorted(late))} did not {lost[1]} when nobody was held any more",
+        )
+
+    def _wait_for_late(self, play: Play) -> None:
+        """In real time, where nobody is held any more, what was due is waited for before anything else is called: what
+        is lost may be found by whatever wakes another thread."""
+        if self.description.late_ns is None or self.session.conversation.errors():
+            return
+        until_s = time.monotonic() + LATE_SLACK_NS / 1e9
+        while (late := {*self.session.conversation.overdue(self.late_ns)} & {*play.delays}) and (
+            left_s := until_s - time.monotonic()
+        ) > 0:
+            self._hear(min(0.05, left_s))
+            self.let_go()
+        if late:
+            self.come_to_rest()
+            self.broken = self.broken or (self._judge is not None and self._judge())
+
+    def play_to_the_end(self, calls: Sequence[LaneCall], play: Play | None = None, lane: int = 0) -> None:
+        """Let all threads go on; then make the calls one by one on this lane, stopping nobody but an expiry that is to
+        come in this play."""
+        self.let_go()
+        for call in calls:
+            assert not isinstance(call, Expiry | Inside), "those are the lanes'"
+            self._said = min(self._said, 0)
+            if isinstance(call, Until):
+                assert play is not None, "it is the program's"
+                self.wait_until(call, lane, play.delays[call.id], ())
+            elif self.session.conversation.makes_sense(call):
+                self.ask(call, lane)
+            if play is not None:
+                play.begun_s = time.monotonic()
+            self.let_go(play)
+
+    def let_go(self, play: Play | None = None) -> None:
+        """Let all threads go on until they have returned, but for an expiry that is to come in this play."""
+        while True:
+            standing = self.session.conversation.standing()
+            if passing := [hold for hold in standing if play is None or not play.early(hold)]:
+                self.go(passing)
+            elif not self.session.conversation.loose():
+                return
+            elif not standing:
+                self.hear_on()
+            elif self.is_quiet():
+                # The calls of one whose only thread stands there come after it.
+                self.go(standing)
+
+    def _hear(self, within_s: float) -> Said | None:
+        """See `Session.hear`."""
+        self._count_what_is_said()
+        return self.session.hear(within_s)
+
+    def hear_on(self) -> None:
+        """See `Session.hear_on`."""
+        self._count_what_is_said()
+        self.session.hear_on()
+
+    def comes(self) -> bool:
+        """Whether something is heard: on a busy machine a thread comes late to its place."""
+        return self._hear(_GIVES_UP_S) is not None
+
+    def _count_what_is_said(self) -> None:
+        """A call that never ends may say something all the time, and is never silent. If it can be, it is ended where
+        nobody is held: what it waits for is then its own."""
+        self._said += 1
+        if self._said > _SAID_MOST * (1 if self.session.conversation.owed else 2):
+            raise self.session.failed("hang", f"said {_SAID_MOST:,} lines in one play, and goes in circles")
+
+    def settle(self, play: Play) -> None:
+        """Hear until all threads have returned or are at gates that are the play's, or nothing is heard any more."""
+        conversation = self.session.conversation
+        while True:
+            passing = [hold for hold in conversation.standing() if not play.stops(hold)]
+            for hold in passing:
+                if hold in conversation.standing():
+                    self.go([hold])
+            if passing:
+                # Another may have come to a gate while the subject took note: it is heard of once only.
+                continue
+            if not conversation.loose():
+                return
+            asked_s = time.monotonic()
+            if self._hear(_GLANCE_S) is None and self.is_quiet():
+                if play.program.looks_for != ANY and self._gives_up():
+                    continue
+                return
+            self._slowest_s = max(time.monotonic() - asked_s, 0.95 * self._slowest_s)
+
+    def _gives_up(self) -> bool:
+        """Whether something is heard after all within a time as long as a lock is tried for: a call that waits for
+        another at a gate may wait no longer than that. Only in virtual time, where nothing else goes on meanwhile, and
+        for such calls and gates until nothing is, or so often: on a busy machine one is heard that was only slow. Not
+        where a thread of the subject's own stands, for which all calls wait."""
+        standing = self.session.conversation.standing()
+        situation = (*self.session.conversation.unanswered(), *(hold.f for hold in standing))
+        of_lanes = standing and all(hold.thread.startswith("caller-") for hold in standing)
+        if self.clock is None or not of_lanes or self._waited[situation] >= _WAITS_MOST:
+            return False
+        heard = self._hear(_EXPIRY_GIVES_UP_S if "advance" in situation else _GIVES_UP_S) is not None
+        self._waited[situation] += 1 if heard else _WAITS_MOST
+        return heard
+
+    def is_quiet(self) -> bool:
+        """Whether nothing is heard for a moment: several times what the slowest answer took of late. A JVM's threads
+        can be looked at, and the moment is over when none of them runs."""
+        until_s = time.monotonic() + min(_QUIET_MOST_S, max(_QUIET_LEAST_S, 5 * self._slowest_s))
+        while (left_s := until_s - time.monotonic()) > 0:
+            running = None if self.lines is None else self.lines.running()
+            if running is None:
+                return self._hear(left_s) is None
+            if not running:
+                return True
+            if self._hear(_GLANCE_S) is not None:
+                return False
+        return True
+
+    def ask(self, call: Call, lane: int = 0, hold: int | None = None, steps: tuple[int, ...] = ()) -> None:
+        """Make a call and do not wait."""
+        moves = self.clock.to(call.now_ns) if self.clock is not None and isinstance(call, Advance) else None
+        if self.clock is not None and isinstance(call, Add | Register):
+            self._asked_ns[call.id] = self.clock.now_ns
+        self.session.ask(call, lane, moves, hold=hold, steps=steps)
+
+    def go(self, holds: Sequence[Hold], *, fail: bool = False) -> None:
+        """Let the threads go on, together, or `fail`; heard once the subject has taken note."""
+        conversation = self.session.conversation
+        number = self.session.ask(Go(tuple(hold.number for hold in holds), int(fail) or None))
+        while conversation.is_open(number):
+            at_lines = [hold.number for hold in conversation.standing() if hold.f == STEP]
+            if self.lines is None or not at_lines:
+                self.hear_on()
+            elif self._hear(_TAKES_NOTE_S) is None:
+                # One of them may have what its own adapter needs to answer, such as the lock of its output.
+                self.session.ask(Go(tuple(at_lines)))
+                if self.under_way is not None and self.under_way.stop is not None:
+                    self.lines.adapters.update(point.line for point in self.under_way.stop.points)
+
+    def wait_until(self, call: Until, lane: int, delay_ns: int, steps: tuple[int, ...]) -> None:
+        """Let virtual time come near the deadline of an operation or task."""
+        assert self.clock is not None, "a program for virtual time"
+        due_ns = self._asked_ns.get(call.id, self._begun_ns) + delay_ns
+        self.ask(Advance(max(self.clock.now_ns, due_ns - call.before_ns)), lane, steps=steps)
+
+    def expire(
+        self, operation: str, lane: int, delay_ns: int, begun_s: float, steps: tuple[int, ...]
+    ) -> None:
+        """Let the time of an operation or task come."""
+        if self.clock is not None:
+            self.ask(Advance(self.clock.now_ns + delay_ns + self.late_ns), lane, steps=steps)
+            return
+        # Several times as late as others came of late: one that is kept from coming, by whoever was stopped, need not
+        # be waited for long, and if it was only slow the order is another one.
+        due_s = begun_s + (delay_ns + self.late_ns) / 1e9
+        until_s = due_s + min(_EXPIRY_LATE_S, max(_EXPIRY_LEAST_S, 5 * self._latest_s))
+        conversation = self.session.conversation
+
+        def to_come() -> bool:
+            there = any(
+                hold.f == "timer_fire" and hold.id == operation for hold in conversation.holds.values()
+            )
+            return operation in conversation.settled.pending and not there
+
+        waited = False
+        while to_come() and time.monotonic() < until_s:
+            waited = True
+            self._hear(min(0.05, until_s - time.monotonic()))
+        if waited and not to_come():
+            self._latest_s = max(time.monotonic() - due_s, 0.9 * self._latest_s)
+
+    def come_to_rest(self) -> None:
+        """Past the last time-out, so that nothing can hide behind one that has not come."""
+        self.much_is_said()
+        if self.clock is not None:
+            for _ in range(3):
+                self.leap(self.delays.far_ns + self.late_ns)
+            # A thread of the subject's own that goes from gate to gate is at none of them in between: it has come to
+            # its end when time that stands still brings nothing but the answer.
+            for _ in range(len(self.session.conversation.settled.known)):
+                heard = self.session.heard
+                self.leap(0)
+                if self.session.heard == heard + 1:
+                    break
+        else:
+            # What was taken back while it was being given to a timer may be counted there until it is due.
+            last_t = self.session.conversation.last_deadline_t(self.delays.far_ns + 1)
+            self._wait_until_over(last_t / 1e9 + _EXPIRY_LATE_S)
+        self.play_to_the_end([Quiesce()])
+
+    def _wait_until_over(self, least_s: float) -> None:
+        """In real time: until nothing is pending, and until this moment, but not for what does not come."""
+        until_s = time.monotonic() + (self.delays.far_ns + self.late_ns) / 1e9 + _EXPIRY_LATE_S
+        while time.monotonic() < until_s and (
+            self.session.conversation.settled.pending or time.monotonic() < least_s
+        ):
+            if self._hear(min(0.05, until_s - time.monotonic())) is not None:
+                # As long as something comes the rest may come too: a slow machine has lost nothing.
+                until_s = max(until_s, time.monotonic() + LATE_SLACK_NS / 1e9)
+            self.let_go()
+
+    def much_is_said(self) -> None:
+        """From here to the next play more may be said than in one."""
+        self._said = -_SAID_MOST * 10
+
+
+@dataclass(slots=True)
+class Play:
+    """One play under way."""
+
+    plays: Plays
+    program: SmallProgram
+    number: int
+    over: bool = False
+    before: list[LaneCall] = field(default_factory=list)
+    after: list[LaneCall] = field(default_factory=list)
+    lanes: list[list[LaneCall]] = field(default_factory=list)
+    held_back: set[str] = field(default_factory=set)
+    delays: dict[str, int] = field(default_factory=dict)
+    begun_s: float = field(default_factory=time.monotonic)
+    """When the last call was made with which something may have begun that is to expire."""
+    stopped: set[int] = field(default_factory=set)
+    """The stops of a thread that came to its steps."""
+    passes: bool = False
+    """Whether such a thread goes on."""
+    beside: str = ""
+    """If any, only the first that comes to this gate stays there, if it comes while the play `keeps`."""
+    keeps: bool = False
+    kept: Hold | None = None
+    steps: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
+    """Where calls stop on their way: by lane and place there."""
+    gone: int = 0
+    """So many have gone on from where some go on with an error."""
+
+    def __post_init__(self) -> None:
+        self.before = named_in(self.program.before, self.number)
+        self.after = named_in(self.program.after, self.number)
+        self.lanes = [named_in(lane, self.number) for lane in self.program.lanes]
+        calls = [*self.before, *(call for lane in self.lanes for call in lane)]
+        self.held_back = {call.id for call in calls if isinstance(call, Expiry)}
+        made = [call.call if isinstance(call, Inside) else call for call in calls]
+        self.delays = {call.id: call.delay_ns for call in made if isinstance(call, Register | Add)}
+
+    def stops(self, hold: Hold) -> bool:
+        """Whether a thread that stands there stays: at the program's places, and before an expiry that is to come."""
+        if self.over:
+            return False
+        if hold.f == STEP:
+            self.stopped.add(hold.number)
+            return not self.passes
+        mine = hold.id is None or hold.id.startswith(f"p{self.number}-")
+        if not mine or not (self.program.pauses_at(*self._where(hold)) or self.early(hold)):
+            return False
+        if self.keeps and hold.f == self.beside:
+            self.kept = self.kept or hold
+        return not self.beside or hold is self.kept or self.early(hold)
+
+    def early(self, hold: Hold) -> bool:
+        """Whether it is about to expire before that is let come."""
+        return hold.f == "timer_fire" and hold.id in self.held_back
+
+    def acts(self) -> Mapping[str, Act]:
+        """What can be done now, by a name that is the same in each play of the program; nothing when the play is over,
+        or when all that is left waits for ever."""
+        conversation = self.plays.session.conversation
+        standing = [hold for hold in conversation.standing() if not self.early(hold)]
+        calls = {f"lane {lane}": self._call(lane) for lane in range(len(self.lanes)) if self.can_call(lane)}
+        if isinstance(self.program.schedule, Barrier | InTurn):
+            if calls:
+                lane = next(iter(calls))
+                return {lane: calls[lane]}
+            return {"all": lambda: self.plays.go(standing)} if standing else {}
+        places = [" ".join(self._where(hold)) for hold in standing]
+        goes = {
+            f"{place} {places[:number].count(place)}": self._go(hold)
+            for number, (hold, place) in enumerate(zip(standing, places, strict=True))
+        }
+        return goes | calls
+
+    def _go(self, hold: Hold) -> Act:
+        return lambda: self.plays.go([hold], fail=self._fails(hold))
+
+    def _where(self, hold: Hold) -> tuple[str, str]:
+        """The place, and the id as the program has it."""
+        return hold.f, (hold.id or "").removeprefix(f"p{self.number}-")
+
+    def _fails(self, hold: Hold) -> bool:
+        fault = self.program.fault
+        if fault is None or self._where(hold) != (fault.place, fault.id):
+            return False
+        self.gone += 1
+        return fault.nth is None or self.gone == fault.nth + 1
+
+    def can_call(self, lane: int) -> bool:
+        """Whether the lane's next call can be made."""
+        if not self.lanes[lane]:
+            return False
+        conversation = self.plays.session.conversation
+        call = self.lanes[lane][0]
+        if isinstance(call, Cancel) and not conversation.makes_sense(call):
+            # A task may be cancelled while it is added.
+            return conversation.under_add(call.id) and conversation.free(lane)
+        if isinstance(call, Force) and not conversation.makes_sense(call):
+            # Its registration has not returned: it is there if it stands at a gate, or never will be.
+            begun = any(hold.id == call.id for hold in conversation.holds.values())
+            if not begun:
+                return False
+        if isinstance(call, Inside):
+            return self._place(call) is not None
+        return conversation.free(lane)
+
+    def _place(self, call: Inside) -> Hold | None:
+        """Where it can be made: at the innermost gate of a thread that stands in a callback of the operation."""
+        standing = self.plays.session.conversation.standing()
+        return next((one for one in reversed(standing) if one.id == call.id and call.at in ("", one.f)), None)
+
+    def _call(self, lane: int) -> Act:
+        return lambda: self.make(lane)
+
+    def make(self, lane: int, steps: tuple[int, ...] = ()) -> None:
+        """The lane's next call, which stops at these of its steps."""
+        place = len(self.program.lanes[lane]) - len(self.lanes[lane])
+        steps = steps or self.steps.get((lane, place), ())
+        call = self.lanes[lane].pop(0)
+        if isinstance(call, Expiry):
+            self.plays.expire(call.id, lane, self.delays[call.id], self.begun_s, steps)
+            self.held_back.discard(call.id)
+        elif isinstance(call, Until):
+            self.plays.wait_until(call, lane, self.delays[call.id], steps)
+        elif isinstance(call, Inside):
+            gate = self._place(call)
+            assert gate is not None, "it could be made"
+            self.plays.ask(call.call, hold=gate.number)
+        else:
+            self.begun_s = time.monotonic()
+            self.plays.ask(call, lane, steps=steps)

@@ -1,0 +1,427 @@
+"""Where one call of a program is stopped while the other lanes make theirs: at each of its steps, one preemption.
+
+Steps are those that a subject counts in its own code, or the lines of a JVM. Then two: the first lane's call stands at
+a gate, another's goes as far as one of its steps, and then the first goes on before it, at every step of the other,
+also at those to which it comes only because the first stands there. So does a call that moves time, which stands at
+some of its own steps.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from purgatorio_conformance.protocol.gate_play import Play, Plays
+from purgatorio_conformance.protocol.lines import Lines, Point
+from purgatorio_conformance.protocol.message import STEP, Gauge, Ready
+from purgatorio_conformance.protocol.played_order import (
+    BROKEN,
+    NO_LINE,
+    NO_LINE_OF_ITS_OWN,
+    STEPS_MOST,
+    TOO_MANY,
+    Orders,
+    PlayedOrder,
+    Stop,
+)
+from purgatorio_conformance.protocol.small_program import (
+    Expiry,
+    Inside,
+    LaneCall,
+    SmallProgram,
+    Stepped,
+    Until,
+)
+
+STEPS_S: Final = 1_800.0
+"""So long that it ends none but what is endless: cut short is UNKNOWN."""
+
+_TWICE_WITHIN: Final = 60
+"""A call is held twice at these of its steps, the first, and so are two calls at once, where steps are counted."""
+
+_AHEAD_MOST: Final = 6
+"""At so many of its steps the first lane's call stands while another's comes to one of its own."""
+
+_TIMES_MOST: Final = 3
+"""A call that comes to a line again and again is stopped there so often."""
+
+_UNSTOPPED: Final = 0.2
+"""Such a share of drawn programs has no call that is stopped at a step."""
+
+_TWO_STEPS: Final = 0.3
+"""And in such a share of the others it is stopped at two, if it comes to both."""
+
+_STARTED_MOST: Final = 24
+"""In real time a program has a subject started anew so often: each may have threads of new names."""
+
+_WATCHED_MOST: Final = 3
+"""A call of which no line is seen is watched so often."""
+
+
+def _told_apart(point: Point, times: int = _TIMES_MOST) -> bool:
+    """Whether it is worth a stop: nobody knows yet what is being made, nor what the compiler put in."""
+    made = point.line.method.endswith(("<init>", "<clinit>"))
+    return bool(point.line.written) and not made and point.nth <= times
+
+
+def _plays_about(program: SmallProgram) -> int:
+    """For each of its calls, where its steps are counted."""
+    return _TWICE_WITHIN**2 // 2 if program.schedule is Stepped.FIRST_TWICE else 2 * _TWICE_WITHIN
+
+
+class Steps:
+    """The plays of a run in which a call is stopped at its steps. `tell`: called with the share of the whole that was
+    played, roughly."""
+
+    def __init__(self, plays: Plays, tell: Callable[[float], None] = lambda share: None) -> None:
+        self._plays = plays
+        self.tell = tell
+        self._stops_made = 0
+        self._known: dict[type[LaneCall], list[int]] = {}
+        """Of a JVM, the lines to which calls came, by the kind of call."""
+
+    def again(self, programs: Sequence[SmallProgram], stop: Stop) -> None:
+        """One stop in a program that was started anew."""
+        gates = self._gates()
+        self._plays.start(gates)
+        for program in programs:
+            self._stopped_at(program, self.found_again(program, stop, gates))
+        self._plays.come_to_rest()
+
+    def drive(self, programs: Sequence[SmallProgram], *, beside: bool) -> Iterator[Orders]:
+        """Each call of the programs without volleys stopped at each of its steps: alone, or beside another."""
+        lines, stepped = self._plays.lines, self.stepped(programs)
+        pairs = [(one, "") for one in stepped]
+        if beside:
+            pairs = [(one, place) for one in stepped for place in one.stands_at(self._plays.description)]
+        gates = (*self._gates(), *dict.fromkeys(place for _, place in pairs if place))
+        plans: Sequence[Iterable[Stop]] = [self._counted(*pair) for pair in pairs]
+        if lines is not None and pairs:
+            plans = [*self._at_lines(lines, [(one, "") for one in stepped], self._gates())]
+            if beside:
+                # One that meets the first lane at its gate comes to other lines as well.
+                plans = self._known_beside(lines, dict(zip(stepped, plans, strict=True)), pairs, gates)
+        # What was watched runs slowly from then on; a new run has new threads.
+        self._plays.start(gates)
+        until_s = time.monotonic() + STEPS_S
+        # Steps that are counted are known only when all were played.
+        sizes = [
+            len(stops) if isinstance(stops, list) else len([*program.stepped()]) * _plays_about(program)
+            for (program, _), stops in zip(pairs, plans, strict=True)
+        ]
+        for (program, _), stops, size in zip(pairs, plans, itertools.accumulate(sizes), strict=True):
+            yield self._steps_of(program, stops, until_s)
+            self.tell(size / max(1, sum(sizes)))
+            if self._plays.clock is not None:
+                # What was cancelled while it was added is counted until its time is over, and the plays are many.
+                self._plays.come_to_rest()
+        if self._plays.clock is None:
+            self._plays.come_to_rest()
+
+    def drawn(self, program: SmallProgram, draws: random.Random) -> Stop | None:
+        """One of the program's calls, and a step at which it may stop, or two: to which such a call came before, or
+        any."""
+        if STEP not in self._plays.description.gates or draws.random() < _UNSTOPPED:
+            return None
+        lane = draws.randrange(len(program.lanes))
+        place = draws.randrange(len(program.lanes[lane]))
+        call, lines = program.lanes[lane][place], self._plays.lines
+        if isinstance(call, Ready | Gauge | Inside):
+            return None
+        count = 2 if draws.random() < _TWO_STEPS else 1
+        if lines is None:
+            # One that makes another call where it stands may count that one's steps as its own.
+            alone = not any(isinstance(one, Inside) for one in program.calls())
+            # Short calls have few.
+            steps = sorted({round(_TWICE_WITHIN ** draws.random()) - 1 for _ in range(count)})
+            return Stop(lane, place, tuple(steps)) if alone else None
+        known = [
+            step for step in self._known.get(type(call), ()) if lines.points[step].line not in lines.adapters
+        ]
+        # The same place was seen in several programs.
+        chosen = {lines.points[step].at: step for step in draws.sample(known, min(count, len(known)))}
+        steps = [*chosen.values()]
+        return (
+            Stop(lane, place, tuple(steps), points=tuple(lines.points[step] for step in steps))
+            if steps
+            else None
+        )
+
+    def _gates(self) -> tuple[str, ...]:
+        if self._plays.clock is not None:
+            return (STEP,)
+        return tuple(place for place in (STEP, "timer_fire") if place in self._plays.description.gates)
+
+    def _known_beside(
+        self,
+        lines: Lines,
+        alone: Mapping[SmallProgram, Iterable[Stop]],
+        pairs: Sequence[tuple[SmallProgram, str]],
+        gates: tuple[str, ...],
+    ) -> list[list[Stop]]:
+        """The stops of each program beside its place: those of its calls `alone`, and what is seen there."""
+        found: list[list[Stop]] = []
+        for (program, place), seen in zip(pairs, self._at_lines(lines, pairs, gates), strict=True):
+            moved = [
+                replace(stop, lane=lane, beside=place)
+                for stop in alone[program]
+                for lane in program.beside(stop.lane)
+            ]
+            found.append([*{(one.lane, one.place, one.points): one for one in (*moved, *seen)}.values()])
+        return found
+
+    def stepped(self, programs: Sequence[SmallProgram]) -> list[SmallProgram]:
+        """Those that can be played step by step; of several with the same calls, in more lanes or others, one."""
+        found = {
+            (frozenset(one.lanes), one.before, one.after, one.schedule, one.fresh): one
+            for one in reversed(programs)
+            if one.steps(self._plays.description, virtual=self._plays.clock is not None) is None
+            and (self._plays.lines is not None or not one.long)
+        }
+        return list(reversed(found.values()))
+
+    def _steps_of(self, program: SmallProgram, stops: Iterable[Stop], until_s: float) -> Orders:
+        plays = 0
+        if program.fresh and self._plays.clock is None:
+            stops = [*stops]
+            stops = stops[:: max(1, -(-len(stops) // _STARTED_MOST))]
+        for stop in stops:
+            if self._plays.broken:
+                return Orders(program, plays, cut=BROKEN) if plays else Orders(program, skipped=BROKEN)
+            if time.monotonic() > until_s or plays > STEPS_MOST:
+                return Orders(program, plays, cut=TOO_MANY)
+            if self._plays.lines is None or self._plays.lines.adapters.isdisjoint(
+                point.line for point in (*stop.points, *stop.led)
+            ):
+                self._stopped_at(program, stop)
+                plays += 1
+        why = NO_LINE_OF_ITS_OWN if program.long else NO_LINE
+        return Orders(program, plays, skipped="" if plays else why)
+
+    def _counted(self, program: SmallProgram, beside: str = "") -> Iterator[Stop]:
+        """Where calls of a subject that counts its steps can be stopped: of each call until it does not stop."""
+        calls = [(lane, place) for lane, place, _ in program.stepped()]
+        if beside:
+            calls = [(other, place) for lane, place in calls for other in program.beside(lane)]
+        few = program.schedule is Stepped.FIRST_TWICE or program.counts
+        for lane, place in () if program.schedule is Stepped.BEHIND_FIRST else calls:
+            for first in range(_TWICE_WITHIN - 1) if few else itertools.count():
+                ways: list[tuple[int, ...]] = [(first,)]
+                if program.schedule is Stepped.FIRST_TWICE:
+                    ways = [(first, again) for again in range(first + 1, _TWICE_WITHIN)]
+                for steps in ways:
+                    yield Stop(lane, place, steps, beside=beside)
+                    if self._stops_made < len(steps):
+                        break
+                if not self._stops_made:
+                    break
+        for first in (
+            range(0, _TWICE_WITHIN, _TWICE_WITHIN // _AHEAD_MOST)
+            if program.schedule is Stepped.BEHIND_FIRST and not beside
+            else ()
+        ):
+            for step in range(_TWICE_WITHIN):
+                yield Stop(1, 0, (step,), ahead=(first,))
+                if self._stops_made < 2:
+                    break
+
+    def _at_lines(
+        self, lines: Lines, programs: Sequence[tuple[SmallProgram, str]], gates: tuple[str, ...]
+    ) -> Iterator[list[Stop]]:
+        """Where calls of each program, alone or beside the first lane at a gate, can be stopped on a JVM: at the lines
+        to which they come, those of its other threads too where a call moves time, but for lines that nobody else can
+        tell apart. All are watched first."""
+        watched: list[list[tuple[Stop, Mapping[int, str]]]] = []
+        self._plays.start(gates)
+        for program, beside in programs:
+            if watched and self._plays.clock is not None and not self._plays.broken:
+                # Or what the programs before have left is purged in one, which comes to those lines by chance.
+                self._plays.start_anew(gates)
+            watched.append(
+                [
+                    (stop, self._watched(lines, program, stop))
+                    for stop in self._unwatched(program, beside)
+                    if not self._plays.broken
+                ]
+            )
+        self._plays.come_to_rest()
+        known = [
+            [(stop, self._seen(lines, program, stop, seen)) for stop, seen in of if not self._plays.broken]
+            for (program, _), of in zip(programs, watched, strict=True)
+        ]
+        if (
+            "try_complete" if self._plays.part == "purgatory" else "timer_fire"
+        ) in self._plays.description.gates:
+            # Or only there could it be stopped behind what a callback reads.
+            lines.leave_adapter_out()
+        short = [of for (program, _), of in zip(programs, known, strict=True) if not program.long]
+        of_short = {lines.points[step].line for of in short for _, seen in of for step in seen}
+        for (program, _), seen_of in zip(programs, known, strict=True):
+            stops: list[Stop] = []
+            leaves_out = lines.adapters | of_short if program.long else lines.adapters
+            for stop, seen in seen_of:
+                of_call = self._known.setdefault(type(program.lanes[stop.lane][stop.place]), [])
+                of_call += [step for step in seen if _told_apart(lines.points[step])]
+                times = 1 if program.long or program.counts else _TIMES_MOST
+                steps = [step for step in seen if _told_apart(lines.points[step], times)]
+                steps = [step for step in steps if lines.points[step].line not in leaves_out]
+                first, count = (
+                    (steps[:_TWICE_WITHIN], 2) if program.schedule is Stepped.FIRST_TWICE else (steps, 1)
+                )
+                for way in itertools.combinations(first, count):
+                    stops.append(replace(stop, steps=way, points=tuple(lines.points[step] for step in way)))
+            yield self._led(lines, program, stops) if program.schedule is Stepped.BEHIND_FIRST else stops
+
+    def _led(self, lines: Lines, program: SmallProgram, stops: Sequence[Stop]) -> list[Stop]:
+        """The second lane's call at each of its lines while the first's stands at some of its own."""
+        found: list[Stop] = []
+        for leader in stops[:: max(1, len(stops) // _AHEAD_MOST)]:
+            stop = Stop(1, 0, ahead=leader.steps, led=leader.points)
+            seen = self._watched(lines, program, stop)
+            self._plays.come_to_rest()
+            for step in lines.seen(seen):
+                if _told_apart(lines.points[step]):
+                    found.append(replace(stop, steps=(step,), points=(lines.points[step],)))
+        return found
+
+    def _seen(
+        self, lines: Lines, program: SmallProgram, stop: Stop, watched: Mapping[int, str]
+    ) -> Sequence[int]:
+        """The steps of a call that was watched."""
+        known = lines.seen(watched)
+        for _ in range(_WATCHED_MOST - 1):
+            if known or stop.workers:
+                break
+            # On a busy machine what a JVM tells may come too late to be seen.
+            again = self._watched(lines, program, stop)
+            self._plays.come_to_rest()
+            known = lines.seen(again)
+        return known
+
+    def _unwatched(self, program: SmallProgram, beside: str) -> Iterator[Stop]:
+        """The calls of a program that can be stopped, without a step yet."""
+        for lane, place, call in program.stepped():
+            if self._plays.clock is not None or not isinstance(call, Expiry):
+                for workers in (False, True) if isinstance(call, Expiry | Until) else (False,):
+                    for other in program.beside(lane) if beside else (lane,):
+                        yield Stop(other, place, workers=workers, beside=beside)
+
+    def _watched(self, lines: Lines, program: SmallProgram, stop: Stop) -> Mapping[int, str]:
+        lines.watched = {}
+        self._stopped_at(program, replace(stop, steps=(), points=()))
+        return lines.watched
+
+    def found_again(self, program: SmallProgram, stop: Stop, gates: tuple[str, ...]) -> Stop:
+        """The same stop in a program that was started anew: its first call comes to other lines than all later ones."""
+        if stop.led:
+            leader = Stop(0, 0, stop.ahead, workers=bool(stop.led[0].thread), points=stop.led)
+            stop = replace(stop, ahead=self.found_again(program, leader, gates).steps)
+        places: dict[Point, int] = {}
+        for beside in dict.fromkeys(("", stop.beside)):
+            self._plays.start((*gates, *([beside] if beside else [])))
+            if self._plays.lines is not None:
+                watched = [
+                    self._watched(self._plays.lines, program, replace(stop, beside=beside)) for _ in range(2)
+                ]
+                self._plays.come_to_rest()
+                places |= {
+                    self._plays.lines.points[step]: step for step in self._plays.lines.seen(watched[-1])
+                }
+        if self._plays.lines is None:
+            return stop
+        return replace(stop, steps=tuple(places[point] for point in stop.points if point in places))
+
+    def _stopped_at(self, program: SmallProgram, stop: Stop) -> None:
+        """One play: a call goes as far as its steps, the other lanes make theirs, and then all go on to their ends."""
+        if program.fresh:
+            self._plays.start_anew((STEP,))
+        play = self._plays.begun(program, stop.beside)
+        self._plays.under_way = PlayedOrder(program.name, (), stop)
+        self._plays.play_to_the_end(play.before, play)
+        if stop.beside:
+            while play.kept is None and play.can_call(0):
+                play.make(0)
+                self._plays.settle(play)
+            play.keeps = False
+        if stop.ahead:
+            play.make(0, stop.ahead)
+            self._plays.settle(play)
+            play.kept = next(
+                (hold for hold in self._plays.session.conversation.standing() if hold.f == STEP), None
+            )
+        if play.kept or not stop.ahead:
+            self._make_stopped(play, stop)
+        if play.kept in self._plays.session.conversation.standing():
+            self._plays.go([play.kept])
+            self._plays.settle(play)
+        self._make_others(play, stop.lane)
+        play.passes = True
+        self._make_rest(play)
+        # On a busy machine a thread may come to its step late, and its call has more of them.
+        self._stops_made = len(play.stopped)
+        self._plays.end(play, PlayedOrder(program.name, (), stop))
+        if self._plays.clock is not None and program.passes_time:
+            # Or it would expire while time moves in the next play, and its lines be stopped at there.
+            self._plays.leap(2 * self._plays.delays.later_ns + self._plays.late_ns)
+        self._plays.under_way = None
+
+    def _make_stopped(self, play: Play, stop: Stop) -> None:
+        """The calls of the lane up to the one that is stopped, or watched to its end."""
+        watching = self._plays.lines if not stop.points else None
+        conversation = self._plays.session.conversation
+        for place in range(stop.place + 1):
+            here = place == stop.place
+            while not play.can_call(stop.lane) and conversation.loose():
+                if play.kept in conversation.standing():
+                    # It may be what the lane waits for.
+                    self._plays.go([play.kept])
+                else:
+                    self._plays.hear_on()
+                self._plays.settle(play)
+            if not play.can_call(stop.lane) and play.can_call(0):
+                # It speaks of what the first lane makes.
+                play.make(0)
+                self._plays.settle(play)
+            if play.can_call(stop.lane):
+                if here and watching is not None:
+                    watching.watch(workers=stop.workers)
+                play.make(stop.lane, stop.steps if here else ())
+            while here and watching is not None and conversation.loose():
+                standing = conversation.standing()
+                passing = [hold for hold in standing if not play.stops(hold)]
+                if passing:
+                    self._plays.go(passing)
+                elif play.kept not in standing:
+                    self._plays.hear_on()
+                elif self._plays.is_quiet():
+                    # It may be what the lane waits for.
+                    self._plays.go([play.kept])
+            self._plays.settle(play)
+
+    def _make_others(self, play: Play, lane: int) -> None:
+        """The calls of the other lanes; in between, a call that is held twice goes on to its second step."""
+        others = [other for other in range(len(play.lanes)) if other != lane]
+        for other in others:
+            while play.can_call(other):
+                play.make(other)
+                self._plays.settle(play)
+            standing = [hold for hold in self._plays.session.conversation.standing() if hold.f == STEP]
+            if other == others[0] and play.program.schedule is Stepped.FIRST_TWICE and standing:
+                self._plays.go(standing)
+                self._plays.settle(play)
+
+    def _make_rest(self, play: Play) -> None:
+        """Whatever can still be called, until nothing is under way."""
+        while True:
+            self._plays.settle(play)
+            waiting = [lane for lane in range(len(play.lanes)) if play.can_call(lane)]
+            if waiting:
+                play.make(waiting[0])
+            elif self._plays.session.conversation.loose():
+                self._plays.hear_on()
+            else:
+                return

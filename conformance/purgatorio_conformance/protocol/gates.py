@@ -1,0 +1,358 @@
+"""Races by control: every order of the small programs of `gate_program`, played to a subject that has gates.
+
+What is done next is one of few things: let a thread go on, or make a lane's next call; all their orders are played,
+depth first, each play from operations and keys of its own. Where the subject counts the steps of its own code, each
+call of each lane is stopped at each of its steps, see `gate_steps`. How threads are held and heard is in `gate_play`.
+
+What was recorded is judged now and then. Once a promise is broken the rest is not played.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, Literal
+
+from purgatorio_conformance.protocol.boundary_plan import REAPER_NS, levels_of
+from purgatorio_conformance.protocol.drawn_program import DRAWN, PLACES, drawn_program
+from purgatorio_conformance.protocol.gate_play import Act, Play, Plays
+from purgatorio_conformance.protocol.gate_program import gate_programs
+from purgatorio_conformance.protocol.gate_steps import Steps
+from purgatorio_conformance.protocol.message import (
+    MAX_TIME_NS,
+    STEP,
+    Add,
+    Description,
+    Gauge,
+    Quiesce,
+    Register,
+)
+from purgatorio_conformance.protocol.played_order import BROKEN, TOO_MANY, Orders, PlayedOrder, Stop
+from purgatorio_conformance.protocol.scope import (
+    SCOPE_S,
+    crossed,
+    longest_of_scope_ns,
+    scope,
+    scope_delays,
+    turn_of,
+)
+from purgatorio_conformance.protocol.small_program import ANY, SmallProgram
+
+Way = Literal["scope", "orders", "alone", "beside", "drawn"]
+"""The enumerated programs of one lane, one after the other; all orders of gates; a call stopped at each of its steps,
+alone, or beside a lane that stands at a gate; what is drawn."""
+
+_ORDERS_MOST: Final = 1_000
+_ASLEEP: Final = 1_100
+_BUCKETS_ASLEEP: Final = 30
+_DRAWN_BEFORE_REST: Final = 100
+"""What was lost is seen when its time-out comes in its stead."""
+
+
+def takes_steps(description: Description, *, virtual: bool) -> bool:
+    """Whether calls are to be stopped at their steps. In virtual time several are under way only where there are gates
+    of its own; in real time each expiry is waited for, so only if it knows no other, or can be held nowhere else."""
+    own = description.gates != (STEP,)
+    here = own if virtual else not own or "virtual-time" not in description.capabilities
+    return here and STEP in description.gates
+
+
+@dataclass(slots=True)
+class _Choice:
+    """One of the things that could be done next; `taken` of `among`."""
+
+    taken: int
+    among: int
+
+
+class GatedRun:
+    """One run with gates. `tell`: called with the share of the whole that was played, roughly. `drawn`: so many
+    programs are drawn, by the seed."""
+
+    def __init__(
+        self,
+        plays: Plays,
+        tell: Callable[[float], None] = lambda share: None,
+        seed: int = 1,
+        drawn: int = 0,
+        scope: int = 0,
+        crossed: int = 0,
+    ) -> None:
+        self._plays = plays
+        self._tell = tell
+        self._seed = seed
+        self._most_drawn = drawn
+        self._most_of_scope = scope
+        self._most_crossed = crossed
+        self._gates: tuple[str, ...] = ()
+        self._steps = Steps(plays, tell)
+        self.orders: list[Orders] = []
+        """What was played so far, program by program."""
+        self.reached = ""
+        """How far the scope was played."""
+
+    def drive(
+        self,
+        ways: Sequence[Way],
+        only: PlayedOrder | None = None,
+        leaving_out: Callable[[SmallProgram], bool] = lambda program: False,
+    ) -> None:
+        """Play all programs that the subject can be put through in these ways, or one order of one only, then wait
+        until all is over. Raises SubjectFailed."""
+        programs = gate_programs(self._plays.part, self._plays.delays)
+        crossings = crossed(self._plays.part, self._plays.delays, self._plays.description)
+        programs = tuple(program for program in programs if not leaving_out(program))
+        fit = [program for program in crossings if not leaving_out(program)]
+        if ways == ("scope",):
+            self._scope(leaving_out, only)
+            return
+        if only is not None:
+            programs = tuple(one for one in (*programs, *fit) if one.name == only.program)
+            if only.program.startswith(DRAWN):
+                programs = (self._drawn(only.program),)
+            if not only.errors:
+                programs = tuple(replace(one, fault=None) for one in programs)
+            if only.stop is None:
+                self._all_orders(programs, only)
+            elif only.acts:
+                (program,) = programs
+                stop = self._steps.found_again(program, only.stop, self._gates_of_drawn())
+                self._play(program, [], stop=stop, wanted=only.acts)
+                self._plays.come_to_rest()
+            else:
+                self._steps.again(programs, only.stop)
+            return
+        for place, way in enumerate(ways):
+            tell = partial(self._told, place, len(ways))
+            if way == "orders":
+                self._all_orders((*programs, *fit[: self._most_crossed]), tell=tell)
+                left = len(fit) - min(self._most_crossed, len(fit))
+                share = f"{100 - left * 100 // max(1, len(fit))} % of {len(fit):,}"
+                self.reached = (
+                    f"two calls from each start state in all orders: {share}" if left < len(fit) else ""
+                )
+            elif way == "drawn":
+                self._all_drawn(tell, leaving_out)
+            elif not self._plays.broken:
+                self._steps.tell = tell
+                self.orders.extend(self._steps.drive(programs, beside=way == "beside"))
+
+    def _scope(self, leaving_out: Callable[[SmallProgram], bool], only: PlayedOrder | None) -> None:
+        """The enumerated programs of one lane, in the order of size, as many as are wanted and as time has room for."""
+        plays, description = self._plays, self._plays.description
+        assert plays.clock is not None, "it is for virtual time"
+        plays.delays = scope_delays(description)
+        leap_ns, turn_ns = longest_of_scope_ns(plays.delays, description), turn_of(description)
+        rest_ns = 4 * (plays.delays.far_ns + plays.late_ns)
+        until_s = time.monotonic() + SCOPE_S
+        whole, left = 0, self._most_of_scope
+        for size, programs in enumerate(scope(plays.part, plays.delays, description), 1):
+            fit = [one for one in programs if (one.name == only.program if only else not leaving_out(one))]
+            done: Counter[str] = Counter()
+            why = ""
+            for program in fit:
+                needs_ns = 2 * leap_ns + MAX_TIME_NS // 2 if program.goes_by(turn_ns) else rest_ns
+                if plays.clock.now_ns + needs_ns > MAX_TIME_NS:
+                    # The others may have room.
+                    why = "virtual time was up"
+                    continue
+                if plays.broken or not left or time.monotonic() > until_s:
+                    why = BROKEN if plays.broken else "the time was up" if left else "so many were asked for"
+                    break
+                plays.in_turn(program, leap_ns)
+                done[program.looks_for] += 1
+                left -= 1
+                self._tell(1 - left / self._most_of_scope)
+            cut = BROKEN if plays.broken else ""
+            self.orders += [Orders(SmallProgram(f"size {size}", one, ()), done[one], cut=cut) for one in done]
+            before = f"all {whole:,} programs up to size {size - 1}; " if whole else ""
+            if why:
+                share = sum(done.values()) * 100 // len(fit)
+                self.reached = f"{before}size {size}: {share} % of {len(fit):,} ({why})"
+                return
+            whole += len(fit)
+            self.reached = f"all {whole:,} programs up to size {size}"
+
+    def _told(self, before: int, ways: int, share: float) -> None:
+        self._tell((before + share) / ways)
+
+    def _all_orders(
+        self,
+        programs: Sequence[SmallProgram],
+        only: PlayedOrder | None = None,
+        tell: Callable[[float], None] = lambda share: None,
+    ) -> None:
+        """Of all programs, or the one order of one."""
+        description, virtual = self._plays.description, self._plays.clock is not None
+        if takes_steps(description, virtual=virtual):
+            # The others are played step by step.
+            programs = [one for one in programs if one.pauses or one.steps(description, virtual=virtual)]
+        fit = {one.name: one.ruled_out(description, virtual=virtual) for one in programs}
+        stops = {stop for one in programs if fit[one.name] is None for stop in one.places}
+        if any(one.expiring() for one in programs if fit[one.name] is None):
+            stops.add("timer_fire")
+        self._gates = tuple(place for place in description.gates if place in stops)
+        self._plays.start(self._gates)
+        # A volley is as long as it is, and all orders of another are some dozens.
+        sizes = [len(one.calls()) * one.volley or 100 + len(one.calls()) for one in programs]
+        for program, size in zip(programs, itertools.accumulate(sizes), strict=True):
+            why = fit[program.name] or (BROKEN if self._plays.broken else None)
+            if why is not None:
+                self.orders.append(Orders(program, skipped=why))
+            elif only is not None and not program.volley:
+                # One that has just started is slow: its threads would come too late for their places.
+                self._play(program, [])
+                self._play(program, [], wanted=only.acts)
+            else:
+                self.orders.append(self._orders(program))
+            if why is None and "gauge" in description.capabilities:
+                self._read_sizes()
+            tell(size / sum(sizes))
+        self._plays.come_to_rest()
+        if self._plays.broken:
+            self.orders.append(Orders(programs[-1], skipped=BROKEN))
+        elif virtual and only is None:
+            # Last: what has expired widens the bound on garbage.
+            self._sleep()
+
+    def _sleep(self) -> None:
+        """The machine sleeps: when time goes on, what is due at every tick of a second, and at every bucket of the
+        levels above, is overdue at once. Here, where nothing is too late."""
+        self._plays.start(())
+        self._plays.much_is_said()
+        tick_ns, *wider = levels_of(self._plays.description, self._plays.delays.far_ns * 2)
+        delays = [tick_ns * number for number in range(1, _ASLEEP + 1)]
+        delays += [wide_ns * number for wide_ns in wider for number in range(1, _BUCKETS_ASLEEP + 1)]
+        fit = [
+            min(max(one, self._plays.description.least_delay_ns), self._plays.delays.far_ns) for one in delays
+        ]
+        named = [(f"asleep-{number}", delay_ns) for number, delay_ns in enumerate(fit)]
+        timer = self._plays.part == "timer"
+        self._plays.play_to_the_end(
+            [Add(name, delay_ns) if timer else Register(name, (name,), delay_ns) for name, delay_ns in named]
+        )
+        self._plays.leap(self._plays.delays.far_ns + self._plays.late_ns)
+        self._plays.come_to_rest()
+
+    def _read_sizes(self) -> None:
+        """In virtual time at rest, when a reaper has had two turns."""
+        if self._plays.clock is None:
+            self._plays.play_to_the_end([Gauge()])
+            return
+        for _ in range(2):
+            self._plays.leap(REAPER_NS)
+        self._plays.play_to_the_end([Quiesce()])
+
+    def _drawn(self, name: str) -> SmallProgram:
+        plays = self._plays
+        virtual = plays.clock is not None
+        return drawn_program(name, plays.part, plays.delays, plays.description, virtual=virtual)
+
+    def _gates_of_drawn(self) -> tuple[str, ...]:
+        places = PLACES if self._plays.part == "purgatory" else ("timer_fire",)
+        return tuple(one for one in (*places, STEP) if one in self._plays.description.gates)
+
+    def _all_drawn(self, tell: Callable[[float], None], leaving_out: Callable[[SmallProgram], bool]) -> None:
+        """Programs that nobody wrote down, each in one order, most with a call stopped at a step of its own, or two."""
+        drawn = SmallProgram("drawn", ANY, (), ())
+        if self._plays.part == "timer" and STEP not in self._plays.description.gates:
+            self.orders.append(Orders(drawn, skipped=f"no gate at {STEP}"))
+            return
+        plays, virtual = 0, self._plays.clock is not None
+        why: str | None = None
+        self._plays.start(self._gates_of_drawn())
+        for number in range(self._most_drawn if virtual else self._most_drawn // 5):
+            program = self._drawn(f"{DRAWN}{self._seed}-{number}")
+            if leaving_out(program):
+                continue
+            why = (
+                BROKEN if self._plays.broken else program.ruled_out(self._plays.description, virtual=virtual)
+            )
+            if why is not None:
+                break
+            draws = random.Random(program.name)
+            self._play(program, [], draws, self._steps.drawn(program, draws))
+            plays += 1
+            tell(number / self._most_drawn)
+            if virtual and plays % _DRAWN_BEFORE_REST == 0:
+                self._plays.come_to_rest()
+        self._plays.come_to_rest()
+        self.orders.append(Orders(drawn, plays, cut=why or "") if plays else Orders(drawn, skipped=why or ""))
+
+    def _orders(self, program: SmallProgram) -> Orders:
+        if program.volley:
+            for plays in range(1, program.volley + 1):
+                self._play(program, [])
+                if self._plays.broken:
+                    return Orders(program, plays, cut=BROKEN)
+            return Orders(program, program.volley)
+        trail: list[_Choice] = []
+        plays = 0
+        while True:
+            trail = self._play(program, trail)
+            plays += 1
+            while trail and trail[-1].taken + 1 >= trail[-1].among:
+                trail.pop()
+            if not trail:
+                return Orders(program, plays)
+            if self._plays.broken or plays >= _ORDERS_MOST:
+                return Orders(program, plays, cut=BROKEN if self._plays.broken else TOO_MANY)
+            trail[-1].taken += 1
+
+    def _play(
+        self,
+        program: SmallProgram,
+        trail: list[_Choice],
+        draws: random.Random | None = None,
+        stop: Stop | None = None,
+        wanted: Sequence[str] = (),
+    ) -> list[_Choice]:
+        """Once through: the choices of `trail` as long as there are, then the first of each, or what is drawn; all
+        choices made. `stop`: where one call stands on its way. `wanted`: what is to be done, as long as it can be."""
+        if program.fresh:
+            self._plays.start_anew(self._gates)
+        play = self._plays.begun(program)
+        if stop is not None:
+            play.steps = {(stop.lane, stop.place): stop.steps}
+        made: list[_Choice] = []
+        done: list[str] = []
+        order = PlayedOrder(program.name, (), stop)
+        self._plays.under_way = None if program.volley else order
+        self._plays.play_to_the_end(play.before, play)
+        following = dict(enumerate(wanted))
+        while acts := self._acts(play, following.get(len(done))):
+            names, act = list(acts), following.get(len(done))
+            if len(made) < len(trail):
+                taken = trail[len(made)].taken
+            elif act is not None and act in acts:
+                taken = names.index(act)
+            else:
+                taken = 0 if draws is None else draws.randrange(len(names))
+            # A subject that does not do the same twice may offer less than the last time.
+            made.append(_Choice(min(taken, len(names) - 1), len(names)))
+            done.append(names[made[-1].taken])
+            order = PlayedOrder(program.name, tuple(done), stop)
+            self._plays.under_way = None if program.volley else order
+            acts[done[-1]]()
+            self._plays.settle(play)
+        self._plays.end(play, order)
+        self._plays.under_way = None
+        return made
+
+    def _acts(self, play: Play, wanted: str | None) -> Mapping[str, Act]:
+        """What can be done next, once anything can be, and `wanted`, if any, where that comes about."""
+        while True:
+            acts = play.acts()
+            if not self._plays.session.conversation.loose():
+                return acts
+            if acts and (wanted is None or wanted in acts or not self._plays.comes()):
+                return acts
+            if not acts:
+                # Nobody is held, so whatever still runs comes somewhere.
+                self._plays.hear_on()
+            self._plays.settle(play)

@@ -1,0 +1,440 @@
+"""The debugger's wire protocol of the JVM, as far as it takes to stop one thread at a line: a client.
+
+Every JVM brings the other end (`libjdwp`). It calls us, on the loopback, on a port that we listen at while it starts,
+so no port of its own is ever open. Packets, commands and numbers are those of the JDK's "Java Debug Wire Protocol".
+What comes is bounded, and whatever is no such packet ends the connection, as does its end: the JVM then goes on as
+though nobody had asked, and all that was stopped is let go.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from purgatorio_conformance.subject.child import JVM_OPTIONS
+
+AGENT: Final = "-agentlib:jdwp"
+"""The JVM's option for the other end."""
+
+_COMPILED_ONCE: Final = "-XX:TieredStopAtLevel=1"
+"""A stop at a line throws away what was compiled of its method. Where threads are stopped all the time two thirds of a
+JVM's CPU time went to compile it again, each time to the most."""
+
+_HANDSHAKE: Final = b"JDWP-Handshake"
+_CALLS_MOST: Final = 16
+_ANSWER_S: Final = 10.0
+_PACKET_BYTES: Final = 4 << 20
+_THREADS_MOST: Final = 4_096
+_READS_MOST: Final = 64
+
+_STEP, _BREAKPOINT = 1, 2
+_OF_NOBODY, _OF_EVENT_THREAD = 0, 1
+_RUNNING: Final = 1
+_LINE, _INTO = 1, 0
+
+
+class JvmGone(Exception):
+    """The connection is over, or what came is no packet of the protocol."""
+
+
+Location = tuple[int, int, int]
+"""Class, method, and index of its code: numbers of the JVM's."""
+
+_WIDTHS: Final = (
+    dict.fromkeys((16, 18, *range(21, 26), *range(54, 59), 169, 188), 2)
+    | dict.fromkeys((17, 19, 20, 132, *range(153, 169), *range(178, 185), 187), 3)
+    | dict.fromkeys((189, 192, 193, 198, 199), 3)
+    | {0xAA: 0, 0xAB: 0, 0xB9: 5, 0xBA: 5, 0xC4: 0, 0xC5: 4, 0xC8: 5, 0xC9: 5}
+)
+"""Bytes of an instruction, where it is not one; 0 where that depends on what follows."""
+
+_LOADS: Final = frozenset((0xB2, 0xB4, *range(0x2E, 0x36)))
+_STORES: Final = frozenset((0xB3, 0xB5, *range(0x4F, 0x57)))
+_FIELDS: Final = frozenset((0xB2, 0xB4))
+_CALLS: Final = frozenset((0xB6, 0xB8, 0xB9))
+"""Instructions that read a field or an array, write one, and call a method; what is being made is nobody else's yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A thread stands before a line, or has come to it if the request was to watch."""
+
+    request: int
+    thread: int
+    at: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A place in the code: `Type.method`, the index of the code there, and where that is written (`List.java:71`), or
+    nothing where the class was compiled without that."""
+
+    method: str
+    index: int
+    written: str
+
+    def __str__(self) -> str:
+        return f"{self.method} ({self.written})" if self.written else self.method
+
+
+class Listening:
+    """A port of the loopback that a JVM calls while it starts, if it is started with `environ`. Close it."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._called: deque[socket.socket] = deque()
+        # A JVM does not start before it is answered, and nobody knows when it calls.
+        threading.Thread(target=self._answer, name="jvm-calls", daemon=True).start()
+
+    def _answer(self) -> None:
+        with suppress(OSError):
+            while len(self._called) < _CALLS_MOST:
+                called, _ = self._socket.accept()
+                called.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._called.append(called)
+                with suppress(OSError):
+                    called.sendall(_HANDSHAKE)
+
+    def environ(self) -> Mapping[str, str]:
+        """The environment of this process, with options for any JVM that is started in it; its own prevail."""
+        port: int = self._socket.getsockname()[1]
+        agent = f"{AGENT}=transport=dt_socket,server=n,suspend=n,address=127.0.0.1:{port}"
+        return {**os.environ, JVM_OPTIONS: f"{_COMPILED_ONCE} {os.environ.get(JVM_OPTIONS, '')} {agent}"}
+
+    def jvms(self) -> list[Jvm]:
+        """Those that have called, each once."""
+        found: list[Jvm] = []
+        while self._called:
+            called = self._called.popleft()
+            try:
+                found.append(Jvm(called))
+            except JvmGone:
+                called.close()
+        return found
+
+    def close(self) -> None:
+        """Nobody can call any more; those who were asked for stay."""
+        with suppress(OSError):
+            # Wakes the one who waits for calls, which closing does not.
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        while self._called:
+            self._called.popleft().close()
+
+
+class Jvm:
+    """One JVM. Every method but `close` and `read` raises JvmGone. Threads go by numbers of the JVM's."""
+
+    def __init__(self, called: socket.socket) -> None:
+        self._socket = called
+        called.settimeout(_ANSWER_S)
+        self._rest = b""
+        self._next = 1
+        self._events: deque[Stopped] = deque()
+        self._names: dict[int, str] = {}
+        self._replies: dict[tuple[int, int, bytes], bytes] = {}
+        self._lines: dict[Location, Line] = {}
+        self._kinds: dict[int, int] = {}
+        while len(self._rest) < len(_HANDSHAKE):
+            self._receive()
+        if not self._rest.startswith(_HANDSHAKE):
+            raise JvmGone("no JVM calls")
+        self._rest = self._rest[len(_HANDSHAKE) :]
+        sizes = _Fields(self._ask(1, 7))
+        if [sizes.number(4) for _ in range(4)] != [8, 8, 8, 8]:
+            raise JvmGone("its names of things are not of 8 bytes")
+
+    def fileno(self) -> int:
+        """For `poll`."""
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """The JVM lets all threads go that are stopped."""
+        self._socket.close()
+
+    def threads(self) -> Mapping[int, str]:
+        """Its threads that live, with their names."""
+        fields = _Fields(self._ask(1, 4))
+        count = fields.number(4)
+        if count > _THREADS_MOST:
+            raise JvmGone(f"{count} threads")
+        living = [fields.number(8) for _ in range(count)]
+        for thread in living:
+            if thread not in self._names:
+                with suppress(_Refused):
+                    self._names[thread] = _Fields(self._ask(11, 1, _long(thread))).text()
+        return {thread: self._names[thread] for thread in living if thread in self._names}
+
+    def frames(self, thread: int) -> Sequence[int]:
+        """The classes in whose methods the thread is, from where it began. It stands for that moment."""
+        found: list[int] = []
+        with suppress(_Refused):
+            self._ask(11, 2, _long(thread))
+            try:
+                fields = _Fields(self._ask(11, 6, _long(thread) + struct.pack(">ii", 0, -1)))
+                for _ in range(fields.number(4)):
+                    fields.number(8), fields.number(1)
+                    found.append(fields.number(8))
+                    fields.number(8), fields.number(8)
+            finally:
+                self.go_on(thread)
+        return found[::-1]
+
+    def around(self, of: int) -> str:
+        """The name of a class, or of the one that it is nested in."""
+        signature = _Fields(self._ask_once(2, 1, _long(of))).text()
+        return signature[1:].rstrip(";").partition("$")[0].replace("/", ".")
+
+    def watch(self, thread: int, leaving_out: Sequence[str], within: str) -> int | None:
+        """Each line that the thread comes to is told of, and it runs on; but those of classes whose names fit one of
+        `leaving_out`, or do not fit `within`; `java.*` fits all of a package. The request's number; None where the
+        thread has ended. A JVM runs a thread that was watched many times slower until the methods end that were under
+        way."""
+        filters = [b"\x0a" + struct.pack(">qii", thread, _LINE, _INTO)]
+        filters += [b"\x06" + _text(pattern) for pattern in leaving_out]
+        filters += [b"\x05" + _text(within)] if within != "*" else []
+        return self._request(_STEP, _OF_NOBODY, filters)
+
+    def stop_at(self, thread: int, at: Location, nth: int) -> int | None:
+        """The thread stops when it comes there for the so-many-th time from now, the first being 1, and once only. The
+        request's number; None where there is no such thread or place."""
+        of, method, index = at
+        filters = [
+            b"\x03" + _long(thread),
+            b"\x07\x01" + _long(of) + _long(method) + _long(index),
+            b"\x01" + struct.pack(">i", nth),
+        ]
+        return self._request(_BREAKPOINT, _OF_EVENT_THREAD, filters)
+
+    def _request(self, kind: int, stops: int, filters: Sequence[bytes]) -> int | None:
+        asked = struct.pack(">BBi", kind, stops, len(filters)) + b"".join(filters)
+        try:
+            number = _Fields(self._ask(15, 1, asked)).number(4)
+        except _Refused:
+            return None
+        self._kinds[number] = kind
+        return number
+
+    def forget(self, request: int) -> None:
+        """Nothing more is heard of this request, but for what has happened."""
+        kind = self._kinds.pop(request, None)
+        if kind is not None:
+            with suppress(_Refused):
+                self._ask(15, 2, struct.pack(">Bi", kind, request))
+
+    def go_on(self, thread: int) -> None:
+        """A thread that stands goes on."""
+        # Nobody waits for the reply: a thread that has ended meanwhile is no matter.
+        self._command(11, 3, _long(thread))
+
+    def running(self, threads: Iterable[int]) -> set[int]:
+        """Those of the threads that neither sleep nor wait for anything the JVM knows of."""
+        asked = {self._command(11, 4, _long(thread)): thread for thread in threads}
+        found: set[int] = set()
+        for number, thread in asked.items():
+            with suppress(_Refused):
+                if _Fields(self._reply(number)).number(4) == _RUNNING:
+                    found.add(thread)
+        return found
+
+    def read(self, within_s: float = 0.0) -> list[Stopped] | None:
+        """What has happened, or happens within `within_s`; None where the connection is over."""
+        try:
+            for _ in range(_READS_MOST):
+                while (packet := self._packet()) is not None:
+                    self._take(packet)
+                if not select.select([self._socket], [], [], within_s)[0]:
+                    break
+                self._receive()
+        except (JvmGone, OSError):
+            return None
+        happened = list(self._events)
+        self._events.clear()
+        return happened
+
+    def line(self, at: Location) -> Line:
+        """Where that is."""
+        if at not in self._lines:
+            self._lines[at] = self._line(*at)
+        return self._lines[at]
+
+    def inside(self, at: Location) -> Sequence[Location]:
+        """The places within the line that begins there before which another thread may change what has just been read:
+        before a call behind another call, before a write behind a call or a read, and before a field is read again. Not
+        for code that jumps by a table; none where `at` is in the midst of a line."""
+        of, method, index = at
+        with suppress(_Refused):
+            begins = sorted(begins for begins, _ in self._table(of, method))
+            if index in begins:
+                code = _Fields(self._ask_once(6, 3, _long(of) + _long(method))).octets()
+                ends = next((later for later in begins if later > index), len(code))
+                return [(of, method, place) for place in places_between(code, index, ends)]
+        return ()
+
+    def _table(self, of: int, method: int) -> list[tuple[int, int]]:
+        """The code's indexes at which lines begin, and their numbers."""
+        table = _Fields(self._ask_once(6, 1, _long(of) + _long(method)))
+        table.number(8), table.number(8)
+        return [(table.number(8), table.number(4)) for _ in range(table.number(4))]
+
+    def _line(self, of: int, method: int, index: int) -> Line:
+        name, source, line = "?", "", -1
+        signature = _Fields(self._ask_once(2, 1, _long(of))).text()
+        with suppress(_Refused):
+            methods = _Fields(self._ask_once(2, 5, _long(of)))
+            for _ in range(methods.number(4)):
+                one, called, _, _ = methods.number(8), methods.text(), methods.text(), methods.number(4)
+                name = called if one == method else name
+        with suppress(_Refused):
+            for begins, numbered in self._table(of, method):
+                line = numbered if begins <= index else line
+            source = _Fields(self._ask_once(2, 7, _long(of))).text()
+        written = f"{source}:{line}" if source and line >= 0 else ""
+        return Line(f"{signature[1:-1].rpartition('/')[2]}.{name}", index, written)
+
+    def _ask_once(self, commands: int, command: int, fields: bytes) -> bytes:
+        """The reply to a command that is always the same."""
+        asked = commands, command, fields
+        if asked not in self._replies:
+            self._replies[asked] = self._ask(*asked)
+        return self._replies[asked]
+
+    def _ask(self, commands: int, command: int, fields: bytes = b"") -> bytes:
+        """The reply to a command; what happens meanwhile is kept for `read`."""
+        return self._reply(self._command(commands, command, fields))
+
+    def _command(self, commands: int, command: int, fields: bytes) -> int:
+        number, self._next = self._next, self._next + 1
+        self._send(struct.pack(">IIBBB", 11 + len(fields), number, 0, commands, command) + fields)
+        return number
+
+    def _reply(self, number: int) -> bytes:
+        """What is answered to a command; the answers to those before it are not wanted any more."""
+        until_s = time.monotonic() + _ANSWER_S
+        while True:
+            packet = self._packet()
+            if packet is None:
+                if time.monotonic() > until_s:
+                    raise JvmGone("it does not answer")
+                self._receive()
+            elif packet[8] & 0x80:
+                if int.from_bytes(packet[4:8], "big") == number:
+                    if failed := int.from_bytes(packet[9:11], "big"):
+                        raise _Refused(f"error {failed}")
+                    return packet[11:]
+            else:
+                self._take(packet)
+
+    def _take(self, packet: bytes) -> None:
+        """An event, or several at once; all but steps and breakpoints are of no interest, nor late replies."""
+        if packet[8] & 0x80 or packet[9:11] != b"\x40\x64":
+            return
+        fields = _Fields(packet[11:])
+        fields.number(1)
+        for _ in range(fields.number(4)):
+            kind = fields.number(1)
+            if kind not in (_STEP, _BREAKPOINT):
+                return
+            request, thread = fields.number(4), fields.number(8)
+            fields.number(1)
+            at = fields.number(8), fields.number(8), fields.number(8)
+            if kind == _BREAKPOINT:
+                # It was for one time.
+                self._kinds.pop(request, None)
+            self._events.append(Stopped(request, thread, at))
+
+    def _packet(self) -> bytes | None:
+        """The next whole packet of what was received."""
+        if len(self._rest) < 11:
+            return None
+        length = int.from_bytes(self._rest[:4], "big")
+        if not 11 <= length <= _PACKET_BYTES:
+            raise JvmGone(f"a packet of {length} bytes")
+        if len(self._rest) < length:
+            return None
+        packet, self._rest = self._rest[:length], self._rest[length:]
+        return packet
+
+    def _send(self, packet: bytes) -> None:
+        try:
+            self._socket.sendall(packet)
+        except OSError as error:
+            raise JvmGone(str(error)) from None
+
+    def _receive(self) -> None:
+        try:
+            came = self._socket.recv(1 << 16)
+        except OSError as error:
+            raise JvmGone(str(error)) from None
+        if not came:
+            raise JvmGone("it hung up")
+        self._rest += came
+
+
+class _Refused(Exception):
+    """The JVM answers with an error: what was spoken of is no longer there, or not known."""
+
+
+class _Fields:
+    """The fields of a packet, one after the other."""
+
+    def __init__(self, packet: bytes) -> None:
+        self._packet = packet
+        self._place = 0
+
+    def number(self, size: int) -> int:
+        """One of so many bytes."""
+        return int.from_bytes(self._bytes(size), "big")
+
+    def text(self) -> str:
+        """One with its length before it."""
+        return self.octets().decode(errors="replace")
+
+    def octets(self) -> bytes:
+        """The same, not decoded."""
+        return self._bytes(self.number(4))
+
+    def _bytes(self, size: int) -> bytes:
+        begin, self._place = self._place, self._place + size
+        if self._place > len(self._packet):
+            raise JvmGone("a packet that is too short")
+        return self._packet[begin : self._place]
+
+
+def places_between(code: bytes, index: int, ends: int) -> Iterator[int]:
+    """See `Jvm.inside`."""
+    has_called = has_read = False
+    fields: set[bytes] = set()
+    while index < ends:
+        instruction = code[index]
+        if (instruction in _CALLS and has_called) or (instruction in _STORES and (has_called or has_read)):
+            yield index
+        if instruction in _FIELDS:
+            field = code[index + 1 : index + 3]
+            if field in fields:
+                yield index
+            fields.add(field)
+        has_called |= instruction in _CALLS
+        has_read |= instruction in _LOADS
+        width = _WIDTHS.get(instruction, 1)
+        if not width:
+            return
+        index += width
+
+
+def _long(number: int) -> bytes:
+    return number.to_bytes(8, "big")
+
+
+def _text(text: str) -> bytes:
+    encoded = text.encode()
+    return len(encoded).to_bytes(4, "big") + encoded

@@ -1,0 +1,409 @@
+"""Steps of code that knows nothing of them: a JVM's threads, stopped at lines by its own debugger's protocol.
+
+To the driver it is a peer as any other that has the gate `step`. A call is watched once (`watch`): each line that its
+thread comes to, and, where it moves time, those of the subject's own threads, is a step. A later call that carries such
+a step stops there. What lies between is the JVM's business: a thread is stopped whatever it holds, the others run on,
+and when the connection ends all do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+import orjson
+
+from purgatorio_conformance.protocol.jdwp import Jvm, JvmGone, Line, Listening, Location
+from purgatorio_conformance.protocol.message import STEP
+from purgatorio_conformance.subject.child import LineChild, Quiet
+from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
+
+_JDK: Final = ("java.*", "javax.*", "jdk.*", "sun.*", "com.sun.*", "scala.*", "kotlin.*")
+LEFT_OUT: Final = (*_JDK, "purgatorio.kit.*")
+"""Classes that are not the subject's."""
+
+ANY_CLASS: Final = "*"
+
+_OWN_HOLDS: Final = 1 << 52
+"""The first number of a stop that is not the subject's own."""
+
+_LINES_MOST: Final = 20_000
+_STILL_UNDER_WAY_S: Final = 0.005
+"""What a JVM tells of lines comes some moments later."""
+_OF_THE_JVM: Final = frozenset(
+    {
+        "main",
+        "Reference Handler",
+        "Finalizer",
+        "Signal Dispatcher",
+        "Notification Thread",
+        "Common-Cleaner",
+        "Attach Listener",
+        "DestroyJavaVM",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A step: a thread, by its name, or none for that which makes the call; a line, and the so-many-th time (from 1)
+    that the thread comes to it. `at`: the same in this JVM."""
+
+    thread: str
+    line: Line
+    nth: int
+    at: Location = field(compare=False)
+
+
+@dataclass(slots=True)
+class _Standing:
+    """A thread that stands, and the call for which it was stopped. `name`: of one of the subject's own. `told`: whether
+    that was heard."""
+
+    jvm: Jvm
+    thread: int
+    call: int
+    name: str
+    at: Location
+    told: bool = False
+
+    def says(self, fields: Mapping[str, object]) -> bool:
+        """Whether it is this thread that says so."""
+        if self.name:
+            return fields.get("th") == self.name
+        return fields.get("during", fields.get("n")) == self.call
+
+
+class Lines:
+    """A child that was started in the environment of `listening`. `within`: only classes whose names fit this, `*` for
+    all. Close it."""
+
+    def __init__(self, child: LineChild, listening: Listening, within: str) -> None:
+        self.points: list[Point] = []
+        """The steps that are known; a call's `step` is the place in here."""
+        self.watched: dict[int, str] = {}
+        """Of the call that was watched last: a number for each thread, by name as in `Point`."""
+        self.unknown: str = ""
+        """Why no step was watched, or nothing."""
+        self.adapters: set[Line] = set()
+        """Lines that are no subject's, but those of an adapter that was written by hand."""
+        self._child = child
+        self._listening = listening
+        self._within = within
+        self._jvms: list[Jvm] = []
+        self._jvm: Jvm | None = None
+        self._lanes: Mapping[str, int] = {}
+        self._names: Mapping[int, str] = {}
+        self._before: frozenset[int] = frozenset()
+        self._watch: bool | None = None
+        self._seen: dict[int, list[Location]] = {}
+        self._call: int | None = None
+        self._armed: set[int] = set()
+        self._standing: dict[int, _Standing] = {}
+        self._at_gates: dict[int, Mapping[str, object]] = {}
+        """What threads said that stand at the subject's own gates."""
+        self._holds = _OWN_HOLDS
+
+    def connect(self) -> bool:
+        """Whether a JVM has called; to be asked once, when the child has said something."""
+        self._jvms = self._listening.jvms()
+        self._listening.close()
+        return bool(self._jvms)
+
+    def close(self) -> None:
+        """All threads go on."""
+        self._listening.close()
+        for jvm in self._jvms:
+            jvm.close()
+
+    def running(self) -> bool | None:
+        """Whether any thread of the subject runs, as far as the JVM knows; those that stand do not. None where it is
+        not known which JVM that is."""
+        if not self._lanes:
+            self._find_threads()
+        if self._jvm is None:
+            return None
+        stand = {one.thread for one in self._standing.values()}
+        asked = [one for one, name in self._names.items() if name not in _OF_THE_JVM and one not in stand]
+        try:
+            return bool(self._jvm.running(asked))
+        except JvmGone:
+            return None
+
+    def watch(self, *, workers: bool) -> None:
+        """The next call is watched: the lines of its own thread, or of the subject's own ones (`workers`)."""
+        self._watch = workers
+        self.watched = {}
+
+    def seen(self, watched: Mapping[int, str]) -> Sequence[int]:
+        """The steps of a call that was watched, which has been over for a while."""
+        first, jvm = len(self.points), self._jvm
+        if jvm is None:
+            return range(0)
+        self.read_lines(_STILL_UNDER_WAY_S)
+        with suppress(JvmGone):
+            for request, thread in watched.items():
+                times: Counter[Location] = Counter()
+                for come_to in self._seen.pop(request):
+                    times[come_to] += 1
+                    for at in (come_to, *jvm.inside(come_to)):
+                        self.points.append(Point(thread, jvm.line(at), times[come_to], at))
+        return range(first, len(self.points))
+
+    def leave_adapter_out(self) -> None:
+        """The class in which the thread of a lane began is an adapter's, with those nested in it, if more of the lines
+        that were seen are elsewhere: whoever has his purgatory in it as well has most of them there."""
+        lane, jvm = self._thread_of(0), self._jvm
+        if jvm is None or lane is None or self._within != ANY_CLASS:
+            return
+        with suppress(JvmGone):
+            names = [jvm.around(of) for of in jvm.frames(lane)]
+            kept = [one for one in names if not one.startswith(tuple(left[:-1] for left in _JDK))]
+            taker = kept[0] if kept else ""
+            own = {point.line: jvm.around(point.at[0]) == taker for point in self.points}
+            if 2 * sum(own.values()) < len(own):
+                self.adapters.update(line for line, of_adapter in own.items() if of_adapter)
+
+    # What a peer does.
+
+    def say(self, line: bytes) -> None:
+        """See `Peer.say`."""
+        if b'"step":' in line or self._watch is not None:
+            self._child.say(self._begun(line))
+        elif b'"m":"start"' in line:
+            self._child.say(self._started(line))
+        elif b'"m":"go"' in line and (self._standing or self._at_gates):
+            rest = self._gone_on(line)
+            if rest is not None:
+                self._child.say(rest)
+        elif self._standing:
+            self._child.say(_unsettled(orjson.loads(line)))
+        else:
+            self._child.say(line)
+
+    def hear(self, within_s: float) -> bytes | Quiet:
+        """See `Peer.hear`."""
+        while True:
+            said = self._child.hear(within_s)
+            if isinstance(said, Quiet) or (self._call is None and not self._standing):
+                return said
+            fields = _fields(said)
+            hold = fields.get("hold")
+            if isinstance(hold, int) and hold in self._standing:
+                standing = self._standing[hold]
+                # Who has told of a gate, and stops before he waits there, is in the adapter.
+                if any(standing.says(gate) for gate in self._at_gates.values()):
+                    with suppress(JvmGone):
+                        self.adapters.add(standing.jvm.line(standing.at))
+                else:
+                    standing.told = standing.call == self._call
+                if standing.told:
+                    return said
+                # Or it came to its step behind the answer to its call.
+                self._let_go(hold)
+                continue
+            if any(one.told and one.says(fields) for one in self._standing.values()):
+                # A JVM that ends lets all threads go, and nobody did; its end is heard next.
+                continue
+            if fields.get("m") == "answer" and fields.get("n") == self._call:
+                self._ended()
+            elif isinstance(hold, int):
+                self._at_gates[hold] = fields
+            return said
+
+    def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
+        """See `Peer.failed`."""
+        return self._child.failed(kind, why)
+
+    def silent(self, seconds: float, why: str = "") -> SubjectFailed:
+        """See `Peer.silent`."""
+        return self._child.silent(seconds, why)
+
+    def check_exit(self, why: str = "") -> None:
+        """See `Peer.check_exit`."""
+        self._child.check_exit(why)
+
+    def end_input(self) -> None:
+        """See `Peer.end_input`."""
+        self._child.end_input()
+
+    # What a child hears besides.
+
+    def fileno(self) -> int:
+        """See `Aside.fileno`."""
+        assert self._jvm is not None, "it is heard once it is known"
+        return self._jvm.fileno()
+
+    def read_lines(self, within_s: float = 0.0) -> list[bytes] | None:
+        """See `Aside.read_lines`."""
+        assert self._jvm is not None, "it is heard once it is known"
+        happened = self._jvm.read(within_s)
+        if happened is None:
+            return None
+        said: list[bytes] = []
+        for one in happened:
+            if one.request in self._armed and self._call is not None:
+                self._armed.discard(one.request)
+                hold, self._holds = self._holds, self._holds + 1
+                name = "" if one.thread in self._lanes.values() else self._names.get(one.thread, "?")[:60]
+                self._standing[hold] = _Standing(self._jvm, one.thread, self._call, name, one.at)
+                said.append(self._held(self._jvm, hold, name, one.at))
+                continue
+            if one.request in self._seen:
+                if len(self._seen[one.request]) < _LINES_MOST:
+                    self._seen[one.request].append(one.at)
+                continue
+            with suppress(JvmGone):
+                self._jvm.go_on(one.thread)
+        return said
+
+    def _held(self, jvm: Jvm, hold: int, name: str, at: Location) -> bytes:
+        who = {"th": name} if name else {"during": self._call}
+        fields: dict[str, object] = {"m": "held", "hold": hold, "f": STEP, **who}
+        with suppress(JvmGone):
+            fields["at"] = str(jvm.line(at))[:200]
+        return orjson.dumps(fields)
+
+    # Calls.
+
+    def _started(self, line: bytes) -> bytes:
+        """A run begins: its threads are new, or those from before. It is told of no steps."""
+        for hold in list(self._standing):
+            self._let_go(hold)
+        self._at_gates = {}
+        if self._jvm is not None:
+            with suppress(JvmGone):
+                self._before = frozenset(self._jvm.threads())
+        self._lanes = {}
+        fields = orjson.loads(line)
+        gates = [place for place in fields.pop("gates", ()) if place != STEP]
+        return orjson.dumps(fields | ({"gates": gates} if gates else {}))
+
+    def _begun(self, line: bytes) -> bytes:
+        """A call that is watched, or stops."""
+        fields = orjson.loads(line)
+        steps = [fields.pop(stop) for stop in ("step", "again") if stop in fields]
+        points = [self.points[step] for step in steps if step < len(self.points)]
+        workers, self._watch = self._watch, None
+        try:
+            lane = self._thread_of(fields.get("lane", 0))
+            if lane is not None and self._jvm is not None:
+                self._call = fields["n"]
+                if workers is not None:
+                    self._begin_to_watch(self._jvm, {lane: ""} if not workers else self._workers())
+                else:
+                    self._arm(self._jvm, lane, points)
+        except JvmGone:
+            self.unknown = "its JVM hung up"
+        of_workers = workers or any(point.thread for point in points)
+        return orjson.dumps(fields) if of_workers else _unsettled(fields)
+
+    def _begin_to_watch(self, jvm: Jvm, threads: Mapping[int, str]) -> None:
+        for thread, name in threads.items():
+            request = jvm.watch(thread, LEFT_OUT, self._within)
+            if request is not None:
+                self.watched[request] = name
+                self._seen[request] = []
+
+    def _arm(self, jvm: Jvm, lane: int, points: Sequence[Point]) -> None:
+        for point in points:
+            thread = self._worker(point.thread) if point.thread else lane
+            request = None if thread is None else jvm.stop_at(thread, point.at, point.nth)
+            if request is not None:
+                self._armed.add(request)
+
+    def _ended(self) -> None:
+        """The call that was watched, or was to stop, is over."""
+        self._call = None
+        jvm = self._jvm
+        if jvm is None:
+            return
+        with suppress(JvmGone):
+            for request in (*self._armed, *self.watched):
+                jvm.forget(request)
+        self._armed = set()
+
+    def _gone_on(self, line: bytes) -> bytes | None:
+        """What of a `go` is the subject's; None where it is none of his."""
+        fields = orjson.loads(line)
+        for hold in fields["holds"]:
+            self._at_gates.pop(hold, None)
+        holds = [hold for hold in fields["holds"] if hold < _OWN_HOLDS]
+        if holds != fields["holds"]:
+            if not holds:
+                # Before it goes on, or what it says then would be heard before it was let go.
+                self._child.put(orjson.dumps({"m": "answer", "n": fields["n"]}))
+            for hold in fields["holds"]:
+                if hold >= _OWN_HOLDS:
+                    self._let_go(hold)
+        return orjson.dumps(fields | {"holds": holds}) if holds else None
+
+    def _let_go(self, hold: int) -> None:
+        standing = self._standing.pop(hold, None)
+        if standing is not None:
+            with suppress(JvmGone):
+                standing.jvm.go_on(standing.thread)
+
+    # Threads.
+
+    def _thread_of(self, lane: int) -> int | None:
+        """The thread that makes the calls of a lane: the one of its name, the newest if there are several."""
+        name = f"lane-{lane}"
+        if name not in self._lanes:
+            self._find_threads()
+        if name not in self._lanes:
+            self.unknown = (
+                f"no thread of a JVM is called {name}, as the one that makes that lane's calls should be"
+            )
+        return self._lanes.get(name)
+
+    def _find_threads(self) -> None:
+        for jvm in self._jvms if self._jvm is None else [self._jvm]:
+            with suppress(JvmGone):
+                names = jvm.threads()
+                lanes = [thread for thread, name in names.items() if name.startswith("lane-")]
+                if lanes:
+                    if self._jvm is None:
+                        self._jvm = jvm
+                        self._child.hear_also(self)
+                    self._names = names
+                    # Those of a run that was left may not have ended yet.
+                    lanes.sort(key=lambda thread: (thread not in self._before, thread))
+                    self._lanes = {names[thread]: thread for thread in lanes}
+
+    def _workers(self) -> Mapping[int, str]:
+        """The subject's own threads."""
+        self._find_threads()
+        return {
+            thread: name
+            for thread, name in self._names.items()
+            if name not in _OF_THE_JVM and not name.startswith("lane-")
+        }
+
+    def _worker(self, name: str) -> int | None:
+        """The newest of the subject's own threads of this name, if this run has one."""
+        for look in (False, True):
+            if look:
+                self._find_threads()
+            found = [one for one, called in self._names.items() if called == name and one not in self._before]
+            if found:
+                return max(found)
+        return None
+
+
+def _fields(line: bytes) -> Mapping[str, object]:
+    """Of what may be a message; whatever it is, others judge it."""
+    with suppress(orjson.JSONDecodeError):
+        fields: object = orjson.loads(line)
+        if isinstance(fields, dict):
+            return fields
+    return {}
+
+
+def _unsettled(fields: dict[str, object]) -> bytes:
+    """A call that is answered without waiting for the subject's own threads: one that stands, or is to stop, may be
+    what they wait for."""
+    return orjson.dumps(fields | {"settle": 0})

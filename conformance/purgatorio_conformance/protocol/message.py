@@ -1,0 +1,403 @@
+"""Every message of `purgatorio-subject/1` as a typed record: what the driver asks, and what the subject says.
+
+One JSON object a line, UTF-8, `m` names the message. Times are nanoseconds. A field that is null is absent. The driver
+numbers its calls (`n`), the subject answers each exactly once, and reports what happened by itself as events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import orjson
+
+from purgatorio_conformance.protocol.rule import Items, Number, Text, decoded, written
+from purgatorio_spec.trace.parse import Refusal, shown
+
+PROTOCOL: Final = "purgatorio-subject/1"
+
+SPOKEN: Final = (PROTOCOL, f"{PROTOCOL}.1")
+"""What a subject may answer that it speaks. Gates came with 1.1; a subject of version 1 is never told of them."""
+
+MAX_TIME_NS: Final = (1 << 53) - 1
+"""No time or delay beyond this is sent unless the subject asks for it: a JavaScript number holds it exactly."""
+
+CAPABILITIES: Final[Mapping[str, str]] = {
+    "timer": "knows `add`, and reports `fired`",
+    "purgatory": "knows `register`, `ready` and `check`, and reports `completed`",
+    "virtual-time": "takes its time from `start` and `advance` alone",
+    "real-time": "runs by a clock of its own that goes as fast as the machine's",
+    "cancel": "knows `cancel`",
+    "cancel-barrier": "after a `cancel` that was answered with 1 the task does not start, whatever the time; "
+    "not beside a purgatory",
+    "cancel-key": "knows `cancel_key`; what it gives back has no time-out any more, and still waits under its other "
+    "keys, as in Kafka",
+    "cancel-key-all": "besides `cancel-key`: what it gives back waits under none of its keys any more",
+    "force": "knows `force`",
+    "gauge": "knows `gauge`, and says its sizes in answer to `quiesce`",
+    "add-again": "takes an `add` of an id again: a task that is over starts anew, one that waits is moved",
+    "add-same": "as `add-again`, with no other delay than the one that it had",
+    "failing": "ends a callback with an error where `go` says `fail`; its thread runs on, and `advance` has none",
+}
+"""What a subject may declare, and what it means."""
+
+REPORTABLE: Final = (
+    "try_complete",
+    "force_complete",
+    "on_complete",
+    "on_expiration",
+    "timer_add",
+    "timer_cancel",
+    "timer_fire",
+)
+"""The functions of the trace format that a subject may report; what it does not declare counts as not recorded."""
+
+STEP: Final = "step"
+"""The place of a thread that was asked, with its call, to stop at a step of its own code."""
+
+_PLACES: Final = Items(Text(100), most=16)
+KEYS_MOST: Final = 256
+"""Of an operation: as a fetch of so many partitions waits."""
+
+_ID: Final = Text(100)
+_TIME: Final = Number(0)
+_HOUR_NS: Final = 3_600_000_000_000
+_BOUND: Final = Number(0, 1 << 50)
+_CALL_NUMBER: Final = Number(0, MAX_TIME_NS)
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """The first call: who are you, and what do you promise?"""
+
+    protocol: Annotated[str, Text(), "the version that the driver speaks"] = PROTOCOL
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Begin a run with nothing pending. A second `start` in one process forgets the run before it."""
+
+    part: Annotated[str, Text(words=("timer", "purgatory")), "which part of the subject is driven"]
+    time: Annotated[str, Text(words=("virtual", "real")), "whose clock counts: `advance`'s, or the machine's"]
+    now_ns: Annotated[int | None, _TIME, "in virtual time, what the clock says at first"] = None
+    gates: Annotated[
+        tuple[str, ...], _PLACES, "of the places declared: whoever comes there in this run stops"
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """Run the task `id` when `delay_ns` have passed; report `fired` when it starts."""
+
+    id: Annotated[str, _ID, "of the task; used again in a run only if `add-again` or `add-same` is declared"]
+    delay_ns: Annotated[int, Number(), "from now on; below zero only if `least_delay_ns` allows it"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Cancel the task `id`."""
+
+    id: Annotated[str, _ID, "of a task that was added"]
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """Virtual time: it is `now_ns` now; run all that is due, a purge too, before answering. It never goes back, and
+    may stay."""
+
+    now_ns: Annotated[int, _TIME, "what the clock says now"]
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """Try the operation `id`; unless that completes it, watch it under its keys with this time-out."""
+
+    id: Annotated[str, _ID, "of the operation, never used again in a run"]
+    keys: Annotated[tuple[str, ...], Items(_ID, most=KEYS_MOST, least=1), "to watch it under, each once"]
+    delay_ns: Annotated[int, Number(), "its time-out"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The condition of the operation is true from here on. It may come before its `register`; nothing is tried."""
+
+    id: Annotated[str, _ID, "of an operation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Something happened to `key`: try what is watched under it."""
+
+    key: Annotated[str, _ID, "a key, watched or not"]
+
+
+@dataclass(frozen=True, slots=True)
+class CancelKey:
+    """Give back, uncompleted, all that is watched under `key`."""
+
+    key: Annotated[str, _ID, "a key, watched or not"]
+
+
+@dataclass(frozen=True, slots=True)
+class Force:
+    """Complete the operation now, ready or not. This call is itself its `force_complete`."""
+
+    id: Annotated[str, _ID, "of an operation that was registered"]
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """The threads that stand at these gates go on, all at once. Answered at once, not when they get somewhere."""
+
+    holds: Annotated[tuple[int, ...], Items(_CALL_NUMBER, most=64, least=1), "as `held` named them"]
+    fail: Annotated[
+        int | None, Number(0, 1), "1: each callback ends here with an error; only where `failing` is declared"
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """Read the sizes now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quiesce:
+    """Answer when nothing is under way any more, and a purge that is due has been made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The run is over: answer, then end with exit status 0 when standard input closes."""
+
+
+Call = (
+    Describe
+    | Start
+    | Add
+    | Cancel
+    | Advance
+    | Register
+    | Ready
+    | Check
+    | CancelKey
+    | Force
+    | Go
+    | Gauge
+    | Quiesce
+    | Stop
+)
+
+CALLS: Final[Mapping[str, type[Call]]] = {
+    "describe": Describe,
+    "start": Start,
+    "add": Add,
+    "cancel": Cancel,
+    "advance": Advance,
+    "register": Register,
+    "ready": Ready,
+    "check": Check,
+    "cancel_key": CancelKey,
+    "force": Force,
+    "go": Go,
+    "gauge": Gauge,
+    "quiesce": Quiesce,
+    "stop": Stop,
+}
+"""What the driver asks, by `m`."""
+
+_NAME_OF: Final[Mapping[type[Call], str]] = {record: name for name, record in CALLS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """The answer to `describe`. A constant that is not given is not judged by: its clauses are SKIPPED."""
+
+    n: Annotated[int, _CALL_NUMBER, "number of the call"]
+    protocol: Annotated[
+        str, Text(), "the version that the subject speaks: `purgatorio-subject/1` or `.../1.1`"
+    ]
+    name: Annotated[str, Text(100), "of the implementation, as its makers call it"]
+    capabilities: Annotated[
+        tuple[str, ...], Items(Text(words=tuple(CAPABILITIES)), most=len(CAPABILITIES)), "see below"
+    ]
+    reports: Annotated[
+        tuple[str, ...],
+        Items(Text(words=REPORTABLE), most=len(REPORTABLE)),
+        "functions of the trace format that its events report",
+    ]
+    version: Annotated[str, Text(100), "of the implementation"] = ""
+    language: Annotated[str, Text(100), "that it is written in"] = ""
+    profile: Annotated[
+        str | None,
+        Text(100),
+        "the promises it is held to: of a purgatory `locked` or `pending-flag`, see [profiles](clauses.md#profiles); a"
+        " plain timer may leave it out",
+    ] = None
+    tick_ns: Annotated[int | None, Number(1, _HOUR_NS), "its granularity"] = None
+    wheel_size: Annotated[int | None, Number(1, 1 << 31), "buckets of one level"] = None
+    early_ns: Annotated[int | None, _BOUND, "how much before its deadline a task may fire"] = None
+    early_real_ns: Annotated[
+        int | None,
+        _BOUND,
+        "1.1: the same in real time, if it is another there: 1 ms where an add reads a clock of whole milliseconds",
+    ] = None
+    late_ns: Annotated[int | None, _BOUND, "how much after its deadline, if `advance` came at every tick"] = (
+        None
+    )
+    late_real_ns: Annotated[
+        int | None,
+        _BOUND,
+        "1.1: how much after its deadline in real time, if no other program takes the processor: past that it may not"
+        " sleep",
+    ] = None
+    purge_interval: Annotated[
+        int | None,
+        _TIME,
+        "completed operations that may stay watched; a purge is played beside other calls, to 120 in all orders, "
+        "to 1,200 at its lines on a JVM",
+    ] = None
+    unit_ns: Annotated[int, Number(1, 1_000_000_000), "times and delays are multiples of this"] = 1
+    least_delay_ns: Annotated[int, Number(), "the smallest delay it takes"] = 0
+    most_delay_ns: Annotated[int, Number(), "the largest delay it takes"] = MAX_TIME_NS
+    lanes: Annotated[
+        int, Number(1, 16), "calls that may be under way at once: in real time, and where there are gates"
+    ] = 1
+    gates: Annotated[tuple[str, ...], _PLACES, "1.1: the places where its threads can be made to stop"] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to any other call, after all events that the call itself caused."""
+
+    n: Annotated[int, _CALL_NUMBER, "number of the call"]
+    out: Annotated[int | None, Number(), "its result; booleans as 0 and 1"] = None
+    err: Annotated[str | None, Text(200), "instead of a result: the type of the error that it ended with"] = (
+        None
+    )
+    ids: Annotated[tuple[str, ...], Items(_ID, most=100_000), "of operations given back"] = ()
+    watched: Annotated[int | None, Number(), "entries in the watch lists"] = None
+    delayed: Annotated[int | None, Number(), "tasks in the timer"] = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    id: Annotated[str, _ID, "of the task or operation"]
+    during: Annotated[int | None, _CALL_NUMBER, "number of the call from within which it was made"] = None
+    th: Annotated[str | None, Text(60), "the subject's thread, for what no call made"] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fired(_Event):
+    """A task starts: `timer_fire`, over at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed(_Event):
+    """The callback of completion runs: `on_complete`, inside a `force_complete` that returns true. If a `force` is
+    under way, or a `force_complete` was entered, it is that one; if neither, the trace gets one of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expired(_Event):
+    """The callback of expiration runs: `on_expiration`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Armed(_Event):
+    """The time-out of a registered operation was given to the timer: `timer_add`, with the registration's delay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disarmed(_Event):
+    """The time-out was taken back: `timer_cancel`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enter:
+    """A function starts, and what is reported until its `leave` on the same thread is made from within it."""
+
+    f: Annotated[str, Text(words=REPORTABLE), "the function"]
+    id: Annotated[str, _ID, "of the task or operation"]
+    during: Annotated[int | None, _CALL_NUMBER, "number of the call from within which it was made"] = None
+    th: Annotated[str | None, Text(60), "the subject's thread, for what no call made"] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """The function that was entered last on this thread has ended."""
+
+    f: Annotated[str, Text(words=REPORTABLE), "the function"]
+    id: Annotated[str, _ID, "of the task or operation"]
+    out: Annotated[int | None, Number(), "its result; booleans as 0 and 1"] = None
+    err: Annotated[str | None, Text(200), "the type of the error that it ended with"] = None
+    during: Annotated[int | None, _CALL_NUMBER, "number of the call from within which it was made"] = None
+    th: Annotated[str | None, Text(60), "the subject's thread, for what no call made"] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A thread stands at a gate. Until a `go` names it, it does nothing but make the calls that carry its `hold`."""
+
+    hold: Annotated[int, _CALL_NUMBER, "the subject's own number for this stop, never used again"]
+    f: Annotated[str, Text(100), "the place"]
+    id: Annotated[str | None, _ID, "of the task or operation, if it is one's"] = None
+    during: Annotated[int | None, _CALL_NUMBER, "number of the call from within which it came there"] = None
+    th: Annotated[str | None, Text(60), "the subject's thread, if no call came there"] = None
+    at: Annotated[str | None, Text(200), "where in its code that is, for who reads it"] = None
+
+
+Happening = Fired | Completed | Expired | Armed | Disarmed | Enter | Leave
+Said = Description | Answer | Held | Happening
+
+SAID: Final[Mapping[str, type[Said]]] = {
+    "description": Description,
+    "answer": Answer,
+    "fired": Fired,
+    "completed": Completed,
+    "expired": Expired,
+    "armed": Armed,
+    "disarmed": Disarmed,
+    "enter": Enter,
+    "leave": Leave,
+    "held": Held,
+}
+"""What the subject says, by `m`."""
+
+
+def call_line(
+    number: int, call: Call, lane: int = 0, hold: int | None = None, steps: Sequence[int] = ()
+) -> bytes:
+    """The line of a call, without its end. `lane` is written only where it is not 0, `hold` where a held thread makes
+    the call, `step` where the thread is to stop on its way, and `again` where it is to stop twice."""
+    fields: dict[str, object] = {"m": _NAME_OF[type(call)], "n": number}
+    if hold is not None:
+        fields["hold"] = hold
+    elif lane:
+        fields["lane"] = lane
+    fields |= zip(("step", "again"), steps, strict=False)
+    return orjson.dumps(fields | written(call))
+
+
+def call_name(call: Call) -> str:
+    """Its `m`."""
+    return _NAME_OF[type(call)]
+
+
+def parse_said(line: bytes) -> Said:
+    """The message that a line of the subject is. Raises Refusal, whatever the bytes."""
+    try:
+        fields: object = orjson.loads(line)
+    except orjson.JSONDecodeError as bad:
+        raise Refusal(
+            "$",
+            f"not JSON ({bad.msg})",
+            "write one JSON object a line; say everything else on standard error",
+        ) from None
+    if not isinstance(fields, dict):
+        raise Refusal("$", f"a JSON {type(fields).__name__}, no object", "write one JSON object a line")
+    name = fields.get("m")
+    record = SAID.get(name) if isinstance(name, str) else None
+    if record is None:
+        raise Refusal("m", f"{shown(name)} is no message of a subject", f"use one of {', '.join(SAID)}")
+    return decoded(record, fields)

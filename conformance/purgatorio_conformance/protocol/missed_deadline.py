@@ -1,0 +1,145 @@
+"""Whether a program sleeps past its deadlines, in real time.
+
+A busy machine makes any program late, so a late bound is judged there with ten seconds besides. But a thread whose time
+has come runs or could run, and Linux tells which do: a program all of whose threads wait, while a deadline is over, is
+late by itself. That is asked of one task or operation at a time, behind a pause. Threads of our own, one on each
+processor, sleep for some milliseconds all the time: while one of them is late, the machine may be why.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
+from typing import Final
+
+from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.message import Add, Description, Register
+from purgatorio_conformance.protocol.session import Session
+from purgatorio_conformance.subject.plan import MS
+from purgatorio_spec.show.visible import first_few
+
+_TASKS: Final = 12
+_SLEPT_LEAST: Final = 3
+"""Of so many tasks, those that it has to sleep past."""
+_PAUSES_NS: Final = (0, 250 * MS)
+_DELAYS_NS: Final = (20 * MS, 60 * MS)
+_GRACE_NS: Final = 30 * MS
+"""Behind the bound: to wake, and to tell of it."""
+_SLEEPS_S: Final = 0.04
+_GIVE_UP_S: Final = 2.0
+"""So long is waited for what is overdue: whoever runs until then does not sleep."""
+_NAP_S: Final = 0.005
+_NAPS_MOST_S: Final = 0.02
+
+TOO_BUSY: Final = "whether it sleeps past deadlines: the machine was too busy to tell, or does not"
+
+
+class _Naps:
+    """Threads of our own that sleep, one on each processor."""
+
+    def __init__(self) -> None:
+        self._woke_s = dict.fromkeys(_processors(), 0.0)
+        self._slept_in_s = dict.fromkeys(self._woke_s, 0.0)
+        self._ends = False
+        self._threads = [Thread(target=self._nap, args=(one,), daemon=True) for one in self._woke_s]
+
+    def __enter__(self) -> _Naps:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends = True
+        for thread in self._threads:
+            thread.join()
+
+    def _nap(self, processor: int) -> None:
+        with suppress(OSError, AttributeError):
+            os.sched_setaffinity(0, {processor})
+        self._woke_s[processor] = time.monotonic()
+        while not self._ends:
+            time.sleep(_NAP_S)
+            now_s = time.monotonic()
+            if now_s - self._woke_s[processor] > _NAPS_MOST_S:
+                self._slept_in_s[processor] = now_s
+            self._woke_s[processor] = now_s
+
+    def on_time_since(self, since_s: float) -> bool:
+        """Whether each of them woke on time from then on."""
+        now_s = time.monotonic()
+        return all(
+            now_s - woke_s <= _NAPS_MOST_S and self._slept_in_s[one] < since_s
+            for one, woke_s in self._woke_s.items()
+        )
+
+
+def _processors() -> list[int]:
+    with suppress(AttributeError):
+        return sorted(os.sched_getaffinity(0))
+    return [0]
+
+
+def past_deadlines(
+    session: Session, description: Description, part: Part, seed: int, asleep: Callable[[], bool]
+) -> str:
+    """Look whether it sleeps past deadlines by more than it declares; why that could not be told, or nothing. `asleep`:
+    whether all its threads wait. Raises SubjectFailed where it does, three times."""
+    bound_ns, settled = description.late_real_ns, session.conversation.settled
+    if bound_ns is None or settled.pending:
+        return ""
+    rng = random.Random(f"asleep/{seed}")
+    slept: list[str] = []
+    seen = 0
+    with _Naps() as naps:
+        for number in range(_TASKS):
+            session.listen(time.monotonic() + rng.randrange(*_PAUSES_NS) / 1e9)
+            delay_ns = max(rng.randrange(*_DELAYS_NS), description.least_delay_ns)
+            delay_ns += -delay_ns % description.unit_ns
+            if delay_ns > description.most_delay_ns:
+                return ""
+            name = f"alone-{number}"
+            session.call(Add(name, delay_ns) if part == "timer" else Register(name, (name,), delay_ns))
+            session.listen(time.monotonic() + (delay_ns + bound_ns + _GRACE_NS) / 1e9)
+            found = _sleeps(session, name, bound_ns + _GRACE_NS, asleep, naps)
+            seen += found is not None
+            if found:
+                slept.append(name)
+            if len(slept) == _SLEPT_LEAST:
+                clause, lost = ("T2", "started") if part == "timer" else ("O5", "over")
+                raise session.failed(
+                    "late",
+                    f"{clause} is broken: {first_few(slept)} were not {lost} {(bound_ns + _GRACE_NS) / MS:g} ms"
+                    f" behind their deadlines, and all threads of the program slept on, for {_SLEEPS_S * 1e3:g} ms more"
+                    " each time",
+                )
+            _wait(session, name)
+            if name in settled.pending:
+                break
+    return "" if 2 * seen >= _TASKS else TOO_BUSY
+
+
+def _sleeps(session: Session, name: str, by_ns: int, asleep: Callable[[], bool], naps: _Naps) -> bool | None:
+    """Whether all its threads sleep on while this is overdue; None if the machine was too busy to tell."""
+    now_s = since_s = time.monotonic()
+    until_s = now_s + _GIVE_UP_S
+    met = False
+    while name in session.conversation.overdue(by_ns) and now_s < until_s:
+        still = asleep()
+        # What it has said by then is heard before it is held against it.
+        session.listen(time.monotonic() + _NAP_S)
+        now_s = time.monotonic()
+        if not still or not naps.on_time_since(since_s):
+            since_s, met = now_s, True
+        elif now_s - since_s >= _SLEEPS_S and name in session.conversation.overdue(by_ns):
+            return True
+    return None if met else False
+
+
+def _wait(session: Session, name: str) -> None:
+    until_s = time.monotonic() + _GIVE_UP_S
+    while name in session.conversation.settled.pending and time.monotonic() < until_s:
+        session.listen(time.monotonic() + _NAP_S)

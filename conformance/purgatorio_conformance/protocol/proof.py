@@ -1,0 +1,214 @@
+"""Why a run that failed breaks a promise: what silence or an error alone does not prove, a program started anew does.
+
+See the page of the protocol, under misbehaviour.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.fewest import fewest
+from purgatorio_conformance.protocol.message import Add, Advance, Call, Cancel, Description, Force, Register
+from purgatorio_conformance.protocol.played_order import AGAIN, RACED, PlayedOrder, comes_of_order
+from purgatorio_conformance.protocol.recorded_calls import about, concerned, leaping, script_of
+from purgatorio_conformance.protocol.run_record import Account
+from purgatorio_conformance.protocol.script import Script, ScriptPlayer
+from purgatorio_conformance.protocol.small_program import delays_for
+from purgatorio_conformance.subject.child import ChildLimits
+from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
+from purgatorio_conformance.subject.plan import MS
+from purgatorio_spec.show.visible import first_few
+from purgatorio_spec.trace.trace_file import run_of_file
+
+_ALONE_MOST: Final = 20
+"""So many of those that waited are tried, each alone."""
+_FEW_MOST: Final = 100
+"""More than a turn of a wheel: time may have to go through a whole level in short steps, a task for each."""
+_ENDLESS_S: Final = 10.0
+"""Who worked so long in one call, where there is next to nothing to do, does not come to an end."""
+_HASTY_S: Final = 1.0
+_TRIES: Final = 100
+"""Of what works so long that is taken for granted while tasks are left out, so many times at most."""
+_PATIENCE: Final = 15
+"""It may take so many times as long as silence else may, where many others work."""
+_ENDLESS_TICKS: Final = 1_000
+_ENDLESS_STEPS: Final = 1_000
+"""Time goes on by so many ticks at once there, for some timers look at each, in so many steps at most."""
+
+TWICE: Final = "on a fresh start, after the same calls, it does not return in twice the time"
+"""Why a hang in which nothing runs is a deadlock."""
+
+ALONE: Final = "it does so too in a program started anew, with no other task or operation"
+"""Why an error is no refusal: nothing is too much there, and the description takes the call."""
+
+FEW: Final = (
+    f"in a program started anew, with {_FEW_MOST} tasks or operations at most, it works for {_ENDLESS_S:g} s of the"
+    " processor's time and does not return"
+)
+"""Why who works is not slow: there is next to nothing to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A run that failed, with what came of it (`account`) and its `trace`.
+
+    `again`: what comes of one order of it, or of the whole run, in a program started anew with twice the patience; the
+    trace of what fails is kept at the path. `begins_t`: where virtual time began.
+    """
+
+    command: Sequence[str]
+    description: Description
+    part: Part
+    virtual: bool
+    held: bool
+    limits: ChildLimits
+    account: Account
+    trace: Path
+    begins_t: int
+    again: Callable[[Path, PlayedOrder | None], tuple[Account, SubjectFailed | None]]
+
+    def of(self, failure: SubjectFailed) -> SubjectFailed:
+        """The failure, or the promise that it is proved to break."""
+
+        def breaks(clause: str, kind: FailureKind, why: str) -> SubjectFailed:
+            return SubjectFailed(failure.subject, kind, f"{clause} is broken: {why}", failure.trace)
+
+        if failure.kind == "hang":
+            again = self.trace.with_name(f"{run_of_file(self.trace)}-deadlock.jsonl")
+            if proof := self._deadlock(again, failure.stuck and not failure.idle):
+                return breaks("P3", "deadlock", f"{failure.why}; its trace is {again.name}; {proof}")
+            if not failure.stuck and self._is_endless():
+                return breaks("P3", "endless", f"{failure.why}; {FEW}")
+            if late := self.account.late:
+                clause, lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
+                why = f"{first_few(late)} did not {lost} in the lateness that is allowed; {failure.why}"
+                return breaks(clause, "late", why)
+        errors = "; ".join(dict.fromkeys(filter(None, (self.account.errors, failure.why))))
+        if failure.kind == "refused" and self._is_raced():
+            return breaks("P3", "raced", f"{errors}; {RACED}")
+        # What an error has left behind may be why it hangs later.
+        if failure.kind in ("refused", "hang") and not self.account.broke_off and self._raises():
+            return breaks("P3", "raises", f"{errors}; {ALONE}")
+        return failure
+
+    def _deadlock(self, path: Path, stuck: bool) -> str:
+        """Why a call of this run that did not return never will, or nothing. With gates: in its order of threads it
+        hangs again in a program started anew, and the calls return where they are made one after the other. Or the
+        whole run hangs there again, and both times nothing in it runs (`stuck`): who runs may be slow, and where no
+        lane has a call, the adapter lost it. The second trace is at `path`."""
+        first = self.account.under_way
+
+        def unanswered(order: PlayedOrder) -> Sequence[str] | None:
+            place = path if order == first else path.with_name(f"{path.stem}-control.jsonl")
+            again, failure = self.again(place, order)
+            hung = failure is None or (failure.kind == "hang" and again.under_way)
+            return again.unanswered if hung else None
+
+        if not self.virtual:
+            return ""
+        if first is not None and comes_of_order(first, self.account.unanswered, unanswered):
+            return AGAIN
+        if not stuck or not self.account.unanswered:
+            return ""
+        again, failure = self.again(path, None)
+        hung = failure is not None and failure.kind == "hang" and failure.stuck
+        # With gates a call's number is not always the same.
+        same = (
+            again.unanswered == self.account.unanswered if self.held else again.oldest == self.account.oldest
+        )
+        return TWICE if hung and same else ""
+
+    def _is_raced(self) -> bool:
+        """Whether a call ended with an error only by an order of threads. The second trace is beside the first."""
+        path = self.trace.with_name(f"{run_of_file(self.trace)}-raced.jsonl")
+
+        def erred(order: PlayedOrder) -> Sequence[str] | None:
+            again, failure = self.again(path, order)
+            return again.erred if failure is None or failure.kind == "refused" else None
+
+        order = self.account.erring
+        return order is not None and comes_of_order(order, self.account.erred, erred)
+
+    def _raises(self) -> bool:
+        """Whether the first call that ended with an error does so where next to nothing is asked: in virtual time, in a
+        program started anew. First alone: with what it speaks of, or of an `advance` one of what waited. Then at the
+        end of all that was asked of that one task or operation, at the same times: the others are left out."""
+        call, delay_ns = self.account.refused, delays_for(self.description, 60_000 * MS).far_ns
+        if call is None or "virtual-time" not in self.description.capabilities:
+            return False
+        before: list[tuple[int, Call | None]] = [(self.begins_t, None)]
+        if isinstance(call, Cancel | Force):
+            alone = Add(call.id, delay_ns) if self.part == "timer" else Register(call.id, ("key",), delay_ns)
+            before = [(self.begins_t, alone)]
+        elif isinstance(call, Advance):
+            before += self._waited()
+        scripts = [
+            Script(self.part, since_t, (call,) if first is None else (first, call))
+            for since_t, first in before
+        ]
+        if self.virtual and not self.held:
+            whole = script_of(self.trace, self.part, last=call)
+            scripts += [leaping(about(whole, one)) for one in self._whose(whole, call)]
+            # A clock that starts there is not what one that has come there by itself is.
+            scripts.append(Script(self.part, whole.moments()[-1], (call,)))
+        return any(self._tried(script, self.limits) == "refused" for script in scripts)
+
+    def _is_endless(self) -> bool:
+        """Whether a call that works and works, of calls made one at a time, does so too at the end of all that was
+        asked of a few tasks or operations, at the same times, in a program started anew: those that are left when
+        others are left out. An `advance` by many ticks goes there in steps."""
+        oldest = self.account.oldest
+        if not self.virtual or self.held or oldest is None or self.account.errors:
+            return False
+        _, call = oldest
+        whole = script_of(self.trace, self.part, last=call)
+        if isinstance(call, Advance):
+            step_ns = _ENDLESS_TICKS * max(self.description.tick_ns or MS, self.description.unit_ns)
+            *_, before_t, now_t = 0, *whole.moments()
+            between = range(before_t + step_ns, now_t, step_ns)
+            if len(between) > _ENDLESS_STEPS:
+                return False
+            whole = replace(whole, calls=(*whole.calls[:-1], *map(Advance, between), call))
+        hasty, patient = (
+            replace(self.limits, silence_s=_PATIENCE * self.limits.silence_s, work_s=work_s)
+            for work_s in (_HASTY_S, _ENDLESS_S)
+        )
+        tries = itertools.count()
+
+        def works_long(some: tuple[str, ...]) -> bool:
+            return next(tries) < _TRIES and self._tried(about(whole, *some), hasty) == "endless"
+
+        asked = tuple(dict.fromkeys(one for of in whole.calls for one in concerned(whole, of)))
+        few = fewest(asked, works_long, lambda kept: len(kept) <= _FEW_MOST) if works_long(asked) else asked
+        return len(few) <= _FEW_MOST and self._tried(about(whole, *few), patient) == "endless"
+
+    def _waited(self) -> Sequence[tuple[int, Add | Register]]:
+        """Some of what was waiting, by its deadlines."""
+        waited = sorted(self.account.waiting, key=lambda of: of[0] + of[1].delay_ns)
+        return waited[:: 1 + len(waited) // _ALONE_MOST]
+
+    def _whose(self, whole: Script, call: Call) -> Sequence[str]:
+        """For which tasks or operations this last call may have failed: those that it speaks of, or, of an `advance`,
+        those that wait, and those of which the calls before it speak."""
+        if not isinstance(call, Advance):
+            return concerned(whole, call)[-_ALONE_MOST:]
+        before = [one for of in whole.calls[-_ALONE_MOST:] for one in concerned(whole, of)[-1:]]
+        return [*dict.fromkeys([*(of.id for _, of in self._waited()), *before])]
+
+    def _tried(self, script: Script, limits: ChildLimits) -> FailureKind | None:
+        """What comes of it in a program started anew: `refused` where a call ends with an error, `endless` where one
+        works on and on."""
+        with suppress(SubjectFailed), closing(ScriptPlayer(self.command, limits)) as player:
+            played = player.tried(script)
+            if played.failure is not None:
+                works = limits.work_s is not None and played.failure.busy_s >= limits.work_s
+                return "endless" if works else played.failure.kind
+            if any(event.err is not None for event in played.events):
+                return "refused"
+        return None

@@ -1,0 +1,129 @@
+"""Driving a subject by the machine's clock: each call at its moment, several under way where the subject has lanes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM, REAL_NS, Reach
+from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.message import Add, Call, Description, Gauge, Quiesce, Register, Start
+from purgatorio_conformance.protocol.session import Session
+from purgatorio_conformance.protocol.timeline import Due
+
+_LOOK_S = 0.005
+_COUNT_S = 1.0
+_STARTS = 20
+_GAUGE_EVERY = 50
+
+
+def drive_real(
+    session: Session,
+    description: Description,
+    part: Part,
+    seed: int,
+    operations: int,
+    dues: Sequence[Due],
+    give_up_ns: int,
+    lost_ns: int | None,
+    progress: Callable[[int], None],
+) -> None:
+    """Carry out the calls and what is beyond a plan, then wait until all is over, or until `give_up_ns` after that; not
+    for what is overdue by `lost_ns`, which breaks a promise whenever it comes. A timer that loses one task in each of
+    many starts is else waited for each time.
+
+    A run in which something is still pending has come to rest only by a late bound that the subject declared: what has
+    not happened by then is lost. Raises SubjectFailed.
+    """
+    settled = session.conversation.settled
+    session.call(Start(part, "real"))
+    run = _RealRun(session, description, give_up_ns, lost_ns)
+    reach = Reach(run, description, part, seed)
+    if operations >= REACHES_FROM and part == "purgatory":
+        # First: what has expired before widens the bound on garbage.
+        reach.garbage(8)
+    elif operations >= REACHES_FROM:
+        # Where threads come too late for it on a busy machine, once more with a new wheel; not where a task was lost.
+        for _ in range(_STARTS):
+            if reach.first_of_levels(real=True) or settled.pending:
+                break
+            while session.conversation.loose():
+                # A thread of the subject's own is in a task still: what it says of that is no part of the next start.
+                session.hear_on()
+            session.call(Start(part, "real"))
+    start_s = time.monotonic()
+    report = max(1, len(dues) // 50)
+    for number, due in enumerate(dues):
+        session.listen(start_s + due.at_ns / 1e9)
+        session.wait_for_lane(due.lane)
+        if not session.conversation.makes_sense(due.call):
+            continue
+        session.ask(due.call, due.lane)
+        if number % _GAUGE_EVERY == 0 and "gauge" in description.capabilities:
+            session.wait_for_lane(due.lane)
+            session.ask(Gauge(), due.lane)
+        if number % report == 0:
+            progress(len(settled.known) - len(settled.pending))
+    run.settle()
+    if operations >= REACHES_FROM:
+        reach.in_real_time()
+        run.settle()
+    if not settled.pending or description.late_ns is not None:
+        session.call(Quiesce())
+
+
+class _RealRun:
+    """See `ReachingRun`. What is added or registered goes to one lane after the other, and what follows to the same."""
+
+    def __init__(
+        self, session: Session, description: Description, give_up_ns: int, lost_ns: int | None
+    ) -> None:
+        self._session = session
+        self._lanes = description.lanes
+        self._lane = 0
+        self._lost: set[str] = set()
+        """What nobody waits for."""
+        self._give_up_ns = give_up_ns
+        self._lost_ns = lost_ns
+
+    @property
+    def now_ns(self) -> int:
+        return time.monotonic_ns()
+
+    def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
+        if isinstance(call, Add | Register):
+            self._lane = (self._lane + 1) % self._lanes
+        if isinstance(call, Quiesce):
+            self._wait_for_lanes()
+        self._session.wait_for_lane(self._lane)
+        if self._session.conversation.makes_sense(call):
+            self._session.ask(call, self._lane)
+        if isinstance(call, Quiesce):
+            # Its sizes are those of rest: a call that came before its answer could make them old.
+            self._wait_for_lanes()
+        if isinstance(call, Register) and call.delay_ns > REAL_NS:
+            self._lost.add(call.id)
+
+    def advance_through(self, until_ns: int) -> None:
+        self._session.listen(until_ns / 1e9)
+
+    def leap(self, by_ns: int) -> None:
+        self._wait_for_lanes()
+        self._session.listen(time.monotonic() + by_ns / 1e9)
+
+    def settle(self) -> None:
+        self._wait_for_lanes()
+        settled = self._session.conversation.settled
+        give_up_s = time.monotonic() + self._give_up_ns / 1e9
+        count_s = 0.0
+        while settled.pending - self._lost and (now_s := time.monotonic()) < give_up_s:
+            if self._lost_ns is not None and now_s >= count_s:
+                # Seldom: while so many are counted nobody hears when something fires.
+                self._lost.update(self._session.conversation.overdue(self._lost_ns))
+                count_s = time.monotonic() + _COUNT_S
+            self._session.listen(min(give_up_s, time.monotonic() + _LOOK_S))
+        self._lost |= settled.pending
+
+    def _wait_for_lanes(self) -> None:
+        for lane in range(self._lanes):
+            self._session.wait_for_lane(lane)

@@ -1,0 +1,235 @@
+"""A short program of calls in virtual time, played to a subject and recorded: for transcripts, and for making a found
+violation shorter.
+
+One subject plays any number of scripts, each from a `start` of its own. A late bound is judged only as far as the
+script gives the subject the chance to keep it, see `late_bound_ns`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from purgatorio_conformance.protocol.conversation import Conversation
+from purgatorio_conformance.protocol.describe import Part, header_of, reported
+from purgatorio_conformance.protocol.message import (
+    Advance,
+    Answer,
+    Call,
+    Description,
+    Go,
+    Held,
+    Quiesce,
+    Start,
+    call_name,
+)
+from purgatorio_conformance.protocol.session import Peer, Session, noted
+from purgatorio_conformance.protocol.virtual_time import VirtualClock
+from purgatorio_conformance.subject.child import ChildLimits, LineChild
+from purgatorio_conformance.subject.contract import SubjectFailed
+from purgatorio_conformance.subject.plan import HUGE_NS, MS
+from purgatorio_spec.recording import Recording
+from purgatorio_spec.trace.record import Event, Header
+from purgatorio_spec.trace.recorder import Recorder
+
+_LIMITS: Final = ChildLimits(total_s=300.0, lines=200_000)
+"""For each script."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtGate:
+    """From here on: whoever stops at `f` of this task or operation next makes these calls there, and, if it `fails`,
+    ends that callback with an error."""
+
+    f: str
+    id: str
+    calls: tuple[Call, ...] = ()
+    fails: bool = False
+
+
+ScriptStep = Call | AtGate
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """The calls of one run between `start` (at `start_ns`) and `stop`, made one after the other."""
+
+    part: Part
+    start_ns: int
+    calls: tuple[ScriptStep, ...]
+
+    def moments(self) -> list[int]:
+        """The readings of the clock, in order."""
+        return [self.start_ns, *(call.now_ns for call in self.calls if isinstance(call, Advance))]
+
+    def gates(self) -> tuple[str, ...]:
+        """Where threads must stop."""
+        return tuple(dict.fromkeys(step.f for step in self.calls if isinstance(step, AtGate)))
+
+
+def late_bound_ns(events: Sequence[Event], late_ns: int) -> int:
+    """A late bound that a run in virtual time can be held to, from the one that is promised.
+
+    A task must run in the first `advance`, after it was added, that is at or after its deadline plus that. So the bound
+    of the run is that of its least lucky task, counted as T2 counts: from the deadline, or the add where that is later.
+    """
+    moved: list[int] = []
+    waits: list[tuple[int, int, int]] = []
+    for event in events:
+        if event.f == "advance_clock":
+            # Whoever is added meanwhile waits for the next.
+            moved[len(moved) - (event.ph == "ret") :] = [event.t]
+        elif event.ph == "call" and event.delay_ns is not None and event.delay_ns < HUGE_NS:
+            waits.append((event.t + max(0, event.delay_ns), event.t, len(moved)))
+    worst_ns = late_ns
+    for due_ns, added_ns, before in waits:
+        place = bisect_left(moved, due_ns + late_ns, before)
+        if place < len(moved):
+            worst_ns = max(worst_ns, moved[place] - max(due_ns, added_ns))
+    return worst_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of a script: the header and events of its trace, and the lines of the session (`> ` to the subject).
+    `failure`: what the subject did that ended it, or None."""
+
+    header: Header
+    events: tuple[Event, ...]
+    session: tuple[str, ...]
+    failure: SubjectFailed | None = None
+
+    def recording(self, run: str) -> Recording:
+        """As a run of this name."""
+        why = "" if self.failure is None else str(self.failure)
+        return Recording(replace(self.header, run=run), self.events, why)
+
+
+def play(
+    peer: Peer,
+    script: Script,
+    description: Description,
+    limits: ChildLimits,
+    *,
+    first: int = 0,
+    errors_end: bool = False,
+) -> tuple[Played, Conversation]:
+    """Carry it out from a fresh start; it comes to rest if its time goes far enough. `first`: the number of the first
+    call; the conversation knows the next one. `errors_end`: a call that ends with an error is a failure."""
+    description = replace(description, lanes=1)
+    clock = VirtualClock(script.start_ns)
+    recorder = Recorder(clock)
+    conversation = Conversation(recorder, reported(description, script.part), virtual=True, first=first)
+    conversation.description = description
+    lines: list[str] = []
+    session = Session(peer, conversation, limits, noted(lines))
+    failure: SubjectFailed | None = None
+    try:
+        _Playing(session, clock, limits.lines + 1, errors_end).play(script, description)
+    except SubjectFailed as failed:
+        failure = failed
+    events = tuple(recorder.drain(last=True))
+    late_ns = description.late_ns
+    header = header_of(
+        description,
+        script.part,
+        run="script",
+        virtual=True,
+        late_slack_ns=0 if late_ns is None else late_bound_ns(events, late_ns) - late_ns,
+        params={},
+    )
+    return Played(header, events, tuple(lines), failure), conversation
+
+
+class _Playing:
+    """One script under way."""
+
+    def __init__(self, session: Session, clock: VirtualClock, lines: int, errors_end: bool) -> None:
+        self._session = session
+        self._clock = clock
+        self._left = lines
+        self._errors_end = errors_end
+        self._at: dict[tuple[str, str | None], AtGate] = {}
+
+    def play(self, script: Script, description: Description) -> None:
+        """All of it."""
+        self._make(Start(script.part, "virtual", script.start_ns, script.gates()))
+        for step in script.calls:
+            if isinstance(step, AtGate):
+                self._at[step.f, step.id] = step
+            else:
+                self._make(step)
+        rest_ns = (description.late_ns or 0) + 2 * max(description.tick_ns or MS, description.unit_ns)
+        if self._session.conversation.last_deadline_t(HUGE_NS) + rest_ns <= self._clock.now_ns:
+            self._make(Quiesce())
+
+    def _make(self, call: Call, hold: int | None = None) -> None:
+        """One call and all that it leads to, until it is answered."""
+        conversation = self._session.conversation
+        if not conversation.makes_sense(call):
+            return
+        moves = self._clock.to(call.now_ns) if isinstance(call, Advance) else None
+        number = self._session.ask(call, 0, moves, hold=hold)
+        while conversation.is_open(number):
+            self._left -= 1
+            if self._left < 0:
+                raise self._session.failed("flood", f"answers {call_name(call)} with more and more lines")
+            said = self._session.hear_on()
+            if isinstance(said, Held):
+                self._at_gate(said)
+            elif isinstance(said, Answer) and said.n == number and said.err is not None and self._errors_end:
+                raise self._session.failed("refused", f"{call_name(call)} ended with {said.err!r}")
+
+    def _at_gate(self, said: Held) -> None:
+        act = self._at.pop((said.f, said.id), AtGate(said.f, ""))
+        for call in act.calls:
+            self._make(call, said.hold)
+        self._make(Go((said.hold,), int(act.fails) or None))
+
+
+class ScriptPlayer:
+    """A child that plays scripts. Everything raises SubjectFailed where it misbehaves; then it is of no use any more.
+    Close it."""
+
+    def __init__(self, command: Sequence[str], limits: ChildLimits | None = None) -> None:
+        self._limits = limits or _LIMITS
+        self._child = LineChild(command[0], command, self._limits)
+        self._lines: list[str] = []
+        try:
+            self._conversation = Conversation(Recorder(), virtual=True)
+            self.description: Description = self._session().describe()
+        except BaseException:
+            self.close()
+            raise
+        self.opening = tuple(self._lines)
+        """The lines of the describing."""
+
+    def _session(self) -> Session:
+        return Session(self._child, self._conversation, self._limits, noted(self._lines))
+
+    def play(self, script: Script) -> Played:
+        """See `play`; what the subject did wrong is raised."""
+        played = self.tried(script)
+        if played.failure is not None:
+            raise played.failure
+        return played
+
+    def tried(self, script: Script) -> Played:
+        """See `play`."""
+        self._child.renew()
+        played, self._conversation = play(
+            self._child, script, self.description, self._limits, first=self._conversation.calls
+        )
+        return played
+
+    def finish(self) -> tuple[str, ...]:
+        """Stop the subject and wait for its end; the lines of that."""
+        self._lines = []
+        self._session().finish()
+        return tuple(self._lines)
+
+    def close(self) -> None:
+        """End the child."""
+        self._child.close()

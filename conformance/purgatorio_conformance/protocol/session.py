@@ -1,0 +1,205 @@
+"""A conversation with a real child: its lines in and out, and every way to fall silent as a failure of its kind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from purgatorio_conformance.protocol.conversation import Conversation, Misbehaved
+from purgatorio_conformance.protocol.describe import check_description
+from purgatorio_conformance.protocol.message import Answer, Call, Describe, Description, Said, Start, Stop
+from purgatorio_conformance.subject.child import ChildLimits, Quiet
+from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
+from purgatorio_spec.show.visible import first_few
+
+_FLUSH_EVERY: Final = 5_000
+"""Lines from the subject."""
+
+
+class Peer(Protocol):
+    """What is talked to: a child process, or an adapter in this one."""
+
+    def say(self, line: bytes) -> None:
+        """Tell it one line."""
+
+    def hear(self, within_s: float) -> bytes | Quiet:
+        """Its next line, if there is one in time."""
+
+    def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
+        """A failure of it, with what it said of that itself."""
+
+    def silent(self, seconds: float, why: str = "") -> SubjectFailed:
+        """The failure of one that was silent for so long."""
+
+    def check_exit(self, why: str = "") -> None:
+        """Wait for its end, once it has nothing more to say. Raises SubjectFailed unless it ends well."""
+
+    def end_input(self) -> None:
+        """Nothing more is said to it."""
+
+
+Listener = Callable[[str, bytes], None]
+"""Called with `>` and each line to the subject, `<` and each line from it; whatever the subject wrote, unescaped."""
+
+
+def noted(lines: list[str]) -> Listener:
+    """What keeps them, as one writes a session down."""
+    return lambda way, line: lines.append(f"{way} {line.decode(errors='replace')}")
+
+
+class Session:
+    """Calls to one peer, one at a time by `call`, or with several under way by `ask` and `listen`.
+
+    Everything raises SubjectFailed where the child misbehaves. `flush` is called now and then, to write what was
+    recorded: a long run must not be held in memory.
+    """
+
+    def __init__(
+        self,
+        child: Peer,
+        conversation: Conversation,
+        limits: ChildLimits,
+        listener: Listener | None = None,
+        flush: Callable[[], None] | None = None,
+    ) -> None:
+        self.conversation = conversation
+        self._child = child
+        self._limits = limits
+        self._listener = listener
+        self._flush = flush
+        self.heard = 0
+        """Lines from the subject so far."""
+        self._slowest_s = 0.0
+        self._quiet_since_s = time.monotonic()
+
+    def ask(
+        self,
+        call: Call,
+        lane: int = 0,
+        before_sending: Callable[[], None] | None = None,
+        *,
+        hold: int | None = None,
+        steps: Sequence[int] = (),
+    ) -> int:
+        """Make a call and do not wait; its number. The lane must be free, or the held thread make no call."""
+        number = self.conversation.calls
+        if not self.conversation.owed:
+            self._quiet_since_s = time.monotonic()
+        line = self.conversation.ask(call, lane, hold=hold, steps=steps, before_sending=before_sending)
+        self._note(">", line)
+        self._child.say(line)
+        return number
+
+    def call(self, call: Call, before_sending: Callable[[], None] | None = None) -> Answer | Description:
+        """Make a call and wait for its answer, hearing what comes before it."""
+        asked_s = time.monotonic()
+        number = self.ask(call, 0, before_sending)
+        said: Said | None = None
+        try:
+            while self.conversation.is_open(number):
+                said = self._hear(self._patience_s())
+        except SubjectFailed as failure:
+            if failure.kind == "hang":
+                failure.why += f"; no answer before took longer than {self._slowest_s:.2g} s"
+            raise
+        assert isinstance(said, (Answer, Description)), "nothing else closes it"
+        if not isinstance(call, (Describe, Start)):
+            self._slowest_s = max(self._slowest_s, time.monotonic() - asked_s)
+        return said
+
+    def describe(self) -> Description:
+        """What the subject says of itself, if that is something that can be driven."""
+        said = self.call(Describe())
+        assert isinstance(said, Description), "any other answer is refused by the conversation"
+        try:
+            check_description(said)
+        except Misbehaved as misbehaved:
+            raise self.failed(misbehaved.kind, misbehaved.why) from None
+        return said
+
+    def wait_for_lane(self, lane: int) -> None:
+        """Listen until the lane is free."""
+        while not self.conversation.free(lane):
+            self._hear(self._patience_s())
+
+    def listen(self, until_s: float) -> None:
+        """Listen until this moment of `time.monotonic`; silence is no fault unless a call waits for its answer."""
+        while (left_s := until_s - time.monotonic()) > 0:
+            if self.conversation.owed:
+                left_s = min(left_s, self._patience_s())
+            self._hear(left_s)
+
+    def hear(self, within_s: float) -> Said | None:
+        """The next message, or None after this time; the subject's silence is a fault where an answer is owed."""
+        if self.conversation.owed:
+            within_s = min(within_s, self._patience_s())
+        return self._hear(within_s)
+
+    def hear_on(self) -> Said:
+        """The next message. Raises SubjectFailed where none comes."""
+        said = self.hear(self._limits.silence_s)
+        if said is None:
+            raise self._child.silent(
+                self._limits.silence_s, ", in a function that it entered and has not left"
+            )
+        return said
+
+    def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
+        """A failure that is seen only in what the subject does."""
+        return self._child.failed(kind, why)
+
+    def finish(self) -> None:
+        """Stop the subject and wait for its end. Whatever it says after its answer is heard, too."""
+        self.call(Stop())
+        self._child.end_input()
+        while True:
+            said = self._child.hear(self._limits.silence_s)
+            if said is Quiet.SILENT:
+                raise self._child.failed(
+                    "hang", f"lives on {self._limits.silence_s:g} s after it was stopped"
+                )
+            if said is Quiet.ENDED:
+                self._child.check_exit(" after it was stopped")
+                return
+            self._take(said)
+
+    def _limit_s(self) -> float:
+        # The first call waits for the subject's start as well.
+        return self._limits.start_s if self.conversation.description is None else self._limits.silence_s
+
+    def _patience_s(self) -> float:
+        return max(0.0, self._quiet_since_s + self._limit_s() - time.monotonic())
+
+    def _hear(self, within_s: float) -> Said | None:
+        """The next message, or None if there is none in time and none is owed."""
+        said = self._child.hear(within_s)
+        if said is Quiet.SILENT:
+            if self.conversation.owed and self._patience_s() <= 0:
+                late = self.conversation.overdue()
+                lost = f"; due by then and not over: {first_few(late)}" if late else ""
+                why = f", with {self.conversation.under_way()} not answered{self.conversation.where()}{lost}"
+                raise self._child.silent(self._limit_s(), why)
+            return None
+        if said is Quiet.ENDED:
+            waiting = self.conversation.under_way()
+            owed = f" with {waiting} not answered" if waiting else " before it was stopped"
+            self._child.check_exit(owed)
+            raise self._child.failed("died", f"ended with exit status 0{owed}")
+        return self._take(said)
+
+    def _take(self, line: bytes) -> Said:
+        self._quiet_since_s = time.monotonic()
+        self._note("<", line)
+        self.heard += 1
+        if self._flush is not None and self.heard % _FLUSH_EVERY == 0:
+            self._flush()
+        try:
+            return self.conversation.hear(line)
+        except Misbehaved as misbehaved:
+            said = f"; it said {line[:80].decode(errors='replace')!r}" if misbehaved.kind != "refused" else ""
+            raise self._child.failed(misbehaved.kind, misbehaved.why + said) from None
+
+    def _note(self, way: str, line: bytes) -> None:
+        if self._listener is not None:
+            self._listener(way, line)

@@ -1,0 +1,294 @@
+"""A violation that was found in virtual time, made short: the fewest calls with which the program still shows it.
+
+The calls are read back from the trace, so nothing has to be kept while a run is recorded. They are left out, piece by
+piece, as long as the clause stays broken by the judgement of the specification alone; the last word has a fresh start
+of the program. The result is a trace like any other, and a session that can be typed into the program by hand.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Final
+
+from purgatorio_conformance.protocol.driver import CommandSubject
+from purgatorio_conformance.protocol.fewest import fewest
+from purgatorio_conformance.protocol.message import (
+    Add,
+    Advance,
+    Call,
+    Description,
+    Register,
+)
+from purgatorio_conformance.protocol.played_order import from_its_start, to_play_again
+from purgatorio_conformance.protocol.recorded_calls import about, leaping, script_of
+from purgatorio_conformance.protocol.run_record import Account
+from purgatorio_conformance.protocol.script import Played, Script, ScriptPlayer, ScriptStep
+from purgatorio_conformance.protocol.session import noted
+from purgatorio_conformance.subject.child import ChildLimits
+from purgatorio_conformance.subject.contract import SubjectFailed, silent
+from purgatorio_spec.check import check_files
+from purgatorio_spec.recording import Recording, judge
+from purgatorio_spec.verdict import Verdict
+
+_FEWER: Final = (20, 100)
+
+_HASTY_S: Final = 1.0
+_PATIENT_S: Final = 5.0
+"""Of what hung once, the silence that counts as that again: while calls are left out, and at last."""
+
+_ROUND_NS: Final = tuple(10**digits for digits in range(12, -1, -1))
+
+MAX_PLAYS: Final = 400
+MAX_SECONDS: Final = 30.0
+"""So many scripts are played at most, and for so long, of all causes in a trace; what is found by then is short, if not
+the shortest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortest:
+    """A script that breaks `clause`: its recorded run and its session, from `start` on. `plays`: what it took."""
+
+    clause: str
+    script: Script
+    recording: Recording
+    session: tuple[str, ...]
+    plays: int
+
+
+def shortest(
+    command: Sequence[str],
+    script: Script,
+    clause: str,
+    operation: str,
+    *,
+    limits: ChildLimits | None = None,
+    until_s: float | None = None,
+) -> Shortest | None:
+    """The shortest script found, from one that broke `clause` for `operation` (or for a call or reading).
+    No play begins later than `until_s`, as time.monotonic counts, or else than MAX_SECONDS from now.
+
+    None where the violation does not come again, as with a program that does not behave the same twice, or where the
+    program misbehaves on the way.
+    """
+    with suppress(SubjectFailed):
+        with closing(ScriptPlayer(command, limits)) as player:
+            search = _Search(lambda tried: _breaks(player.play(tried), clause), player.description, until_s)
+            found = search.reduced(script, operation)
+        if found is not None:
+            with closing(ScriptPlayer(command, limits)) as fresh:
+                played = fresh.play(found)
+            if _breaks(played, clause):
+                return Shortest(
+                    clause, found, Recording(played.header, played.events), played.session, search.plays
+                )
+    return None
+
+
+def shortest_of_run(
+    subject: CommandSubject, trace: Path, clause: str, seed: int, operations: int, folder: Path
+) -> Shortest | None:
+    """The shortest script for a clause that was violated in this recorded run in virtual time; see `shortest`.
+
+    A smaller plan of the same seed is tried first, for a long script is slow to cut down. `folder` is for its trace.
+    """
+    for path, _ in _shorter(subject, trace, seed, operations, folder):
+        until_s = time.monotonic() + MAX_SECONDS
+        run = check_files([path]).runs[0]
+        causes = run.clauses[clause].causes.values() if clause in run.clauses else ()
+        # What comes after the violation is of no use, unless it is something that never came.
+        for until, first in product((True, False), [cause.examples[0] for cause in causes]):
+            script = script_of(path, subject.part, max(first.events) if until else None)
+            found = shortest(
+                subject.command, script, clause, first.subject, limits=subject.limits, until_s=until_s
+            )
+            if found is not None:
+                return found
+    return None
+
+
+def shortest_hang(
+    subject: CommandSubject, trace: Path, seed: int, operations: int, folder: Path
+) -> Shortest | None:
+    """The shortest script found at whose end the program is silent, from this recorded run in virtual time that hung;
+    see `shortest_of_run`."""
+    hasty = replace(subject, limits=ChildLimits(silence_s=_HASTY_S))
+    for path, hung in _shorter(hasty, trace, seed, operations, folder):
+        if hung is None:
+            continue
+        script = script_of(path, subject.part, last=hung)
+        with suppress(SubjectFailed), closing(_Hanging(subject.command, hasty.limits)) as hanging:
+            search = _Search(hanging.shows, subject.description)
+            found = search.reduced(script, hung.id if isinstance(hung, Add | Register) else "")
+            with closing(_Hanging(subject.command, ChildLimits(silence_s=_PATIENT_S))) as fresh:
+                played = None if found is None else fresh.play(found)
+            if found is not None and played is not None:
+                return Shortest(
+                    "hang", found, Recording(played.header, played.events), played.session, search.plays
+                )
+    return None
+
+
+def _shorter(
+    subject: CommandSubject, trace: Path, seed: int, operations: int, folder: Path
+) -> Iterator[tuple[Path, Call | None]]:
+    """The traces of runs with smaller plans, then that of the run itself; each with the call at which it hung."""
+    for fewer in (few for few in _FEWER if few < operations):
+        plan = subject.shape.make(seed, fewer, subject.threads, subject.tick_ns)
+        # What it leaves out is not what the whole run did.
+        again = replace(subject, account=Account())
+        path = folder / f"{subject.name}-of-{fewer}.jsonl"
+        with suppress(SubjectFailed):
+            again.run(plan, path, silent)
+        if path.exists():
+            yield path, again.account.oldest and again.account.oldest[1]
+    yield trace, subject.account.oldest and subject.account.oldest[1]
+
+
+class _Hanging:
+    """Plays scripts, to a program started anew after each that hung."""
+
+    def __init__(self, command: Sequence[str], limits: ChildLimits | None) -> None:
+        self._start = partial(ScriptPlayer, command, limits)
+        self._player = self._start()
+
+    def shows(self, script: Script) -> bool:
+        """Whether it hangs."""
+        return self.play(script) is not None
+
+    def play(self, script: Script) -> Played | None:
+        """What was played, if it hung."""
+        played = self._player.tried(script)
+        if played.failure is None:
+            return None
+        self.close()
+        self._player = self._start()
+        return played if played.failure.kind == "hang" else None
+
+    def close(self) -> None:
+        """End the program."""
+        self._player.close()
+
+
+def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) -> tuple[str, ...]:
+    """The session of the one order that broke a clause in this run with gates, played again in a program started anew;
+    its trace is at `path`. Empty where it does not break it again, as with volleys, whose threads meet or do not."""
+    run = check_files([trace]).runs[0]
+    for order in to_play_again(run.clauses[clause], subject.account.plays) if clause in run.clauses else ():
+        session: list[str] = []
+        again = replace(subject, listener=noted(session), account=Account(only=order))
+        with suppress(SubjectFailed):
+            again.run(subject.shape.make(1, 1, 1, subject.tick_ns), path, silent)
+            judged = check_files([path]).runs[0].clauses[clause]
+            if judged.verdict is Verdict.VIOLATED:
+                return from_its_start(session, next(iter(judged.causes.values())).examples[0].subject)
+    return ()
+
+
+def _breaks(played: Played, clause: str) -> bool:
+    judged = judge(Recording(played.header, played.events))
+    return judged.result.clauses[clause].verdict is Verdict.VIOLATED
+
+
+class _Search:
+    def __init__(
+        self, shows: Callable[[Script], bool], description: Description, until_s: float | None = None
+    ) -> None:
+        self.plays = 0
+        self._shows = shows
+        self._description = description
+        self._until_s = time.monotonic() + MAX_SECONDS if until_s is None else until_s
+
+    def reduced(self, script: Script, operation: str) -> Script | None:
+        """The script without all that it does not need; None if it does not break the clause (any more)."""
+        alone = about(script, operation)
+        # The whole script last: of a long run it is slow.
+        tried = (leaping(alone), alone, leaping(script), script)
+        broken = next((one for one in tried if self._broken(one)), None)
+        if broken is None:
+            return None
+        script = replace(
+            broken,
+            calls=fewest(
+                broken.calls,
+                lambda fewer: self._broken(replace(broken, calls=fewer)),
+                lambda kept: self._over(),
+            ),
+        )
+        script = self._first_broken((_started_later(script), _from_zero(script), script))
+        return self._rounded(script)
+
+    def _first_broken(self, scripts: Sequence[Script]) -> Script:
+        """The first that breaks the clause; the last is known to."""
+        return next((script for script in scripts[:-1] if self._broken(script)), scripts[-1])
+
+    def _over(self) -> bool:
+        return self.plays >= MAX_PLAYS or time.monotonic() > self._until_s
+
+    def _broken(self, script: Script) -> bool:
+        if self._over():
+            return False
+        self.plays += 1
+        return self._shows(script)
+
+    def _rounded(self, script: Script) -> Script:
+        """With rounder numbers: each time and delay down to as few digits as will do."""
+        for place, call in enumerate(script.calls):
+            if self._over():
+                # Of a script that stayed long it would be minutes, and nothing is played any more.
+                break
+            for rounder in self._rounder(call):
+                changed = replace(script, calls=(*script.calls[:place], rounder, *script.calls[place + 1 :]))
+                if _in_order(changed) and self._broken(changed):
+                    script = changed
+                    break
+        return script
+
+    def _rounder(self, call: ScriptStep) -> Iterator[ScriptStep]:
+        """The call with a smaller number that the subject takes, the roundest first."""
+        value = _number(call)
+        description = self._description
+        least_ns = 0 if isinstance(call, Advance) else max(0, description.least_delay_ns)
+        for unit_ns in _ROUND_NS if value is not None else ():
+            rounded = (value or 0) // unit_ns * unit_ns
+            rounded -= rounded % description.unit_ns
+            if least_ns <= rounded < (value or 0):
+                yield _with_number(call, rounded)
+
+
+def _number(call: ScriptStep) -> int | None:
+    if isinstance(call, Advance):
+        return call.now_ns
+    return call.delay_ns if isinstance(call, Add | Register) else None
+
+
+def _with_number(call: ScriptStep, value: int) -> ScriptStep:
+    if isinstance(call, Advance):
+        return replace(call, now_ns=value)
+    return replace(call, delay_ns=value) if isinstance(call, Add | Register) else call
+
+
+def _in_order(script: Script) -> bool:
+    """Time never goes back."""
+    return all(before <= after for before, after in pairwise(script.moments()))
+
+
+def _started_later(script: Script) -> Script:
+    """From 0, and without the first calls if they only let time pass."""
+    first = next((n for n, call in enumerate(script.calls) if not isinstance(call, Advance)), 0)
+    start_ns = script.moments()[first]
+    return _from_zero(replace(script, start_ns=start_ns, calls=script.calls[first:]))
+
+
+def _from_zero(script: Script) -> Script:
+    """The same, with a clock that starts at 0."""
+    calls = tuple(
+        replace(call, now_ns=call.now_ns - script.start_ns) if isinstance(call, Advance) else call
+        for call in script.calls
+    )
+    return replace(script, start_ns=0, calls=calls)

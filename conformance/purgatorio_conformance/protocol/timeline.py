@@ -1,0 +1,150 @@
+"""A plan as calls of the protocol, fitted to what a subject can do: which call is due when, on which lane.
+
+What a subject does not declare is left out of its plan, never asked for and never counted against it. Every third delay
+sits at a boundary of the very wheel that the subject declares.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from purgatorio_conformance.protocol.message import (
+    Add,
+    Call,
+    Cancel,
+    CancelKey,
+    Check,
+    Description,
+    Force,
+    Ready,
+    Register,
+)
+from purgatorio_conformance.subject.plan import HUGE_NS, MS, Plan, PlanShape, Step
+from purgatorio_conformance.subject.purgatory_plan import Act, purgatory_plan
+
+_AGAIN: Final = 1 / 4
+"""Such a share of the tasks is added again, where that is declared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A call, its moment after the start, and its lane."""
+
+    at_ns: int
+    lane: int
+    call: Call
+
+
+def timeline(plan: Plan, part: str, description: Description) -> list[Due]:
+    """The calls of a fitted plan for this part of a subject, in the order of their times."""
+    found = _of_timers(plan, description) if part == "timer" else _of_purgatory(plan, description)
+    # Stable: what the plan does at one moment keeps its order.
+    return sorted(found, key=lambda due: due.at_ns)
+
+
+def shape_of(description: Description, part: str, *, virtual: bool) -> PlanShape:
+    """What the subject can be asked for. Virtual time costs nothing, so a coarse timer gets plans as long as it needs;
+    in real time no delay is much above ten seconds."""
+    tick_ns, least_ns, most_ns = (
+        description.tick_ns or MS,
+        description.least_delay_ns,
+        description.most_delay_ns,
+    )
+    ticks = 100 if virtual else 3
+    # Half of what counts as huge: what is not huge is waited for.
+    longest_ns = min(max(800 * MS, max(0, least_ns) + ticks * tick_ns), HUGE_NS // 2)
+    return PlanShape(
+        unit_ns=description.unit_ns,
+        least_ns=least_ns,
+        most_ns=most_ns,
+        # A purgatory's cancels in a plan are its events.
+        cancels=part == "purgatory" or "cancel" in description.capabilities,
+        span_ns=min(max(1_500 * MS, 2 * ticks * tick_ns), HUGE_NS // 2) if virtual else 1_500 * MS,
+        longest_ns=max(1, min(longest_ns if virtual else min(longest_ns, 10_000 * MS), most_ns)),
+    )
+
+
+def fitted(plan: Plan, shape: PlanShape, part: str, description: Description) -> Plan:
+    """The plan with times and delays as the subject takes them, and without what it cannot do."""
+    rng = random.Random(f"fit/{plan.seed}")
+    boundaries = _boundaries(description, shape)
+
+    def placed(step: Step) -> Step:
+        lane, at_ns = step.thread % description.lanes, step.at_ns - step.at_ns % description.unit_ns
+        delay_ns = step.delay_ns
+        if delay_ns is not None and delay_ns < HUGE_NS and rng.random() < 1 / 3:
+            delay_ns = rng.choice(boundaries)
+        return Step(at_ns, lane, step.slot, delay_ns)
+
+    known = shape.fit(replace(plan, threads=description.lanes, steps=tuple(map(placed, plan.steps))))
+    # An operation that waits for ever and that nothing completes would leave the run open.
+    waits = part == "timer"
+    kept = {
+        step.slot for step in known.steps if step.delay_ns is not None and (waits or step.delay_ns < HUGE_NS)
+    }
+    # Slots are numbered anew, without gaps, as whoever reads a plan expects.
+    numbers = {slot: number for number, slot in enumerate(sorted(kept))}
+    steps = (
+        Step(step.at_ns, step.thread, numbers[step.slot], step.delay_ns)
+        for step in known.steps
+        if step.slot in kept
+    )
+    return replace(known, timers=len(numbers), steps=tuple(steps))
+
+
+def _boundaries(description: Description, shape: PlanShape) -> list[int]:
+    """Delays around no tick, one, two, a revolution, two, and a revolution of the next level."""
+    tick_ns, size = description.tick_ns or MS, description.wheel_size or 20
+    ticks = (0, 1, 1, 2, size - 1, size, size + 1, 2 * size, size * size - 1, size * size)
+    near = (
+        tick * tick_ns + beside for tick in ticks for beside in (-description.unit_ns, 0, description.unit_ns)
+    )
+    return [delay_ns for delay_ns in near if 0 <= delay_ns <= shape.longest_ns] or [0]
+
+
+def _of_timers(plan: Plan, description: Description) -> Iterator[Due]:
+    cancels = "cancel" in description.capabilities
+    again = {"add-again", "add-same"} & {*description.capabilities}
+    rng = random.Random(f"again/{plan.seed}")
+    for step in plan.steps:
+        if step.delay_ns is not None:
+            yield Due(step.at_ns, step.thread, Add(step.id, step.delay_ns))
+            if again and 0 < step.delay_ns < HUGE_NS and rng.random() < _AGAIN:
+                yield _again(step.at_ns, step.thread, Add(step.id, step.delay_ns), description, rng)
+        elif cancels:
+            yield Due(step.at_ns, step.thread, Cancel(step.id))
+
+
+def _again(at_ns: int, lane: int, add: Add, description: Description, rng: random.Random) -> Due:
+    """The same task once more: at once, in the midst of its time, about its end, or when it is over; earlier or later
+    than before, where it may have another delay."""
+    unit_ns, tick_ns = description.unit_ns, max(description.tick_ns or MS, description.unit_ns)
+    after_ns = rng.choice((0, add.delay_ns // 2, add.delay_ns, add.delay_ns + 2 * tick_ns))
+    delay_ns = add.delay_ns
+    if "add-again" in description.capabilities:
+        delay_ns = max(description.least_delay_ns, rng.choice((delay_ns, delay_ns // 2, delay_ns // 4)))
+    return Due(at_ns + after_ns - after_ns % unit_ns, lane, Add(add.id, delay_ns + -delay_ns % unit_ns))
+
+
+def _of_purgatory(plan: Plan, description: Description) -> Iterator[Due]:
+    rng = random.Random(f"events/{plan.seed}")
+    _, acts = purgatory_plan(plan, "command")
+    for act in acts:
+        for call in _calls(act, description, rng):
+            yield Due(act.at_ns - act.at_ns % description.unit_ns, act.thread, call)
+
+
+def _calls(act: Act, description: Description, rng: random.Random) -> Sequence[Call]:
+    operation = act.operation
+    if act.what == "register":
+        return [Register(operation.id, operation.keys, operation.delay_ns)]
+    if act.what == "force" and "force" in description.capabilities:
+        return [Force(operation.id)]
+    if act.what == "cancel_key" and "cancel-key" in description.capabilities:
+        return [CancelKey(act.key)]
+    # What is ready and not checked waits for a check of another, which then has several to complete.
+    both: list[Call] = [Ready(operation.id), Check(act.key)]
+    return rng.choice((both, both, both[:1], both[1:]))

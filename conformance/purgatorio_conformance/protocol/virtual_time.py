@@ -1,0 +1,278 @@
+"""Driving a subject in virtual time: when its clock is advanced, and how far at once.
+
+`steps` goes to every moment at which a correct timer may fire and a wrong one might: a unit before each deadline, the
+deadline, the tick boundaries around it (counted from zero and from the start), and the last moment that the declared
+late bound allows. `jumps` goes over several ticks and whole revolutions at once, to where buckets are skipped.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM, Reach
+from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.message import (
+    MAX_TIME_NS,
+    Add,
+    Advance,
+    Call,
+    Description,
+    Gauge,
+    Quiesce,
+    Register,
+    Start,
+)
+from purgatorio_conformance.protocol.session import Session
+from purgatorio_conformance.protocol.timeline import Due
+from purgatorio_conformance.subject.plan import HUGE_NS, MS
+
+Manner = Literal["steps", "jumps"]
+
+_START_PLACES: Final = (0, 1, 999, 1_000_000_007, 8_640_000_000_000_000)
+"""Where the clock starts, in nanoseconds and rounded to the unit; the last is a hundred days."""
+
+_ROOM_NS: Final = 100_000_000_000_000
+"""A day for delays and jumps."""
+
+_AFTERWARDS_NS: Final = 400 * MS
+"""Time after the last deadline, for a purgatory that purges now and then."""
+
+_GAUGE_EVERY: Final = 50
+
+_LOOKS: Final = 150
+"""After so many advances to a deadline it is asked whether what is due is over."""
+_LISTENS: Final = 3
+_LISTENS_S: Final = 0.1
+"""So many times, and so long, it is listened where it is not."""
+
+_CLOSELY: Final = 4_000
+"""So many deadlines are looked at from all sides; around later ones the clock stops at ticks only."""
+
+
+@dataclass
+class VirtualClock:
+    """The driver's clock: a number that only `advance` moves."""
+
+    now_ns: int = 0
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+    def to(self, now_ns: int) -> Callable[[], None]:
+        """What moves it there, when it is called."""
+
+        def move() -> None:
+            self.now_ns = now_ns
+
+        return move
+
+
+def start_of_clock(seed: int, description: Description, *, later: int = 0) -> int:
+    """Where virtual time starts: anywhere, by the seed, but so that a run ends before `MAX_TIME_NS`. `later`: so many
+    places behind that, so that the runs of one seed do not all start at zero, or none."""
+    run_ns = 1_000 * (description.tick_ns or MS) + (description.late_ns or 0) + _ROOM_NS
+    places = [place_ns for place_ns in _START_PLACES if place_ns + run_ns <= MAX_TIME_NS]
+    first = random.Random(f"clock/{seed}").choice(range(len(places)))
+    place_ns = places[(first + later) % len(places)]
+    return place_ns - place_ns % description.unit_ns
+
+
+def longest_jump_ns(description: Description) -> int:
+    """The most that one `advance` of `jumps` goes forward; a multiple of the unit."""
+    tick_ns = max(description.tick_ns or MS, description.unit_ns)
+    jump_ns = min(max(4 * tick_ns * min(description.wheel_size or 20, 4096), 100 * MS), 60_000 * MS)
+    return max(1, jump_ns // description.unit_ns) * description.unit_ns
+
+
+def drive_virtual(
+    session: Session,
+    clock: VirtualClock,
+    description: Description,
+    part: Part,
+    dues: Sequence[Due],
+    manner: Manner,
+    seed: int,
+    operations: int,
+    progress: Callable[[int], None],
+) -> str:
+    """Carry out the calls, and then what is beyond a plan; what of that was left out, and why. Raises SubjectFailed."""
+    run = _VirtualRun(session, clock, description, random.Random(f"jumps/{seed}"), manner)
+    session.call(Start(part, "virtual", clock.now_ns))
+    reach = Reach(run, description, part, seed)
+    if operations >= REACHES_FROM and part == "purgatory" and manner == "steps":
+        # First: what has expired before widens the bound on garbage.
+        reach.garbage(100)
+    elif operations >= REACHES_FROM:
+        reach.first_of_levels()
+    run.plan_ns = clock.now_ns
+    report = max(1, len(dues) // 50)
+    for number, due in enumerate(dues):
+        if manner == "steps":
+            run.advance_through(run.moment_of(due))
+        elif run.rng.random() < 0.2:
+            run.jump()
+        run.call(due.call)
+        if number % _GAUGE_EVERY == 0:
+            run.gauge()
+        if number % report == 0:
+            progress(len(session.conversation.settled.known) - len(session.conversation.settled.pending))
+    run.come_to_rest(manner)
+    session.call(Quiesce())
+    if operations < REACHES_FROM:
+        return f"levels, days and purges: only from {REACHES_FROM} operations on"
+    reach.through_levels(longest_ns=MAX_TIME_NS if manner == "steps" else 4 * run.jump_ns)
+    if manner == "jumps":
+        reach.over_buckets(run.jump_ns)
+    session.call(Quiesce())
+    return reach.left_out
+
+
+class _VirtualRun:
+    def __init__(
+        self,
+        session: Session,
+        clock: VirtualClock,
+        description: Description,
+        rng: random.Random,
+        manner: Manner,
+    ) -> None:
+        self._manner = manner
+        self.start_ns = self.plan_ns = clock.now_ns
+        self.rng = rng
+        self._session = session
+        self._clock = clock
+        self._unit_ns = description.unit_ns
+        self._tick_ns = max(description.tick_ns or MS, description.unit_ns)
+        self._late_ns = description.late_ns
+        self.jump_ns = longest_jump_ns(description)
+        self._wheel_ns = self._tick_ns * (description.wheel_size or 20)
+        self._gauges = "gauge" in description.capabilities
+        self._moments: list[int] = []
+        self._expected: set[int] = set()
+        self._closely = _CLOSELY
+        self._deadlines: list[int] = []
+        self._last_ns = self.start_ns
+        self._looks = _LOOKS
+        self._listens = _LISTENS
+
+    def moment_of(self, due: Due) -> int:
+        """When it is due; every third call waits for the next tick, for a call just at a tick is a case of its own."""
+        moment_ns = self.plan_ns + due.at_ns
+        on_tick_ns = moment_ns + -moment_ns % self._tick_ns
+        if on_tick_ns % self._unit_ns or self.rng.random() >= 1 / 3:
+            return moment_ns
+        return on_tick_ns
+
+    @property
+    def now_ns(self) -> int:
+        """What the clock says."""
+        return self._clock.now_ns
+
+    def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
+        """Make the call, unless it speaks of what was never added, and remember its deadline."""
+        if not self._session.conversation.makes_sense(call):
+            return
+        self._session.call(call)
+        if isinstance(call, (Add, Register)) and (call.delay_ns < HUGE_NS or through):
+            self._expect(self._clock.now_ns + max(0, call.delay_ns), through)
+            if call.delay_ns <= 0:
+                # It is due now, and a subject that fires in `advance` only has not been asked to yet.
+                self._advance(self._clock.now_ns)
+
+    def _expect(self, deadline_ns: int, through: tuple[int, ...]) -> None:
+        self._last_ns = max(self._last_ns, deadline_ns)
+        heapq.heappush(self._deadlines, deadline_ns)
+        if self._manner == "jumps":
+            return
+        self._closely -= 1
+        ticks = [deadline_ns - (deadline_ns - origin) % self._tick_ns for origin in (0, self.start_ns)]
+        moments = {*ticks, *(tick + self._tick_ns for tick in ticks)}
+        if self._closely > 0 or through:
+            moments |= {deadline_ns - self._unit_ns, deadline_ns}
+        if self._late_ns is not None:
+            moments.add(deadline_ns + self._late_ns)
+        for width_ns in through:
+            boundaries = (deadline_ns - (deadline_ns - origin) % width_ns for origin in (0, self.start_ns))
+            moments |= {boundary + beside for boundary in boundaries for beside in (-self._unit_ns, 0)}
+        # Deadlines share most of them.
+        new = {moment_ns - moment_ns % self._unit_ns for moment_ns in moments} - self._expected
+        self._expected |= new
+        for moment_ns in new:
+            if moment_ns > self._clock.now_ns:
+                heapq.heappush(self._moments, moment_ns)
+
+    def advance_through(self, until_ns: int) -> None:
+        """Go to each moment of interest up to `until_ns`, and there."""
+        while self._moments and self._moments[0] < until_ns:
+            moment_ns = heapq.heappop(self._moments)
+            if moment_ns > self._clock.now_ns:
+                self._advance(moment_ns)
+        while self._manner == "jumps" and until_ns - self._clock.now_ns > self.jump_ns:
+            self._advance(self._clock.now_ns + self.jump_ns)
+        if until_ns > self._clock.now_ns:
+            self._advance(until_ns)
+
+    def _advance(self, now_ns: int) -> None:
+        self._session.call(Advance(now_ns), self._clock.to(now_ns))
+        if self._looks and self._listens and self._deadlines and self._deadlines[0] <= now_ns:
+            self._looks -= 1
+            self._listen_for_what_is_due()
+
+    def _listen_for_what_is_due(self) -> None:
+        """A subject that answers before its executor is done would look late at some of the next calls: what comes now
+        comes outside of any, and is refused as that."""
+        if self._session.conversation.overdue():
+            self._listens -= 1
+            self._session.listen(time.monotonic() + _LISTENS_S)
+
+    def jump(self) -> None:
+        """Go forward at once: not at all, by a tick, over many, over revolutions, or to a deadline that waits."""
+        now_ns = self._clock.now_ns
+        while self._deadlines and self._deadlines[0] <= now_ns:
+            heapq.heappop(self._deadlines)
+        to_deadline_ns = self._deadlines[0] - now_ns if self._deadlines else self._tick_ns
+        forward_ns = self.rng.choice(
+            (
+                0,
+                self._tick_ns,
+                self._tick_ns - now_ns % self._tick_ns,
+                self._tick_ns * self.rng.randint(2, 9) + self.rng.choice((-self._unit_ns, 0, self._unit_ns)),
+                self._wheel_ns + self.rng.choice((-self._tick_ns, 0, self._tick_ns)),
+                self._wheel_ns * self.rng.randint(2, 3),
+                to_deadline_ns - self._unit_ns,
+                to_deadline_ns,
+            )
+        )
+        units = min(max(0, forward_ns), self.jump_ns) // self._unit_ns
+        self._advance(now_ns + units * self._unit_ns)
+
+    def leap(self, by_ns: int) -> None:
+        """Go forward at once, over whatever is due."""
+        self._advance(self._clock.now_ns + by_ns)
+
+    def settle(self) -> None:
+        """Go past the last deadline."""
+        self.come_to_rest(self._manner)
+
+    def gauge(self) -> None:
+        """Read the sizes, where the subject can."""
+        if self._gauges:
+            self._session.call(Gauge())
+
+    def come_to_rest(self, manner: Manner) -> None:
+        """Go past the last deadline and the late bound, and then on for a while."""
+        rest_ns = self._last_ns + (self._late_ns or 0) + 2 * self._tick_ns
+        rest_ns += -rest_ns % self._unit_ns
+        if manner == "steps":
+            self.advance_through(rest_ns)
+        # A late bound of days is not gone through minute by minute.
+        step_ns = max(self.jump_ns, (self._late_ns or 0) // 1_000 // self._unit_ns * self._unit_ns)
+        while self._clock.now_ns < rest_ns:
+            self._advance(min(rest_ns, self._clock.now_ns + step_ns))
+        afterwards = -(-_AFTERWARDS_NS // self._unit_ns) * self._unit_ns
+        self._advance(self._clock.now_ns + afterwards)

@@ -1,0 +1,538 @@
+"""A child process that speaks lines, and cannot harm its parent: what it says is bounded, and so is its silence.
+
+What it says, on standard error too, is read by whoever hears it, so a flood costs no memory: the child waits at its own
+full pipe. It is over when it has ended, whoever else holds its pipes. However the `with` block is left, the child and
+all that it started are gone after it, also what has left its process group: it is known by its environment.
+"""
+
+import os
+import re
+import secrets
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum, auto
+from itertools import islice
+from pathlib import Path
+from typing import ClassVar, Final, Protocol
+from weakref import WeakSet
+
+from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
+from purgatorio_spec.show.visible import visible
+
+STDERR_KEPT_BYTES: Final = 64 * 1024
+"""Of a child's standard error so much is kept: its end."""
+
+JVM_OPTIONS: Final = "JAVA_TOOL_OPTIONS"
+"""Where a JVM finds options besides those of its command; it says on standard error that it did."""
+
+_NO_FIGURES: Final = "-XX:-UsePerfData"
+"""Without this a JVM writes a file of figures for others, and where one that starts beside it looks at that file just
+then, it warns of it on standard output, among the messages."""
+
+_OPTION_TOLD: Final = re.compile(rb"^Picked up JAVA_TOOL_OPTIONS: .*-XX:-UsePerfData\r?\n?", re.MULTILINE)
+_STDERR_SHOWN_BYTES: Final = 4096
+"""And so much of that is shown."""
+_READ_BYTES: Final = 64 * 1024
+_PIPE_READS: Final = 17
+_SEARCHES: Final = 5
+_STACKS_S: Final = 0.5
+"""A JVM that is asked for its stacks has said them when it is silent for so long."""
+_STACKS_MOST_S: Final = 5.0
+_STANDS_AT: Final = re.compile(
+    r'^"([^"\n]*)".*\n(?: +java\.lang\.Thread\.State.*\n)?(?!\tat java\.io\.FileInputStream\.read)'
+    r"(?:\t(?:at (?:javax?|jdk|sun|purgatorio\.kit)\.|- ).*\n)*"
+    r"\tat (?!(?:javax?|jdk|sun|purgatorio\.kit)\.)(?:[^\s(]*\.)?([^\s(.]+\(.*)",
+    re.MULTILINE,
+)
+"""A thread in a JVM's stacks, and the first line of its stack that is neither the JDK's nor the kit's; not one that
+waits for what we say."""
+
+_LANE: Final = re.compile(r'^"lane-\d+".*\n((?:(?: +java\.lang\.Thread|\t).*\n)*)', re.MULTILINE)
+"""A lane in a JVM's stacks, and its stack."""
+_OWN_FRAME: Final = re.compile(r"^\tat (?!(?:javax?|jdk|sun)\.)(.*)", re.MULTILINE)
+"""A line of a stack that is not the JDK's."""
+_LISTENS: Final = "\tat java.io.FileInputStream.read"
+
+_LOOK_S: Final = 0.1
+"""How often the child's end is looked for where the system does not tell it."""
+
+_USER, _SYSTEM, _THREADS, _PROCESSOR = 11, 12, 17, 36
+"""Where Linux says how much time a process has used, how many threads there are, and on which processor, counted from
+the letter for what it does."""
+
+_AT_WORK_S: Final = 1.0
+"""From here on a silence is measured in processor time as well."""
+
+_LOOKS: Final = 20
+"""So often its threads are looked at, to see whether any runs."""
+
+_MARK: Final = "PURGATORIO_SUBJECT"
+"""In the environment of a child and of all that it starts; each child has a value of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildLimits:
+    """What a child may do before it is given up. `start_s`: its first silence, while it starts. `work_s`: if it works
+    for so long, by the processor's time, a shorter silence is enough."""
+
+    silence_s: float = 20.0
+    work_s: float | None = None
+    total_s: float = 120.0
+    line_bytes: int = 64 * 1024
+    lines: int = 2_000_000
+    start_s: float = 20.0
+    output_bytes: int = 1 << 30
+
+
+class Quiet(Enum):
+    """What is heard instead of a line: nothing in time, or nothing ever again."""
+
+    SILENT = auto()
+    ENDED = auto()
+
+
+class Aside(Protocol):
+    """Where else something is heard of a child: what stands in its lines in the order in which it happened."""
+
+    def fileno(self) -> int:
+        """For `poll`."""
+
+    def read_lines(self) -> list[bytes] | None:
+        """What is new, without waiting; None where nothing more comes."""
+
+
+class LineChild(AbstractContextManager["LineChild"]):
+    """One child: `send` lines to it, iterate over `lines` from it. Raises SubjectFailed for every misbehaviour."""
+
+    _alive: ClassVar[WeakSet["LineChild"]] = WeakSet()
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str | os.PathLike[str]],
+        limits: ChildLimits | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._name = name
+        self._limits = limits or ChildLimits()
+        self._lines_said: deque[bytes] = deque()
+        self._rest = b""
+        self._errors = b""
+        self._quiet: tuple[float, float] | None = None
+        self._mark = secrets.token_hex(16)
+        self._writers: list[threading.Thread] = []
+        self.renew()
+        environ = os.environ if environ is None else environ
+        options = f"{environ.get(JVM_OPTIONS, '')} {_NO_FIGURES}".strip()
+        try:
+            self._process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**environ, JVM_OPTIONS: options, _MARK: self._mark},
+                bufsize=0,
+                # A group of its own, so that the whole family can be ended; Ctrl-C is ours to pass on.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SubjectFailed(
+                name, "unavailable", f"{command[0]} does not start: {error.strerror}"
+            ) from None
+        assert self._process.stdin is not None, "the pipes were asked for"
+        assert self._process.stdout is not None, "the pipes were asked for"
+        assert self._process.stderr is not None, "the pipes were asked for"
+        self._in = self._process.stdin
+        self._out, self._err = self._process.stdout.fileno(), self._process.stderr.fileno()
+        # Readable once the child has ended, though somebody else holds its pipes.
+        self._ended = os.pidfd_open(self._process.pid) if hasattr(os, "pidfd_open") else -1
+        self._poll = select.poll()
+        for place in (self._out, self._err, self._ended):
+            if place >= 0:
+                self._poll.register(place, select.POLLIN)
+        self._open = {self._out, self._err}
+        self._aside: Aside | None = None
+        for place in self._open:
+            os.set_blocking(place, False)
+        LineChild._alive.add(self)
+
+    @classmethod
+    def end_all(cls) -> None:
+        """Kill the children that are alive. The run of each ends, as one whose program died."""
+        for child in list(cls._alive):
+            child._kill()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            # The group may live on when the child itself has ended.
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def send(self, lines: Sequence[bytes]) -> None:
+        """Write the lines, in the background; a child that does not read them fails by its silence."""
+        told = b"".join(line + b"\n" for line in lines)
+        writer = threading.Thread(target=self._write, args=(told,), name=f"{self._name}-pipe", daemon=True)
+        self._writers.append(writer)
+        writer.start()
+
+    def _write(self, told: bytes) -> None:
+        # A child that has gone is noticed, and told better, by the reader.
+        with suppress(OSError, ValueError):
+            place, rest = self._in.fileno(), memoryview(told)
+            while rest:
+                rest = rest[os.write(place, rest) :]
+
+    def say(self, line: bytes) -> None:
+        """Write one short line at once; for a session in which the child answers before it is told more.
+
+        What a pipe holds (64 KiB) is the caller's bound on what is said and not yet answered. A child that no longer
+        listens is noticed by its silence, see `silent`.
+        """
+        assert len(line) < select.PIPE_BUF, "a longer line could block the caller"
+        with suppress(OSError, ValueError):
+            os.write(self._in.fileno(), line + b"\n")
+
+    def renew(self) -> None:
+        """Count time, lines and bytes anew: for a child that does one bounded piece of work after the other."""
+        self._end_s = time.monotonic() + self._limits.total_s
+        self._lines = self._bytes = 0
+
+    def hear_also(self, aside: Aside) -> None:
+        """From now on its lines are heard among the child's."""
+        self._aside = aside
+        self._poll.register(aside.fileno(), select.POLLIN)
+
+    def put(self, line: bytes) -> None:
+        """This line is heard before what the child says from now on."""
+        self._lines_said.append(line)
+
+    def _hear_aside(self) -> None:
+        if self._aside is None:
+            return
+        place = self._aside.fileno()
+        said = self._aside.read_lines()
+        if said is None:
+            self._poll.unregister(place)
+            self._aside = None
+            return
+        # What the child said before is in the pipe by now.
+        while said and self._out_open and self._read(self._out):
+            pass
+        self._lines_said.extend(said)
+
+    def hear(self, within_s: float) -> bytes | Quiet:
+        """The next line, if there is one in time. Raises SubjectFailed where a limit is exceeded."""
+        if not self._lines_said:
+            if self._aside is not None:
+                self._hear_aside()
+            now_s = time.monotonic()
+            until_s = min(now_s + within_s, self._end_s)
+            while not self._lines_said:
+                if not self._out_open:
+                    return Quiet.ENDED
+                self._wait(until_s - now_s)
+                now_s = time.monotonic()
+                # Also where something came that is no line: a JVM tells of each line that a watched thread comes to,
+                # without end of one that runs in a circle.
+                if not self._lines_said and now_s >= until_s:
+                    if until_s == self._end_s:
+                        raise self._not_done()
+                    return Quiet.SILENT
+            if now_s >= self._end_s:
+                raise self._not_done()
+        line = self._lines_said.popleft()
+        self._quiet = None
+        self._lines += 1
+        self._bytes += len(line) + 1
+        limits = self._limits
+        if len(line) > limits.line_bytes:
+            raise self.failed("flood", f"a line of more than {limits.line_bytes} bytes")
+        if self._lines > limits.lines:
+            raise self.failed("flood", f"more than {limits.lines} lines")
+        if self._bytes > limits.output_bytes:
+            raise self.failed("flood", f"more than {limits.output_bytes} bytes")
+        return line
+
+    def _wait(self, within_s: float) -> None:
+        """Listen, and see how much it works meanwhile. Not at each of many glances: to ask takes milliseconds."""
+        work_s = self._limits.work_s
+        looks = within_s > _AT_WORK_S and (self._quiet is None or work_s is not None)
+        if self._listen(_AT_WORK_S if looks else within_s) or not looks:
+            return
+        now_s, used_s = time.monotonic(), self._processor_s()
+        since_s, used_before_s = self._quiet = self._quiet or (now_s - _AT_WORK_S, used_s)
+        if work_s is not None and used_s - used_before_s >= work_s:
+            raise self.silent(round(now_s - since_s))
+
+    def _not_done(self) -> SubjectFailed:
+        why = f"not done after {self._limits.total_s:g} s; run it again where less else runs, or with fewer operations"
+        return self.failed("hang", why)
+
+    @property
+    def _out_open(self) -> bool:
+        return self._out in self._open
+
+    def _listen(self, within_s: float) -> bool:
+        """Read what there is, waiting for it for so long; whether anything happened."""
+        wait_s = within_s if self._ended >= 0 else min(within_s, _LOOK_S)
+        happened = self._poll.poll(max(0.0, wait_s) * 1000)
+        for place, _ in happened:
+            if place == self._ended:
+                # What it said before its end is in the pipe; what others say afterwards is not the subject's.
+                self._poll.unregister(self._ended)
+                self._read_to_its_end()
+            elif place in self._open:
+                self._read(place)
+            elif self._aside is not None:
+                self._hear_aside()
+        if self._ended < 0 and not happened and self._process.poll() is not None:
+            self._read_to_its_end()
+        return bool(happened)
+
+    def _read_to_its_end(self) -> None:
+        # A pipe holds 64 KiB, or 1 MiB where it was made larger.
+        for _ in range(_PIPE_READS):
+            if self._out not in self._open or not self._read(self._out):
+                break
+        self._read_errors()
+        self._close_output(self._out)
+
+    def _read_errors(self) -> None:
+        for _ in range(_PIPE_READS):
+            if self._err not in self._open or not self._read(self._err):
+                break
+
+    def _read(self, place: int) -> bool:
+        """Take up to 64 KiB; whether there was anything."""
+        try:
+            said = os.read(place, _READ_BYTES)
+        except BlockingIOError:
+            return False
+        except OSError:
+            said = b""
+        if place == self._err:
+            self._errors = (self._errors + said)[-STDERR_KEPT_BYTES:]
+            if not said:
+                self._shut(place)
+            return bool(said)
+        if not said:
+            self._close_output(place)
+            return False
+        *lines, self._rest = (self._rest + said).split(b"\n")
+        self._lines_said.extend([line.rstrip(b"\r") for line in lines])
+        if len(self._rest) > self._limits.line_bytes + 1:
+            # One byte more than allowed is enough to know, and all that is ever held of one line.
+            self._lines_said.append(self._rest)
+            self._rest = b""
+        return True
+
+    def _close_output(self, place: int) -> None:
+        if place in self._open and self._rest:
+            self._lines_said.append(self._rest)
+            self._rest = b""
+        self._shut(place)
+
+    def _shut(self, place: int) -> None:
+        if place in self._open:
+            self._open.discard(place)
+            self._poll.unregister(place)
+
+    def silent(self, seconds: float, why: str = "") -> SubjectFailed:
+        """The failure of a child that was silent for so long: it does not listen, or it hangs."""
+        if self._deaf():
+            return self.failed("closed-input", f"closed its standard input and lives on{why}")
+        busy_s = 0.0 if self._quiet is None else self._processor_s() - self._quiet[1]
+        still = self._still()
+        stacks = self._stacks()
+        found, places = _places(stacks)
+        worked = f"; at work for {busy_s:.0f} s of that" if busy_s else ""
+        does = "; none of its threads runs" if still else worked
+        seen = f"silent for {seconds:g} s{why}{does}{places}"
+        idle = lanes_wait(stacks.decode(errors="replace"))
+        lost = (
+            "; its reader and all its lanes wait for a call: so looks an adapter that lost one, or its answer"
+        )
+        seen += lost * idle
+        failure = self.failed("deadlock", f"P3 is broken: {seen}") if found else self.failed("hang", seen)
+        failure.stuck, failure.idle, failure.busy_s = still, idle, busy_s
+        # Behind the text, which ends with what the child itself wrote last.
+        self._errors = (self._errors + stacks)[-STDERR_KEPT_BYTES:]
+        return failure
+
+    def _still(self) -> bool:
+        """Whether all its threads, and those of what it started, wait: at nearly every look none runs or could run. A
+        thread that works on a busy machine could; one that only looks now and then whether it is time is seldom met.
+        False where the system does not tell."""
+        met, asleep = 0, self.asleep()
+        for _ in range(_LOOKS):
+            time.sleep(_LOOK_S / 4)
+            met += not asleep()
+        return met <= _LOOKS // 4
+
+    def asleep(self) -> Callable[[], bool]:
+        """What tells whether at this moment all its threads wait, and those of what it has started until now: none runs
+        or could run. It says no where the system does not tell."""
+        family = list(_marked(self._mark))
+
+        def look() -> bool:
+            stats = [_stat(thread) for process in family for thread in _threads(process)]
+            return bool(stats) and not any(stat and stat[0] in "RD" for stat in stats)
+
+        return look
+
+    def _processor_s(self) -> float:
+        """The processor time that it and what it started have used so far; 0 where the system does not tell."""
+        stats = [_stat(Path(f"/proc/{process}/stat")) for process in _marked(self._mark)]
+        ticks = sum(int(stat[place]) for stat in stats if stat for place in (_USER, _SYSTEM))
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    def _stacks(self) -> bytes:
+        """The stacks of all threads of a JVM, which writes them on its standard output when it is asked. Nobody else is
+        asked: the signal would end him."""
+        with suppress(OSError):
+            if b"/libjvm.so" not in Path(f"/proc/{self._process.pid}/maps").read_bytes():
+                return b""
+            self._process.send_signal(signal.SIGQUIT)
+            # Bounded, since of a thread that runs in a circle something comes for ever.
+            until_s = time.monotonic() + _STACKS_MOST_S
+            while self._listen(_STACKS_S) and self._open and time.monotonic() < until_s:
+                pass
+        said = b"\n".join(self._lines_said)[-STDERR_KEPT_BYTES:]
+        self._lines_said.clear()
+        return said
+
+    def _deaf(self) -> bool:
+        """Whether nobody holds the other end of its standard input any more."""
+        if self._in.closed:
+            return False
+        poll = select.poll()
+        poll.register(self._in.fileno(), select.POLLERR)
+        return any(happened & select.POLLERR for _, happened in poll.poll(0))
+
+    def lines(self) -> Iterator[bytes]:
+        """What the child says, line by line, until it closes its output; then `died` if its exit status is not 0."""
+        while True:
+            said = self.hear(self._limits.silence_s)
+            if said is Quiet.SILENT:
+                raise self.silent(self._limits.silence_s)
+            if said is Quiet.ENDED:
+                self.check_exit()
+                return
+            yield said
+
+    @contextmanager
+    def on_one_processor(self) -> Iterator[None]:
+        """This thread and a child of one thread share a processor: where each waits for the other all the time, a
+        wake-up on another takes longer than what they do. One of several threads is not held to it."""
+        stat = _stat(Path(f"/proc/{self._process.pid}/stat"))
+        if not stat or stat[_THREADS] != "1":
+            yield
+            return
+        before = os.sched_getaffinity(0)
+        with suppress(OSError):
+            for one in (0, self._process.pid):
+                os.sched_setaffinity(one, {int(stat[_PROCESSOR])})
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, before)
+
+    def end_input(self) -> None:
+        """Close its standard input, as a sign that nothing more comes."""
+        with suppress(OSError):
+            self._in.close()
+
+    def check_exit(self, why: str = "") -> None:
+        """Wait for the end of a child that has closed its output. Raises SubjectFailed unless it ends with status 0."""
+        try:
+            status = self._process.wait(timeout=self._limits.silence_s)
+        except subprocess.TimeoutExpired:
+            raise self.failed("closed-output", f"closed its output and does not end{why}") from None
+        if status != 0:
+            how = f"by signal {-status}" if status < 0 else f"with exit status {status}"
+            raise self.failed("died", f"ended {how}{why}")
+
+    def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
+        """The failure, with the end of the child's standard error in its text."""
+        self._read_errors()
+        # A child does not choose what a terminal does with its words.
+        lines = self.errors()[-_STDERR_SHOWN_BYTES:].decode(errors="replace").strip().splitlines()
+        shown = " | ".join(visible(line, _STDERR_SHOWN_BYTES) for line in lines)[-_STDERR_SHOWN_BYTES:]
+        return SubjectFailed(self._name, kind, f"{why}; its standard error ends: {shown}" if shown else why)
+
+    def errors(self) -> bytes:
+        """The end of what the child said on its standard error, at most `STDERR_KEPT_BYTES`; without what a JVM says of
+        an option that we gave it."""
+        return _OPTION_TOLD.sub(b"", self._errors)
+
+    def close(self) -> None:
+        """See `__exit__`."""
+        self.__exit__()
+
+    def __exit__(self, *error: object) -> None:
+        self._kill()
+        # Once it has been waited for, its number may be another's.
+        LineChild._alive.discard(self)
+        self._process.wait()
+        for _ in range(_SEARCHES):
+            # One that was found may have started another meanwhile.
+            found = list(_marked(self._mark))
+            for process in found:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(process, signal.SIGKILL)
+            if not found:
+                break
+        for writer in self._writers:
+            writer.join(timeout=5.0)
+        self._read_errors()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            with suppress(OSError):
+                if stream is not None:
+                    stream.close()
+        if self._ended >= 0:
+            os.close(self._ended)
+
+
+def _places(stacks: bytes) -> tuple[bool, str]:
+    """Whether a JVM's stacks tell of a deadlock, and where its threads stand, those of the deadlock if there is one; at
+    most four places."""
+    said, found, told = stacks.decode(errors="replace").partition("Java-level deadlock")
+    standing: dict[str, list[str]] = {}
+    for thread, at in _STANDS_AT.findall(told.partition("Java stack information")[2] if found else said):
+        standing.setdefault(visible(at), []).append(visible(thread))
+    places = ", ".join(f"{' and '.join(threads)} at {at}" for at, threads in islice(standing.items(), 4))
+    return bool(found), f"{'; its JVM finds a deadlock:' if found else ';'} {places}" * bool(found or places)
+
+
+def lanes_wait(stacks: str) -> bool:
+    """Whether all lanes of a JVM, two or more, stand in one place, and its reader waits for what we say. A lane that
+    has a call stands elsewhere than one that has none."""
+    lanes = [tuple(_OWN_FRAME.findall(stack)) for stack in _LANE.findall(stacks)]
+    return len(lanes) > 1 and len(set(lanes)) == 1 and _LISTENS in stacks
+
+
+def _threads(process: int) -> Iterator[Path]:
+    return Path(f"/proc/{process}/task").glob("*/stat")
+
+
+def _stat(thread: Path) -> Sequence[str]:
+    """What Linux says of a thread or process, from the letter for what it does on; nothing of one that has ended."""
+    with suppress(OSError):
+        return thread.read_text(errors="replace").rpartition(")")[2].split()
+    return ()
+
+
+def _marked(mark: str) -> Iterator[int]:
+    """The processes that have this mark in their environment, where the system shows it: what a child has left behind,
+    in a session of its own."""
+    told = f"{_MARK}={mark}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if told in (process / "environ").read_bytes().split(b"\0"):
+                yield int(process.name)

@@ -1,0 +1,103 @@
+"""What a subject is: something that can carry out a plan of timer operations and leave a trace of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, Protocol
+
+from purgatorio_conformance.subject.plan import Plan
+
+LATE_SLACK_NS: Final = 10_000_000_000
+"""How late the machine itself may make a task in real time: what a header declares beyond its timer's own late bound.
+With 2 s, a machine at load 12 made 307 tasks of the reference late that the timer had handed over in time."""
+
+Progress = Callable[[str, int, int], None]
+"""Called with the run's name, timers settled so far and timers planned; from any thread."""
+
+
+def silent(run: str, settled: int, planned: int) -> None:
+    """No progress is wanted."""
+
+
+FailureKind = Literal[
+    "unavailable",
+    "hang",
+    "deadlock",
+    "late",
+    "raced",
+    "raises",
+    "endless",
+    "died",
+    "rubbish",
+    "flood",
+    "closed-input",
+    "closed-output",
+    "answered-twice",
+    "wrong-id",
+    "wrong-version",
+    "refused",
+    "unfinished",
+]
+
+
+# Not frozen: an exception's traceback and context are assigned to it on its way.
+@dataclass(eq=False)
+class SubjectFailed(Exception):
+    """A subject misbehaved, or cannot run here; `trace` is what was recorded of the run until then, if anything.
+
+    `unavailable`: cannot be started here (no Java, no jar). `hang`: silent for too long, or never done; `stuck`: and
+    none of its threads ran; `idle`: and no lane had a call; `busy_s`: so much processor time it used meanwhile.
+    `deadlock`: a hang that comes again and that no slowness explains. `late`: a hang in real time, in which tasks or
+    operations became later than was promised. `raced`: ended a call with an error that only an order of threads
+    brings. `raises`: ended one with an error, and does so where there is no other task or operation. `endless`: a
+    hang in which it works, and does so where there are few others. `died`: ended before it was done. `rubbish`: said
+    something that the protocol does not know. `flood`: said too much. `closed-input`, `closed-output`: lives on
+    without listening, or without a voice. `answered-twice`, `wrong-id`: answered a call again, or spoke of a call,
+    task or operation that there is not. `wrong-version`: speaks another version of the protocol. `refused`: ended a
+    call with an error without which there is no run.
+    `unfinished`: nothing of the kind; its plan was cut short by a limit of ours, and the trace is whole; or the
+    process that drove it was killed.
+    """
+
+    subject: str
+    kind: FailureKind
+    why: str
+    trace: Path | None = None
+    stuck: bool = False
+    idle: bool = False
+    busy_s: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.kind}: {self.why}"
+
+
+class Subject(Protocol):
+    """A timer with one configuration.
+
+    `run` carries out the plan in real time, writes the trace to `out_path` (its suffix chooses the form) and returns
+    that path. A refusal by the timer itself (an exception) is an event with `err`, no failure. Raises SubjectFailed,
+    with a trace that has no end record where anything was recorded; so does a KeyboardInterrupt leave one.
+    """
+
+    @property
+    def name(self) -> str:
+        """Unique among the registry's configurations, fit for a file name: `netty-tick10-wheel8`."""
+
+    @property
+    def version(self) -> str:
+        """The version of the code under test, as its makers call it."""
+
+    @property
+    def profile(self) -> str:
+        """The promises it is held to."""
+
+    @property
+    def threads(self) -> int:
+        """How many threads may call it at once."""
+
+    @property
+    def tick_ns(self) -> int:
+        """Its granularity, for delays at its boundaries."""
+
+    def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
+        """Carry out the plan and record it."""

@@ -1,0 +1,161 @@
+"""Our Java sources, compiled without a JDK by janino, which lies among PySpark's jars.
+
+The classes go to the user's cache, in a directory named by a hash of everything that they depend on: sources, the
+names of the jars, the Java version. Compiling takes about a second, once. An adapter whose library is not there is
+left out.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from purgatorio_conformance.cache_dir import user_cache_dir
+from purgatorio_conformance.java_home import JavaHome
+from purgatorio_conformance.subject.contract import SubjectFailed
+
+_COMPILER_MAIN = "org.codehaus.commons.compiler.samples.CompilerDemo"
+_COMPILE_TIMEOUT_S = 120.0
+_DEBIAN_JARS: Final = Path("/usr/share/java")
+
+_NEEDS: Final[Mapping[str, str]] = {
+    "CaffeineExpiry.java": "caffeine",
+    "JettyScheduler.java": "spark-core",
+    "VertxTimer.java": "vertx-core",
+}
+"""The library without which a source of ours cannot be compiled; netty is always there."""
+
+_COMPILED_AGAINST: Final = ("spark-core", "vertx-core", "netty-transport")
+
+
+@dataclass(frozen=True)
+class Jars:
+    """The jars that are used, out of PySpark's package; `caffeine` is Debian's, if it is installed."""
+
+    netty_common: Path
+    janino: Path
+    commons_compiler: Path
+    libraries: Mapping[str, Path] = field(default_factory=dict)
+    """What some adapters need, by the name without the version: `vertx-core`."""
+
+    @property
+    def compile_path(self) -> list[Path]:
+        """What our sources are compiled against."""
+        return [self.netty_common, *self.libraries.values()]
+
+    def library(self, name: str) -> Path:
+        """The jar of this name, out of the same folder. Raises SubjectFailed, kind `unavailable`."""
+        return self.libraries.get(name) or _only(self.netty_common.parent, name)
+
+
+def pyspark_jars() -> Jars:
+    """Find the jars without importing PySpark. Raises SubjectFailed, kind `unavailable`."""
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise SubjectFailed("JVM", "unavailable", "pyspark is not installed; pip install 'purgatorio[spark]'")
+    folder = Path(spec.origin).parent / "jars"
+    libraries = {name: found[-1] for name in _COMPILED_AGAINST if (found := _found(folder, name))}
+    caffeine = debian_jar("caffeine")
+    if caffeine is not None:
+        libraries["caffeine"] = caffeine
+    return Jars(
+        _only(folder, "netty-common"), _only(folder, "janino"), _only(folder, "commons-compiler"), libraries
+    )
+
+
+def debian_jar(name: str) -> Path | None:
+    """The jar with a version in its name that a Debian package installs: `netty-common-4.1.48.Final.jar`."""
+    found = _found(_DEBIAN_JARS, name)
+    return found[-1] if found else None
+
+
+def installed_jar(subject: str, name: str, package: str) -> Path:
+    """The same, which `subject` needs. Raises SubjectFailed, kind `unavailable`."""
+    jar = debian_jar(name)
+    if jar is None:
+        why = f"Debian's package {package} is not installed; apt-get install {package}"
+        raise SubjectFailed(subject, "unavailable", why)
+    return jar
+
+
+def _found(folder: Path, name: str) -> list[Path]:
+    """Jars of this name, with a version: `spark-core_2.13-4.3.0.jar` too."""
+    return sorted([*folder.glob(f"{name}-[0-9]*.jar"), *folder.glob(f"{name}_[0-9]*.jar")])
+
+
+def _only(folder: Path, name: str) -> Path:
+    found = _found(folder, name)
+    if not found:
+        raise SubjectFailed("JVM", "unavailable", f"no {name} jar among PySpark's jars")
+    return found[-1]
+
+
+def java_sources() -> list[Path]:
+    """Our sources, as shipped in this package: the adapters of `subject`, and the kit that they are written with."""
+    adapters = Path(__file__).parent / "java" / "purgatorio"
+    return sorted([*adapters.glob("*.java"), *(kit_folder() / "purgatorio" / "kit").glob("*.java")])
+
+
+def kit_folder() -> Path:
+    """The kit for the JVM (`docs/jvm-kit.md`): a folder of sources that need nothing but Java 11."""
+    return Path(__file__).parent.parent / "jvm"
+
+
+def compiled_classes(
+    java: JavaHome, jars: Jars, cache: Path | None = None, more: Sequence[Path] = ()
+) -> Path:
+    """The directory of the classes, and of `more` sources, compiled if need be; safe when several processes ask
+    at once.
+
+    Raises SubjectFailed with the compiler's words, kind `unavailable`.
+    """
+    ours = [*java_sources(), *more]
+    sources = [path for path in ours if _NEEDS.get(path.name) in (None, *jars.libraries)]
+    cache = user_cache_dir() if cache is None else cache
+    used = " ".join(path.name for path in (jars.janino, *jars.compile_path))
+    digest = hashlib.sha256(f"{java.version} {used}".encode())
+    for source in sources:
+        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    target = cache / f"java-classes-{digest.hexdigest()[:16]}"
+    if target.is_dir():
+        return target
+    cache.mkdir(parents=True, exist_ok=True)
+    building = Path(tempfile.mkdtemp(dir=cache, prefix=".java-classes-"))
+    try:
+        _compile(java, jars, sources, building)
+        # A rename of a whole directory: it is there complete, or not at all. Losing a race is as good as winning.
+        try:
+            building.rename(target)
+        except OSError:
+            if not target.is_dir():
+                raise
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    return target
+
+
+def _compile(java: JavaHome, jars: Jars, sources: list[Path], out: Path) -> None:
+    command = [java.java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    command += ["-cp", f"{jars.janino}:{jars.commons_compiler}", _COMPILER_MAIN]
+    command += ["-encoding", "UTF-8", "-g:source,lines", "-d", out]
+    command += ["-classpath", ":".join(str(path) for path in jars.compile_path), *sources]
+    try:
+        done = subprocess.run(
+            [str(word) for word in command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_COMPILE_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SubjectFailed("JVM", "unavailable", f"the compiler did not run: {error}") from None
+    if done.returncode != 0 or not any(out.rglob("Driver.class")):
+        said = (done.stderr + done.stdout).strip()[-2000:]
+        raise SubjectFailed("JVM", "unavailable", f"the Java driver does not compile: {said}")

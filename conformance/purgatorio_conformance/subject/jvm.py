@@ -1,0 +1,235 @@
+"""A timer in a JVM of its own, driven by one Java program for all of them.
+
+The plan goes in and the events come out as JSON lines. Every time is taken in the JVM, by `System.nanoTime()`: a call
+from Python into a JVM costs up to half a millisecond, and a callback from it may come seconds late. On Linux that
+clock is the one of `time.monotonic_ns()` (CLOCK_MONOTONIC), so the trace's clock is `monotonic`; nothing here compares
+the two. The driver's side is in `java/purgatorio/`: a timer is one class there, and one `JvmSubject` here.
+
+A delay below zero is due at once, a delay beyond the clock's range never.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from purgatorio_conformance.java_home import JavaHome, JavaNotFound, find_java
+from purgatorio_conformance.subject.child import ChildLimits, LineChild
+from purgatorio_conformance.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed
+from purgatorio_conformance.subject.java_build import Jars, compiled_classes, pyspark_jars
+from purgatorio_conformance.subject.oversleep import MAX_NAPS, control_params
+from purgatorio_conformance.subject.plan import Plan, PlanShape
+from purgatorio_spec.trace.parse import Refusal, parse_fields
+from purgatorio_spec.trace.record import MAX_INT, Event, Header, Implementation, TimerConstants, TraceClock
+from purgatorio_spec.trace.trace_file import run_of_file, write_run
+
+_RECORDED: Final = ("quiesce", "timer_add", "timer_cancel", "timer_fire")
+_PROBES: Final = 2
+_build_lock = threading.Lock()
+
+
+def _java(name: str) -> JavaHome:
+    try:
+        return find_java()
+    except JavaNotFound as missing:
+        raise SubjectFailed(name, "unavailable", str(missing)) from None
+
+
+@dataclass(frozen=True)
+class JvmSubject:
+    """One configuration of a timer in a JVM.
+
+    `adapter` is its class in `java/purgatorio/`, which is made with `options`; `libraries` finds the jars that it runs
+    with, the timer's own first, and `version_of` says what the name of that jar does not. `constants` go into the
+    header; with `wall_clock` the early bound grows by what somebody set the wall clock forward while the run lasted (0
+    in nearly every run). `counts`: it has a count of pending tasks.
+    `command` replaces the JVM by another program that speaks the same lines; the tests of misbehaviour use it.
+    """
+
+    name: str
+    adapter: str
+    implementation: str
+    profile: str
+    tick_ns: int
+    constants: TimerConstants
+    version_of: Callable[[], str] | None = None
+    libraries: Callable[[Jars], list[Path]] = lambda jars: []
+    options: Mapping[str, int] = field(default_factory=dict)
+    shape: PlanShape = field(default_factory=PlanShape)
+    threads: int = 4
+    wall_clock: bool = False
+    counts: bool = False
+    limits: ChildLimits | None = None
+    command: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> str:
+        """The version of the library, or of Java. Raises SubjectFailed, kind `unavailable`."""
+        if self.command:
+            return ""
+        if self.version_of is not None:
+            return self.version_of()
+        libraries = self.libraries(pyspark_jars())
+        # `4.2.13.Final` of `netty-common-4.2.13.Final.jar`.
+        return re.sub(r"^\D*-", "", libraries[0].stem) if libraries else _java("JVM").version
+
+    def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
+        """See `Subject.run`."""
+        heard = _Heard()
+        plan = self.shape.fit(plan)
+        try:
+            with LineChild(self.name, self._command(), self.limits_of(plan)) as child:
+                child.send(list(self._messages(plan)))
+                self._listen(child, heard, plan, progress)
+        except SubjectFailed as failure:
+            if heard.events:
+                failure.trace = self._write(plan, out_path, heard, dropped=None)
+            raise
+        except KeyboardInterrupt:
+            self._write(plan, out_path, heard, dropped=None)
+            raise
+        return self._write(plan, out_path, heard, dropped=heard.done["dropped"])
+
+    def _command(self) -> tuple[str, ...]:
+        if self.command:
+            return self.command
+        jars = pyspark_jars()
+        java = _java(self.name)
+        libraries = self.libraries(jars)
+        with _build_lock:
+            classes = compiled_classes(java, jars)
+        # The first compiler only and the simplest collector: the driver starts in a third of the time.
+        options = ("-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+        path = ":".join(str(entry) for entry in (classes, *libraries))
+        return (str(java.java), *options, "-cp", path, "purgatorio.Driver")
+
+    def limits_of(self, plan: Plan) -> ChildLimits:
+        """How long its child may take for a plan, be silent, and how much it may say."""
+        if self.limits is not None:
+            return self.limits
+        # A gauge every 5 ms beside the plan's own events; the driver gives up by itself, long before this. Until then
+        # it waits for what is lost, in silence where the timer has no size.
+        seconds = 30.0 + give_up_ns(plan, self.tick_ns) / 1e9
+        lines = 100 * len(plan.steps) + int(2_000 * seconds)
+        return ChildLimits(silence_s=seconds, total_s=seconds, lines=lines)
+
+    def _messages(self, plan: Plan) -> Iterator[bytes]:
+        start: dict[str, object] = {"m": "start", "threads": plan.threads, "timers": plan.timers + _PROBES}
+        start |= {"adapter": self.adapter, "tick_ns": self.tick_ns} | dict(self.options)
+        yield orjson.dumps(start | {"give_up_ns": give_up_ns(plan, self.tick_ns)})
+        for step in plan.steps:
+            message: dict[str, object] = {"m": "cancel" if step.delay_ns is None else "add"}
+            message |= {"thread": step.thread, "at_ns": step.at_ns, "slot": step.slot, "id": step.id}
+            if step.delay_ns is not None:
+                message["delay_ns"] = step.delay_ns
+            yield orjson.dumps(message)
+        yield b'{"m":"go"}'
+
+    def _listen(self, child: LineChild, heard: "_Heard", plan: Plan, progress: Progress) -> None:
+        for line in child.lines():
+            problem = heard.take(line)
+            if problem is not None:
+                raise child.failed("rubbish", f"{problem}: {line[:80].decode(errors='replace')!r}")
+            if heard.settled >= heard.next_report:
+                heard.next_report = heard.settled + max(1, plan.timers // 50)
+                progress(self.name, min(heard.settled, plan.timers), plan.timers)
+        if not heard.done:
+            raise child.failed("died", "ended without saying that it was done")
+        if heard.done["events"] != len(heard.events):
+            raise child.failed(
+                "rubbish", f"{heard.done['events']} events announced, {len(heard.events)} came"
+            )
+        progress(self.name, plan.timers, plan.timers)
+
+    def _write(self, plan: Plan, out_path: Path, heard: "_Heard", dropped: int | None) -> Path:
+        params: dict[str, object] = {"seed": plan.seed, "timers": plan.timers, "threads": plan.threads}
+        params |= {"java": heard.java, "late_slack_ns": LATE_SLACK_NS} | dict(self.options)
+        if heard.done:
+            params |= control_params(heard.oversleeps_ns, heard.done["oversleep_ns"], _NAP_NS)
+            params |= {"skipped_cancels": heard.done["skipped"], "left_open": heard.done["open"]}
+            params |= {"wall_shift_ns": heard.done["wall_shift_ns"]}
+        header = Header(
+            run=run_of_file(out_path),
+            implementation=Implementation(self.implementation, self.version, "Java"),
+            profile=self.profile,
+            timer=self._constants(heard),
+            clock=TraceClock("monotonic", "ns"),
+            recorded=("gauge", *_RECORDED) if self.counts else _RECORDED,
+            params=params,
+        )
+        return write_run(out_path, header, heard.events, dropped)
+
+    def _constants(self, heard: "_Heard") -> TimerConstants:
+        if not self.wall_clock or self.constants.early_ns is None:
+            return self.constants
+        if not heard.done:
+            # Nobody knows whether the wall clock was set: nothing is said of earliness then.
+            return replace(self.constants, early_ns=None)
+        return replace(self.constants, early_ns=self.constants.early_ns + heard.done["wall_shift_ns"])
+
+
+def give_up_ns(plan: Plan, tick_ns: int) -> int:
+    """When a timer that has not fired by then is lost for certain: well after the declared lateness."""
+    return plan.end_ns + 8 * tick_ns + 2 * LATE_SLACK_NS
+
+
+_NAP_NS: Final = 5_000_000
+"""How long the control of the driver sleeps at a time."""
+
+
+class _Heard:
+    """What a child has said so far."""
+
+    def __init__(self) -> None:
+        self.java = ""
+        self.events: list[Event] = []
+        self.done: dict[str, int] = {}
+        self.oversleeps_ns: list[int] = []
+        self.settled = 0
+        self.next_report = 0
+
+    def take(self, line: bytes) -> str | None:
+        """Account for one line; the answer is what is wrong with it, if anything."""
+        try:
+            fields: object = orjson.loads(line)
+        except json.JSONDecodeError as bad:
+            return f"no JSON ({bad.msg})"
+        if not isinstance(fields, dict):
+            return "no JSON object"
+        if self.done:
+            return "it said that it was done before"
+        kind = fields.get("kind")
+        if kind == "ready":
+            self.java = str(fields.get("java", ""))
+            return None
+        if kind == "done":
+            return self._done(fields)
+        try:
+            record = parse_fields(fields)
+        except Refusal as refusal:
+            return f"no record ({refusal})"
+        if not isinstance(record, Event):
+            return f"a {kind} record, which only the parent writes"
+        self.events.append(record)
+        if record.ph == "ret" and (record.f == "timer_fire" or (record.f == "timer_cancel" and record.out)):
+            self.settled += 1
+        return None
+
+    def _done(self, fields: dict[str, object]) -> str | None:
+        done: dict[str, int] = {}
+        for name in ("events", "dropped", "skipped", "open", "oversleep_ns", "wall_shift_ns"):
+            value = fields.get(name)
+            if not isinstance(value, int):
+                return f"done without the number {name!r}"
+            done[name] = value
+        oversleeps = fields.get("oversleeps_ns", [])
+        if not isinstance(oversleeps, list) or not all(type(one) is int for one in oversleeps[:MAX_NAPS]):
+            return "done with 'oversleeps_ns' that are no integers"
+        self.oversleeps_ns = [max(0, min(one, MAX_INT)) for one in oversleeps[:MAX_NAPS]]
+        self.done = done
+        return None

@@ -1,0 +1,63 @@
+"""A control beside a subject: how late a thread wakes that does nothing but sleep.
+
+What it sees is lateness of the machine, and in this process of the interpreter's lock as well, not of the subject. It
+goes into `params` of the trace, which no clause reads, so that a report can show lateness with it and without it:
+
+    control_worst_oversleep_ns   the longest
+    control_oversleep            {"naps": .., "nap_ns": .., "p50_ns": .., "p90_ns": .., "p99_ns": .., "max_ns": ..,
+                                  "bins": [[low_ns, high_ns, count], ...]}, the bins those of every lateness histogram
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from purgatorio_spec.lateness import lateness_of
+
+NAP_S: Final = 0.005
+"""How long the control sleeps at a time."""
+
+MAX_NAPS: Final = 20_000
+"""Naps that are kept, a minute and a half of them; of later ones only the longest counts."""
+
+
+def control_params(oversleeps_ns: Sequence[int], worst_ns: int, nap_ns: int) -> dict[str, object]:
+    """The two fields of `params`; of no nap the first alone."""
+    found = lateness_of("control", np.array(oversleeps_ns, np.int64))
+    params: dict[str, object] = {"control_worst_oversleep_ns": worst_ns}
+    if found is not None:
+        params["control_oversleep"] = {
+            "naps": found.count, "nap_ns": nap_ns, "p50_ns": found.p50_ns, "p90_ns": found.p90_ns,
+            "p99_ns": found.p99_ns, "max_ns": found.max_ns, "bins": [list(one) for one in found.bins],
+        }  # fmt: skip
+    return params
+
+
+class Oversleep(threading.Thread):
+    """A thread that only sleeps, and measures how much too long."""
+
+    def __init__(self) -> None:
+        super().__init__(name="oversleep", daemon=True)
+        self._worst_ns = 0
+        self._oversleeps_ns: list[int] = []
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        """Sleep and measure until stopped."""
+        nap_ns = int(NAP_S * 1e9)
+        while not self._stopped.is_set():
+            start_ns = time.monotonic_ns()
+            time.sleep(NAP_S)
+            over_ns = max(0, time.monotonic_ns() - start_ns - nap_ns)
+            self._worst_ns = max(self._worst_ns, over_ns)
+            if len(self._oversleeps_ns) < MAX_NAPS:
+                self._oversleeps_ns.append(over_ns)
+
+    def stop(self) -> dict[str, object]:
+        """End it; what it saw, as fields of `params`."""
+        self._stopped.set()
+        self.join(timeout=10)
+        return control_params(list(self._oversleeps_ns), self._worst_ns, int(NAP_S * 1e9))

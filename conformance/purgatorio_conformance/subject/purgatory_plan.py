@@ -1,0 +1,93 @@
+"""A plan of timers as a plan of a purgatory: every timer becomes an operation with keys, and is registered, made ready
+and checked, forced, or given back by its key, as the plan's seed says.
+
+Events come near the registration, within the time-out, or around its end, where the races are. What is to be given
+back by key has a key of its own, so that not everything is.
+"""
+
+import random
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from purgatorio_conformance.subject.plan import MS, Plan, Step
+
+What = Literal["register", "event", "force", "cancel_key"]
+"""What is done for an operation."""
+
+_KEYS_LEAST: Final = 24
+_OPERATIONS_A_KEY: Final = 100
+"""Of a long plan. A check tries all that wait under its key: with the few keys of a short plan, what is tried would
+grow as the square of the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedOperation:
+    """An operation to come: unique keys, and the delay of its timer."""
+
+    id: str
+    keys: tuple[str, ...]
+    delay_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What one thread does at one moment for one operation.
+
+    `event`: make it ready, then check `key`. `cancel_key`: give back what is watched under `key`.
+    """
+
+    at_ns: int
+    thread: int
+    what: What
+    operation: PlannedOperation
+    key: str
+
+
+def purgatory_plan(plan: Plan, name: str) -> tuple[list[PlannedOperation], list[Act]]:
+    """The operations by the slots of the plan, and all acts in the order of their times.
+
+    The same arguments give the same; `name` tells subjects apart that share a plan.
+    """
+    rng = random.Random(f"{name}/{plan.seed}")
+    adds = (step for step in plan.steps if step.delay_ns is not None)
+    shared = max(_KEYS_LEAST, plan.timers // _OPERATIONS_A_KEY)
+    operations = [_operation(step, shared, rng) for step in sorted(adds, key=lambda step: step.slot)]
+    acts: list[Act] = []
+    disturbed = {step.slot for step in plan.steps if step.delay_ns is None}
+    for step in plan.steps:
+        operation = operations[step.slot]
+        if step.delay_ns is None:
+            acts.append(_act(step.at_ns, step.thread, _disturbance(operation, rng), operation))
+            continue
+        acts.append(_act(step.at_ns, step.thread, "register", operation))
+        if step.slot not in disturbed and rng.random() < 0.5:
+            acts.append(_event(step, operation, plan.threads, rng))
+    acts.sort(key=lambda act: act.at_ns)
+    return operations, acts
+
+
+def _operation(step: Step, shared: int, rng: random.Random) -> PlannedOperation:
+    keys = tuple(f"k{rng.randrange(shared)}" for _ in range(rng.randint(1, 3)))
+    if step.slot % 16 == 0:
+        keys = (f"c{rng.randrange(4)}", *keys[1:])
+    return PlannedOperation(f"op-{step.slot}", tuple(dict.fromkeys(keys)), step.delay_ns or 0)
+
+
+def _act(at_ns: int, thread: int, what: What, operation: PlannedOperation) -> Act:
+    key = operation.keys[at_ns % len(operation.keys)] if what == "event" else operation.keys[0]
+    return Act(at_ns, thread, what, operation, key)
+
+
+def _disturbance(operation: PlannedOperation, rng: random.Random) -> What:
+    if operation.keys[0].startswith("c") and rng.random() < 0.5:
+        return "cancel_key"
+    kinds: tuple[What, ...] = ("event", "event", "force")
+    return rng.choice(kinds)
+
+
+def _event(step: Step, operation: PlannedOperation, threads: int, rng: random.Random) -> Act:
+    """An event near the registration, within the time-out, or around its end."""
+    wait_ns = max(0, step.delay_ns or 0)
+    offset_ns = rng.choice((-2 * MS, 0, rng.randrange(MS), wait_ns // 2, wait_ns, wait_ns + MS))
+    thread = rng.randrange(threads)
+    return _act(max(0, step.at_ns + offset_ns), thread, "event", operation)

@@ -1,0 +1,112 @@
+"""Python timers that any thread may call: `sched` and `threading.Timer` of the standard library.
+
+What each documents, and so what it is held to, stands in docs/subjects.md.
+"""
+
+import contextlib
+import platform
+import sched
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, cast
+
+from purgatorio_conformance.subject.asyncio_loop import early_bound_ns
+from purgatorio_conformance.subject.plan import MS, Plan, PlanShape
+from purgatorio_conformance.subject.python_timer import PythonSubject
+from purgatorio_spec.trace.record import TimerConstants
+
+SECOND_NS: Final = 1_000 * MS
+
+
+def sched_scheduler() -> PythonSubject:
+    """`sched.scheduler` on `time.monotonic`, run by one thread."""
+    return PythonSubject(
+        name="sched",
+        implementation="sched.scheduler",
+        profile="python-sched",
+        version_of=platform.python_version,
+        make=_Sched,
+        constants=_float_seconds,
+    )
+
+
+def threading_timer() -> PythonSubject:
+    """`threading.Timer`, a thread a task; so a plan has no more than a thousand."""
+    return PythonSubject(
+        name="threading-timer",
+        implementation="threading.Timer",
+        profile="threading-timer",
+        version_of=platform.python_version,
+        make=_Threads,
+        constants=_float_seconds,
+        # A longer delay raises OverflowError in the timer's own thread, as the documentation of TIMEOUT_MAX says.
+        shape=PlanShape(most_ns=int(threading.TIMEOUT_MAX) * SECOND_NS, most_timers=1_000),
+    )
+
+
+def _float_seconds(plan: Plan) -> TimerConstants:
+    """Never early, but for a time that is held as a float of seconds."""
+    return TimerConstants(early_ns=early_bound_ns(plan.end_ns))
+
+
+class _Sched:
+    """A scheduler needs somebody to run it: a thread, which an add wakes, since an earlier event may have come."""
+
+    def __init__(self) -> None:
+        self._woken = threading.Event()
+        self._stopped = False
+        self._scheduler = sched.scheduler(time.monotonic, self._delay)
+        threading.Thread(target=self._run, name="sched", daemon=True).start()
+
+    def _delay(self, seconds: float) -> None:
+        # "If the delay function returns prematurely, it is simply restarted."
+        if seconds > 0:
+            self._woken.wait(min(seconds, threading.TIMEOUT_MAX))
+            self._woken.clear()
+
+    def _run(self) -> None:
+        while not self._stopped:
+            self._scheduler.run()
+            self._woken.wait()
+            self._woken.clear()
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        """Enter an event, all of one priority."""
+        event = self._scheduler.enter(delay_ns / 1e9, 0, task)
+        self._woken.set()
+        return event
+
+    def cancel(self, handle: object) -> bool:
+        """It raises ValueError where the event is not in the queue any more: that is its way to say no."""
+        try:
+            self._scheduler.cancel(cast(sched.Event, handle))
+        except ValueError:
+            return False
+        return True
+
+    def stop(self) -> None:
+        """Let the thread end."""
+        self._stopped = True
+        for event in self._scheduler.queue:
+            with contextlib.suppress(ValueError):
+                self._scheduler.cancel(event)
+        self._woken.set()
+
+
+class _Threads:
+    """Every task is a thread."""
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        """Make a timer and start it."""
+        timer = threading.Timer(delay_ns / 1e9, task)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def cancel(self, handle: object) -> None:
+        """It does not say whether it won."""
+        cast(threading.Timer, handle).cancel()
+
+    def stop(self) -> None:
+        """Every thread ends by itself."""

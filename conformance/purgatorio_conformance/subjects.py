@@ -1,0 +1,169 @@
+"""The built-in subjects by name, and recording them.
+
+A name stands for a family: all its configurations are recorded, each in a run of its own.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from purgatorio_conformance.protocol.driver import CommandSubject
+from purgatorio_conformance.protocol.npm_timer_wheel import NpmTimerWheel
+from purgatorio_conformance.subject.asyncio_loop import asyncio_loop
+from purgatorio_conformance.subject.child import LineChild
+from purgatorio_conformance.subject.contract import Progress, Subject, SubjectFailed, silent
+from purgatorio_conformance.subject.jvm_timers import (
+    caffeine_expiry,
+    jdk_executor,
+    jdk_timer,
+    jetty_scheduler,
+    vertx_timer,
+)
+from purgatorio_conformance.subject.netty import debian_netty_wheel, netty_wheel
+from purgatorio_conformance.subject.plan import MS, Plan, PlanShape
+from purgatorio_conformance.subject.python_timers import sched_scheduler, threading_timer
+from purgatorio_conformance.subject.reference import reference_subjects
+from purgatorio_conformance.subprocess_runner import end_all, few_full_collections, run_apart
+
+SubjectFactory = Callable[[], Sequence[Subject]]
+_GRACE_S: Final = 5.0
+_LOOK_S: Final = 0.2
+
+
+def _netty() -> Sequence[Subject]:
+    return [
+        netty_wheel(1 * MS, 512),
+        netty_wheel(1 * MS, 8),
+        netty_wheel(10 * MS, 512),
+        netty_wheel(10 * MS, 8),
+        netty_wheel(100 * MS, 512),
+        netty_wheel(100 * MS, 512, dense=True),
+        netty_wheel(1 * MS, 512, max_pending=250),
+    ]
+
+
+def _asyncio() -> Sequence[Subject]:
+    return [asyncio_loop("call_later"), asyncio_loop("call_at")]
+
+
+SUBJECTS: Final[Mapping[str, SubjectFactory]] = {
+    "reference": reference_subjects,
+    "netty": _netty,
+    "asyncio": _asyncio,
+    "debian-netty": lambda: [debian_netty_wheel(1 * MS, 512), debian_netty_wheel(100 * MS, 512, dense=True)],
+    "jdk-executor": lambda: [jdk_executor(1), jdk_executor(4)],
+    "jdk-timer": lambda: [jdk_timer()],
+    "vertx": lambda: [vertx_timer()],
+    "jetty": lambda: [jetty_scheduler(on_jdk_timer=False), jetty_scheduler(on_jdk_timer=True)],
+    "caffeine": lambda: [caffeine_expiry()],
+    "sched": lambda: [sched_scheduler()],
+    "threading-timer": lambda: [threading_timer()],
+    "npm-timer-wheel": lambda: [NpmTimerWheel("virtual-steps"), NpmTimerWheel("virtual-jumps")],
+}
+"""Every built-in subject: the name, and what makes its configurations."""
+
+MAIN: Final = ("reference", "netty", "asyncio")
+"""What `purgatorio verify` drives when it is not told: what every installation has, and is expected to pass."""
+
+FOREIGN: Final = tuple(name for name in SUBJECTS if name != "reference")
+"""What nobody here wrote."""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One recorded run: its trace, or why there is none (`failure`; its own trace may hold the beginning)."""
+
+    run: str
+    subject: str
+    path: Path | None
+    failure: SubjectFailed | None = None
+
+    @property
+    def trace(self) -> Path | None:
+        """What was recorded of it, whole or not."""
+        return self.path if self.failure is None else self.failure.trace
+
+
+def subjects_named(name: str) -> Sequence[Subject]:
+    """The configurations of this family. Raises KeyError with the names there are."""
+    factory = SUBJECTS.get(name)
+    if factory is None:
+        raise KeyError(f"no subject {name!r}; there are: {', '.join(SUBJECTS)}")
+    return factory()
+
+
+def record_runs(
+    subjects: Sequence[Subject],
+    out_dir: Path,
+    seed: int = 1,
+    ops: int = 2_000,
+    progress: Progress = silent,
+    workers: int = 2,
+    suffix: str = ".jsonl.gz",
+    ended: Callable[[RunRecord], None] | None = None,
+) -> list[RunRecord]:
+    """Record each subject with a plan of `ops` timers, `workers` at a time; one record each, in the order given.
+
+    A program is driven by a process of its own unless somebody listens, anything else by a thread of this one.
+    A run takes about 3 seconds of wall time, mostly asleep. A misbehaving subject is a record with `failure` and harms
+    no other; so is one whose trace cannot be written to its end. Traces are `<out_dir>/<subject>-seed<seed><suffix>`;
+    subjects run on different plans. `ended` hears of each run at its end, on the thread that recorded it. After Ctrl-C
+    the runs under way have 5 s to come to their end; then their programs are killed, and what was recorded is left
+    without an end record.
+    """
+    out_dir.mkdir(parents=True, exist_ok=True)
+    stopping = threading.Event()
+
+    def one(subject: Subject) -> RunRecord:
+        run = f"{subject.name}-seed{seed}"
+        path = out_dir / f"{run}{suffix}"
+        progress(subject.name, 0, ops)
+        try:
+            if isinstance(subject, CommandSubject) and subject.listener is None:
+                run_apart(subject, seed, ops, path, progress)
+            else:
+                subject.run(_plan(subject, seed, ops), path, progress)
+            record = RunRecord(run, subject.name, path)
+        except SubjectFailed as failure:
+            progress(subject.name, ops, ops)
+            record = RunRecord(run, subject.name, None, failure)
+        except OSError as refused:
+            if not path.is_file():
+                raise
+            progress(subject.name, ops, ops)
+            why = f"its trace could not be written: {refused.strerror or refused}"
+            record = RunRecord(run, subject.name, None, SubjectFailed(subject.name, "unfinished", why, path))
+        if ended is not None and not stopping.is_set():
+            ended(record)
+        return record
+
+    with (
+        few_full_collections(),
+        ThreadPoolExecutor(max_workers=workers, thread_name_prefix="record") as pool,
+    ):
+        # What takes longest begins first.
+        begun = sorted(
+            enumerate(subjects), key=lambda of: not (isinstance(of[1], CommandSubject) and of[1].held)
+        )
+        under_way = {place: pool.submit(one, subject) for place, subject in begun}
+        try:
+            return [under_way[place].result() for place in range(len(subjects))]
+        finally:
+            stopping.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            wait_s = _GRACE_S
+            # `wait` knows no end of one that was cancelled before a worker took it.
+            while wait([one for one in under_way.values() if not one.cancelled()], wait_s).not_done:
+                # A run may start another program for its proof.
+                LineChild.end_all()
+                end_all()
+                wait_s = _LOOK_S
+
+
+def _plan(subject: Subject, seed: int, ops: int) -> Plan:
+    shape = getattr(subject, "shape", None)
+    made = shape if isinstance(shape, PlanShape) else PlanShape()
+    return made.make(seed, ops, subject.threads, subject.tick_ns)

@@ -1,0 +1,102 @@
+"""The run of a program driven by an interpreter of its own: several at once would share one core here.
+
+That interpreter is this module run as a program. On standard input it is told what to drive; on standard output it
+says how far it is, and at last what came of it, all as pickles. It ends its run when its standard input is closed, as
+the system does where the process that started it has died, however that came.
+"""
+
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+from weakref import WeakSet
+
+from purgatorio_conformance.protocol.driver import CommandSubject
+from purgatorio_conformance.subject.child import LineChild
+from purgatorio_conformance.subject.contract import Progress, SubjectFailed
+
+_FULL_COLLECTION_EVERY: Final = 1_000
+"""Collections of the middle generation; some eight million objects."""
+_LOOK_S: Final = 0.2
+
+_under_way: Final[WeakSet[subprocess.Popen[bytes]]] = WeakSet()
+
+
+def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress: Progress) -> None:
+    """`subject.run_seeded` in an interpreter of its own. What it raises there is raised here; where it is killed,
+    the run is unfinished."""
+    # In a session of its own: Ctrl-C is ours to pass on.
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", __name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        assert process.stdin is not None, "the pipes were asked for"
+        assert process.stdout is not None, "the pipes were asked for"
+        _under_way.add(process)
+        try:
+            pickle.dump((subject, seed, ops, path), process.stdin)
+            process.stdin.flush()
+            while isinstance((said := pickle.load(process.stdout))[0], int):
+                progress(subject.name, *said)
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            why = "the process that drove it was killed: is there memory for so many `--operations`?"
+            raise SubjectFailed(subject.name, "unfinished", why, path if path.exists() else None) from None
+    account, raised = said
+    vars(subject.account).update(vars(account))
+    if raised is not None:
+        raise raised
+
+
+def end_all() -> None:
+    """End the runs that are under way, as `LineChild.end_all` does those of this interpreter."""
+    for process in list(_under_way):
+        assert process.stdin is not None, "the pipes were asked for"
+        process.stdin.close()
+
+
+@contextmanager
+def few_full_collections() -> Iterator[None]:
+    """A plan of 200,000 timers is a million objects, none of them in a cycle: to walk them again and again takes a
+    quarter of the whole run."""
+    young, middle, full = gc.get_threshold()
+    gc.set_threshold(young, middle, _FULL_COLLECTION_EVERY)
+    try:
+        yield
+    finally:
+        gc.set_threshold(young, middle, full)
+
+
+def _end_when_told() -> None:
+    os.read(0, 1)
+    while True:
+        # A run may start another program for its proof.
+        LineChild.end_all()
+        time.sleep(_LOOK_S)
+
+
+def _main() -> None:
+    subject, seed, ops, path = pickle.load(sys.stdin.buffer)
+    threading.Thread(target=_end_when_told, daemon=True).start()
+    # Whatever is printed by mistake is no message.
+    with os.fdopen(os.dup(1), "wb", buffering=0) as say, suppress(BrokenPipeError):
+        os.dup2(2, 1)
+        raised: BaseException | None = None
+        try:
+            with few_full_collections():
+                subject.run_seeded(seed, ops, path, lambda _, *share: pickle.dump(share, say))
+        except BaseException as error:
+            raised = error
+        pickle.dump((subject.account, raised), say)
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,112 @@
+"""A program in any language under the suite: the scenarios as calls of `purgatorio-subject/1`, in virtual time.
+
+What it promises and lacks follows from its own description. One child plays all programs, each from a `start` of its
+own; one that misbehaves ends that run, says so, and is started anew for the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from purgatorio_conformance.protocol.describe import Part, header_of, profile_of
+from purgatorio_conformance.protocol.message import Description
+from purgatorio_conformance.protocol.script import ScriptPlayer
+from purgatorio_conformance.subject.contract import SubjectFailed
+from purgatorio_conformance.subject.plan import MS
+from purgatorio_conformance.suite.case import Kind, Subject
+from purgatorio_conformance.suite.contract import Promise
+from purgatorio_conformance.suite.gated import of_command, play
+from purgatorio_conformance.suite.program import NEVER_NS, CallProgram, GatedProgram, Program
+from purgatorio_conformance.suite.purgatory_scenarios import drawn_programs as drawn_for_purgatories
+from purgatorio_conformance.suite.timer_scenarios import drawn_programs as drawn_for_timers
+from purgatorio_spec.recording import Judged, Recording, judge
+
+_BY_CAPABILITY: Final = {
+    "cancel": "cancel",
+    "size": "gauge",
+    "gauges": "gauge",
+    "cancel-for-key": "cancel-key",
+    "force": "force",
+    "raising": "failing",
+}
+"""Lacks, by the capability that is not declared."""
+
+
+def command_promise(description: Description) -> Promise:
+    """What a program promises by its description. ValueError where it has no profile that is known."""
+    tick_ns = description.tick_ns or max(MS, description.unit_ns)
+    lacks = {
+        lack: f"it does not declare the capability {name}"
+        for lack, name in _BY_CAPABILITY.items()
+        if name not in description.capabilities
+    }
+    for lack, needed in (("re-entry", {"timer_fire"}), ("callbacks", {"try_complete", "on_complete"})):
+        if missing := needed.difference(description.gates):
+            lacks[lack] = f"it has no gate at {' or '.join(sorted(missing))}"
+    if "re-entry" in lacks and "timer" in description.capabilities:
+        lacks["raising"] = lacks["re-entry"]
+    if description.unit_ns > 1:
+        lacks["between-ticks"] = f"its times are multiples of {description.unit_ns} ns"
+    if description.least_delay_ns > -10_000 * tick_ns:
+        lacks["past"] = f"its smallest delay is {description.least_delay_ns} ns"
+    if description.most_delay_ns < NEVER_NS:
+        lacks["far"] = f"its largest delay is {description.most_delay_ns} ns"
+    if not {"timer_add", "timer_fire"} & set(description.reports):
+        lacks["timer"] = "it reports neither timer_add nor timer_fire"
+    return Promise(
+        profile_of(description),
+        tick_ns=tick_ns,
+        early_ns=description.early_ns,
+        late_ns=description.late_ns,
+        wheel_size=description.wheel_size,
+        longest_delay_ns=description.most_delay_ns,
+        purge_interval=description.purge_interval,
+        lacks=lacks,
+        subject=description.name,
+        version=description.version,
+        language=description.language,
+    )
+
+
+class CommandPlayer:
+    """Plays the suite's programs to the program at `command` (arguments, no shell). Close it."""
+
+    def __init__(self, command: Sequence[str], description: Description, kind: Kind) -> None:
+        self._command = tuple(command)
+        self._description = description
+        self._part: Part = "purgatory" if kind == "purgatory" else "timer"
+        self._player: ScriptPlayer | None = None
+        self._promise = command_promise(description)
+
+    def subject(self, promise: Promise) -> Subject:
+        """For the cases."""
+        if self._part == "timer":
+            return Subject(promise, self.carry_out, drawn_for_timers(promise))
+        return Subject(promise, self.carry_out, drawn_for_purgatories(promise))
+
+    def carry_out(self, program: Program) -> Judged:
+        """Play and judge it; what the child does wrong is in `broken_off`."""
+        if isinstance(program, GatedProgram):
+            return play(program, of_command(self._promise, self._part, self._description, self._command))
+        assert isinstance(program, CallProgram), "plans are for real time"
+        script = program.script(self._part, self._description)
+        try:
+            if self._player is None:
+                self._player = ScriptPlayer(self._command)
+            played = self._player.tried(script)
+            if played.failure is not None:
+                self.close()
+            return judge(played.recording(program.name))
+        except SubjectFailed as failure:
+            self.close()
+            header = header_of(
+                self._description, self._part, run=program.name, virtual=True, late_slack_ns=0, params={}
+            )
+            return judge(Recording(header, (), str(failure)))
+
+    def close(self) -> None:
+        """End the child."""
+        player, self._player = self._player, None
+        if player is not None:
+            player.close()

@@ -1,0 +1,147 @@
+"""What a user writes to have a timer or a purgatory checked in-process: an adapter of a few lines, and its promises.
+
+Time is virtual: nothing happens by itself, `advance` is the only way in which it passes. All times are integers in
+nanoseconds, whatever unit the subject counts in.
+
+What a subject cannot do is a *lack*, with its reason: the scenarios that need it are SKIPPED with that reason, and what
+is not recorded for want of it makes its clauses SKIPPED. Nothing is guessed: a method that is missing without a lack is
+an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol, runtime_checkable
+
+from purgatorio_conformance.suite.probe import Probe
+from purgatorio_spec.profile import PROFILES
+
+LACKS: Final[Mapping[str, str]] = {
+    "cancel": "timers: a task cannot be cancelled",
+    "size": "timers: nothing tells how many tasks wait",
+    "between-ticks": "timers: delays and time are multiples of the tick",
+    "past": "timers: a delay of zero or below is refused",
+    "far": "timers: delays end at `longest_delay_ns`, so there are no far ones",
+    "leap": "timers: time passes a tick at a time",
+    "re-entry": "timers: a task may not add or cancel tasks",
+    "raising": "a callback must not raise",
+    "callbacks": "purgatories: the suite cannot act inside try_complete and on_complete",
+    "force": "purgatories: nobody but itself completes an operation",
+    "timer": "purgatories: when an operation's timer is set and runs is not told",
+    "expiry": "purgatories: operations have no time-outs",
+    "cancel-for-key": "purgatories: operations cannot be taken off a key",
+    "other-keys": "purgatories: what is taken off a key waits under its other keys no more",
+    "gauges": "purgatories: nothing tells how much waits",
+}
+"""What a subject may lack. The reason is the subject's own."""
+
+
+class BadPromise(ValueError):
+    """The promises are not ones that can be checked: an unknown profile, lack or clause, or a missing method."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One profile that the subject is held to, and its constants, which are never defaulted.
+
+    `tick_ns`: the granularity, which says where delays are worth trying. `early_ns`, `late_ns`: how much before and
+    after its deadline a task may start, not counting how rarely time is moved; None: no such promise, T1 and T4, or T2,
+    are SKIPPED. `wheel_size`: buckets, where there is a wheel. `longest_delay_ns`: None for no limit. `purge_interval`:
+    operations; None: P1 is SKIPPED. `threads`: whether calls may come from several threads at once; None: as its
+    profile has it, which for those of purgatories is yes, and for others no. `lacks`: see `LACKS`. `expected_failures`:
+    clause, or clause/scenario, with the reason; one that passes after all is a failure.
+    """
+
+    profile: str
+    tick_ns: int
+    early_ns: int | None = None
+    late_ns: int | None = None
+    wheel_size: int | None = None
+    longest_delay_ns: int | None = None
+    purge_interval: int | None = None
+    threads: bool | None = None
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    expected_failures: Mapping[str, str] = field(default_factory=dict)
+    subject: str = "subject"
+    version: str = ""
+    language: str = "Python"
+
+    def __post_init__(self) -> None:
+        if self.profile not in PROFILES:
+            raise BadPromise(f"no profile {self.profile!r}; there are {', '.join(PROFILES)}")
+        if self.tick_ns < 1:
+            raise BadPromise(f"a tick is 1 ns at least, not {self.tick_ns}")
+        unknown = [lack for lack in self.lacks if lack not in LACKS]
+        if unknown:
+            raise BadPromise(f"no such lack: {', '.join(unknown)}; there are {', '.join(LACKS)}")
+
+    @property
+    def has_threads(self) -> bool:
+        """Whether calls come from several threads at once."""
+        return "O1" in PROFILES[self.profile].clauses if self.threads is None else self.threads
+
+    @property
+    def buckets(self) -> int:
+        """Of its wheel; where it has none, 8, so that the delays that are hard for wheels are tried there too."""
+        return self.wheel_size or 8
+
+
+class TimerUnderTest(Protocol):
+    """A timer, its clock at 0. Needs `cancel` (`Cancels`) and `size` (`Counts`) too, or the lack."""
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        """Let `task` run `delay_ns` from now; what comes back is for `cancel`."""
+
+    def advance(self, by_ns: int) -> None:
+        """Let so much time pass, and run what is due by then, on the caller, before it returns."""
+
+
+@runtime_checkable
+class Cancels(Protocol):
+    """A timer whose tasks can be cancelled."""
+
+    def cancel(self, handle: object) -> bool | None:
+        """True: it will not run. False: too late. None: the timer does not say."""
+
+
+@runtime_checkable
+class Counts(Protocol):
+    """A timer that knows how many tasks wait."""
+
+    def size(self) -> int:
+        """How many tasks wait."""
+
+
+class PurgatoryUnderTest(Protocol):
+    """A purgatory, its clock at 0, its operations made by itself around a `Probe`.
+
+    `advance` needs time-outs, `cancel_for_key` and `gauges` what they say: or the lack, and then they are not called.
+    """
+
+    def register(self, probe: Probe) -> bool:
+        """Make an operation that calls `probe` (see there) and let it wait under `probe.keys` for `probe.delay_ns`;
+        what the purgatory answered: True iff this call completed it."""
+
+    def check(self, key: str) -> int:
+        """Something happened to `key`: how many operations this call completed."""
+
+    def force(self, probe: Probe) -> bool:
+        """Complete the probe's operation: True iff this call did."""
+
+    def advance(self, by_ns: int) -> None:
+        """Let so much time pass; what has timed out by then expires, on the caller, before it returns; garbage is
+        purged if it must be."""
+
+    def cancel_for_key(self, key: str) -> Sequence[Probe]:
+        """Take what waits under `key` off it; the probes of those operations."""
+
+    def gauges(self) -> tuple[int, int]:
+        """Entries in the watch lists, and operations whose time-out runs."""
+
+
+TimerFactory = Callable[[Promise], TimerUnderTest]
+"""Makes a fresh timer for each program."""
+
+PurgatoryFactory = Callable[[Promise], PurgatoryUnderTest]
+"""Makes a fresh purgatory for each program."""

@@ -1,0 +1,327 @@
+"""An adapter as a peer of the conversation that drives programs over a pipe: the same calls, events, gates and steps.
+
+Lanes are threads of this process. The operation that the purgatory gets is made here, so its callbacks report and stop
+without anything from the user. A step is a line of any code that is neither Python's own nor the suite's.
+
+A thread that turns for ever ends at its next callback. One that waits for ever cannot be ended: it is a daemon, and
+stays until the process ends.
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+import sysconfig
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache, partial
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Final, Protocol
+
+import orjson
+
+from purgatorio_conformance.protocol.message import MAX_TIME_NS, REPORTABLE, SPOKEN, STEP, Description
+from purgatorio_conformance.subject.child import Quiet
+from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
+from purgatorio_conformance.suite.contract import (
+    BadPromise,
+    Cancels,
+    Counts,
+    Promise,
+    PurgatoryFactory,
+    TimerFactory,
+)
+from purgatorio_conformance.suite.probe import Probe
+from purgatorio_conformance.suite.stage import MEANT, Call, Fields, Over, Stage
+from purgatorio_spec.profile import PROFILES
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
+
+LANES: Final = 4
+
+
+def describe_purgatory(promise: Promise) -> Description:
+    """What a purgatory's promise says, as a description of the protocol."""
+    has = {"cancel-key": "cancel-for-key", "force": "force", "gauge": "gauges", "failing": "raising"}
+    untold = {"timer_add", "timer_cancel", "timer_fire"} if "timer" in promise.lacks else set()
+    untold |= {"on_expiration"} if "expiry" in promise.lacks else set()
+    reports = tuple(f for f in REPORTABLE if f not in untold)
+    return _described(promise, "purgatory", has, reports)
+
+
+def describe_timer(promise: Promise) -> Description:
+    """What a timer's promise says, as a description of the protocol."""
+    has = {"cancel": "cancel", "gauge": "size", "failing": "raising"}
+    return _described(promise, "timer", has, ("timer_fire",))
+
+
+def _described(promise: Promise, part: str, has: Mapping[str, str], reports: tuple[str, ...]) -> Description:
+    capabilities = [part, "virtual-time", *(name for name, lack in has.items() if lack not in promise.lacks)]
+    if "cancel" in capabilities and PROFILES[promise.profile].cancel_is_barrier:
+        capabilities.append("cancel-barrier")
+    if "other-keys" in promise.lacks:
+        capabilities.append("cancel-key-all")
+    return Description(
+        n=0,
+        protocol=SPOKEN[-1],
+        name=promise.subject,
+        version=promise.version,
+        language=promise.language,
+        capabilities=tuple(capabilities),
+        reports=reports,
+        profile=promise.profile,
+        tick_ns=promise.tick_ns,
+        wheel_size=promise.wheel_size,
+        early_ns=promise.early_ns,
+        late_ns=promise.late_ns,
+        purge_interval=promise.purge_interval,
+        unit_ns=promise.tick_ns if "between-ticks" in promise.lacks else 1,
+        least_delay_ns=promise.tick_ns if "past" in promise.lacks else 0,
+        most_delay_ns=min(promise.longest_delay_ns or MAX_TIME_NS, MAX_TIME_NS),
+        lanes=LANES if promise.has_threads else 1,
+        gates=(*reports, STEP),
+    )
+
+
+class Driven(Protocol):
+    """One run's subject."""
+
+    def made(self, call: Call) -> Fields:
+        """Make the call; its answer."""
+
+
+class InProcess:
+    """A peer for `Session`; `make` makes a fresh subject for each `start`."""
+
+    def __init__(self, name: str, make: Callable[[Stage, int], Driven]) -> None:
+        self._name = name
+        self._make = make
+        self._stage = Stage(self._answer)
+        self._run: Driven | None = None
+        self._lanes: dict[int, queue.SimpleQueue[Call | None]] = {}
+        self._threads: list[threading.Thread] = []
+        self._error = ""
+
+    def say(self, line: bytes) -> None:
+        """One call of the driver."""
+        call: Call = orjson.loads(line)
+        name = call["m"]
+        if name == "start":
+            gates = call.get("gates", [])
+            assert isinstance(gates, list), "as the driver writes it"
+            self._stage.close()
+            self._stage = Stage(self._answer, self._stage, frozenset(gates))
+        if name == "go":
+            self._stage.go(call)
+            self._stage.say("answer", n=call["n"])
+        elif "hold" in call:
+            self._stage.hand(call)
+        else:
+            lane = call.get("lane", 0)
+            assert isinstance(lane, int), "as the driver writes it"
+            if lane not in self._lanes:
+                calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
+                self._lanes[lane] = calls
+                thread = threading.Thread(target=self._work, args=(calls,), name=f"lane-{lane}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+            self._lanes[lane].put(call)
+
+    def _work(self, calls: queue.SimpleQueue[Call | None]) -> None:
+        with suppress(Over):
+            while (call := calls.get()) is not None:
+                if call["m"] == "start":
+                    self._start(call)
+                else:
+                    self._answer(call)
+
+    def _start(self, call: Call) -> None:
+        """Make the subject, on the thread that makes its first calls too."""
+        now_ns = call["now_ns"]
+        assert isinstance(now_ns, int), "time is virtual"
+        try:
+            self._run = self._make(self._stage, now_ns)
+        except Exception as error:  # a factory's is the user's to see
+            self._stage.said.put(error)
+        else:
+            self._stage.say("answer", n=call["n"])
+
+    def _answer(self, call: Call) -> None:
+        """Make the call on this thread, and answer it."""
+        run, stage = self._run, self._stage
+        assert run is not None, "start comes first"
+        with stage.inside(call):
+            try:
+                with Steps(stage, call):
+                    result = run.made(call)
+            except Exception as error:
+                self._error = "".join(traceback.format_exception_only(error)).strip()
+                result = {"err": type(error).__name__}
+            stage.say("answer", n=call["n"], **result)
+
+    def hear(self, within_s: float) -> bytes | Quiet:
+        """The next line of the subject."""
+        try:
+            said = self._stage.said.get(timeout=max(0.0, within_s))
+        except queue.Empty:
+            return Quiet.SILENT
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
+        """The failure; with what the subject raised last."""
+        raised = f"; it raised {self._error}" if self._error else ""
+        if MEANT in raised:
+            raised += (
+                '. If what a callback raises is to come out of the call, say so: lacks={"raising": "..."}'
+            )
+        return SubjectFailed(self._name, kind, f"{why}{raised}")
+
+    def silent(self, seconds: float, why: str = "") -> SubjectFailed:
+        """The failure of a subject that was silent for so long; with the line at which each lane is in its code."""
+        return self.failed("hang", f"silent for {seconds:g} s{why}{''.join(self._standing())}")
+
+    def _standing(self) -> Iterator[str]:
+        frames = sys._current_frames()
+        for thread in self._threads:
+            inwards = traceback.walk_stack(frames[thread.ident]) if thread.ident in frames else ()
+            for frame, line in inwards:
+                code = frame.f_code
+                if _is_subjects(code.co_filename):
+                    yield f"; {thread.name} is at {Path(code.co_filename).name}:{line} in {code.co_name}"
+                    break
+
+    def check_exit(self, why: str = "") -> None:
+        """It is in this process, and does not exit."""
+
+    def end_input(self) -> None:
+        """Nothing more comes."""
+        self.close()
+
+    def close(self) -> None:
+        """Let all threads go that can."""
+        self._stage.close()
+        for calls in self._lanes.values():
+            calls.put(None)
+        self._lanes = {}
+
+
+_OURS: Final = str(Path(__file__).resolve().parents[1])
+_PYTHONS: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
+_INSTALLED: Final = tuple({sysconfig.get_path(name) for name in ("purelib", "platlib")})
+
+
+@cache
+def _is_subjects(file: str) -> bool:
+    """Whether the lines of this file are the subject's."""
+    pythons = file.startswith(_PYTHONS) and not file.startswith(_INSTALLED)
+    ours = any(file.startswith(f"{_OURS}/{part}/") for part in ("conformance", "protocol"))
+    return not (pythons or ours or file.startswith("<") or file == f"{_OURS}/recorder.py")
+
+
+class Steps:
+    """Counts the lines that this thread comes to inside a call, and stops it at those that were asked for."""
+
+    def __init__(self, stage: Stage, call: Call) -> None:
+        self._stage = stage
+        stops = [call.get("step"), call.get("again")]
+        self._left = [stop for stop in stops if isinstance(stop, int)]
+        self._seen = 0
+        self._before = sys.gettrace()
+
+    def __enter__(self) -> None:
+        if self._left:
+            sys.settrace(self._function)
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(self._before)
+
+    def _function(self, frame: FrameType, event: str, arg: object) -> TraceFunction | None:
+        return self._line if self._left and _is_subjects(frame.f_code.co_filename) else None
+
+    def _line(self, frame: FrameType, event: str, arg: object) -> TraceFunction | None:
+        if event == "line" and self._left:
+            self._seen += 1
+            if self._seen > self._left[0]:
+                del self._left[0]
+                self._stage.stop(STEP)
+        return self._line
+
+
+class DrivenPurgatory:
+    """A purgatory under test, by the calls of the protocol."""
+
+    def __init__(self, promise: Promise, factory: PurgatoryFactory, stage: Stage, now_ns: int) -> None:
+        self._purgatory = factory(promise)
+        self._stage = stage
+        self._gauged = "gauges" not in promise.lacks
+        self._now_ns = now_ns
+        self._probes: dict[str, Probe] = {}
+        self._ready: dict[str, threading.Event] = {}
+
+    def made(self, call: Call) -> Fields:
+        """See `Driven`."""
+        match call:
+            case {"m": "register", "id": str(name), "keys": list(keys), "delay_ns": int(delay_ns)}:
+                probe = Probe(self._stage, name, tuple(keys), delay_ns, self._flag(name))
+                self._probes[name] = probe
+                return {"out": int(self._purgatory.register(probe))}
+            case {"m": "ready", "id": str(name)}:
+                self._flag(name).set()
+            case {"m": "check", "key": str(key)}:
+                return {"out": int(self._purgatory.check(key))}
+            case {"m": "force", "id": str(name)}:
+                return {"out": int(self._purgatory.force(self._probes[name]))}
+            case {"m": "cancel_key", "key": str(key)}:
+                return {"ids": [probe.id for probe in self._purgatory.cancel_for_key(key)]}
+            case {"m": "advance", "now_ns": int(now_ns)}:
+                by_ns, self._now_ns = now_ns - self._now_ns, now_ns
+                self._purgatory.advance(by_ns)
+            case {"m": "gauge" | "quiesce"} if self._gauged:
+                watched, delayed = self._purgatory.gauges()
+                return {"watched": watched, "delayed": delayed}
+        return {}
+
+    def _flag(self, name: str) -> threading.Event:
+        return self._ready.setdefault(name, threading.Event())
+
+
+class DrivenTimer:
+    """A timer under test, by the calls of the protocol."""
+
+    def __init__(self, promise: Promise, factory: TimerFactory, stage: Stage, now_ns: int) -> None:
+        self._timer = factory(promise)
+        self._stage = stage
+        self._counts = "size" not in promise.lacks
+        for lack, can, method in (
+            ("cancel", isinstance(self._timer, Cancels), "cancel(handle)"),
+            ("size", isinstance(self._timer, Counts), "size()"),
+        ):
+            if not can and lack not in promise.lacks:
+                raise BadPromise(
+                    f"the timer has no {method}: give it one, or a lack {lack!r} with its reason"
+                )
+        self._now_ns = now_ns
+        self._handles: dict[str, object] = {}
+
+    def made(self, call: Call) -> Fields:
+        """See `Driven`."""
+        timer = self._timer
+        match call:
+            case {"m": "add", "id": str(name), "delay_ns": int(delay_ns)}:
+                task = partial(self._stage.around, "timer_fire", name)
+                self._handles[name] = timer.add(delay_ns, task)
+            case {"m": "cancel", "id": str(name)} if isinstance(timer, Cancels):
+                won = timer.cancel(self._handles[name])
+                return {} if won is None else {"out": int(won)}
+            case {"m": "advance", "now_ns": int(now_ns)}:
+                by_ns, self._now_ns = now_ns - self._now_ns, now_ns
+                timer.advance(by_ns)
+            case {"m": "gauge" | "quiesce"} if self._counts and isinstance(timer, Counts):
+                return {"delayed": timer.size()}
+        return {}

@@ -1,0 +1,200 @@
+"""From a marker to tests, and from a test to its verdict: the part of the plugin that needs the extra `pytest`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from purgatorio_conformance.protocol.describe import parts_of
+from purgatorio_conformance.protocol.driver import describe_command
+from purgatorio_conformance.subject.contract import SubjectFailed
+from purgatorio_conformance.suite.case import (
+    Case,
+    Subject,
+    cases,
+    plan_cases,
+    purgatory_subject,
+    real_time_subject,
+    timer_subject,
+)
+from purgatorio_conformance.suite.command import CommandPlayer, command_promise
+from purgatorio_conformance.suite.contract import BadPromise, Promise
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.verdict import Verdict
+
+KINDS: Final = ("timer", "purgatory", "subject")
+
+_SUBJECTS: Final = pytest.StashKey[dict[tuple[str, str, str], Subject]]()
+
+
+class BrokenPromise(AssertionError):
+    """A clause is violated; the text is the counterexample."""
+
+
+def parameters(marker: pytest.Mark) -> Sequence[object]:
+    """The parameters of a marked test. Raises pytest.UsageError for a marker that says too little, or nonsense."""
+    if "command" in marker.kwargs:
+        return _command_parameters(marker)
+    kind, promises = marker.kwargs.get("kind", "timer"), marker.kwargs.get("promises", ())
+    if kind not in KINDS or marker.args:
+        raise pytest.UsageError(
+            f"@pytest.mark.purgatorio(promises=[...], kind=...): kind is one of {', '.join(KINDS)}"
+        )
+    if not promises or not all(isinstance(promise, Promise) for promise in promises):
+        raise pytest.UsageError("@pytest.mark.purgatorio needs promises=[Promise(...), ...]")
+    names = [promise.profile for promise in promises]
+    if len(set(names)) < len(names):
+        raise pytest.UsageError(f"two promises of one profile: {', '.join(names)}; use two test functions")
+    found: list[object] = []
+    for promise in promises:
+        of_promise = _plans(marker, promise) if kind == "subject" else cases(kind, promise)
+        _require_known(promise, of_promise)
+        found += [_parameter(case) for case in of_promise]
+    return found
+
+
+def _plans(marker: pytest.Mark, promise: Promise) -> list[Case]:
+    seeds, timers = tuple(marker.kwargs.get("seeds", (1,))), marker.kwargs.get("timers", 500)
+    if not seeds or not all(isinstance(number, int) and number >= 0 for number in (*seeds, timers)):
+        raise pytest.UsageError("@pytest.mark.purgatorio(kind='subject', seeds=(1, ...), timers=500)")
+    return plan_cases(promise, seeds, timers)
+
+
+def _command_parameters(marker: pytest.Mark) -> Sequence[object]:
+    """A program is asked for its description, once in every process."""
+    command, expected = marker.kwargs["command"], marker.kwargs.get("expected_failures", {})
+    unknown = set(marker.kwargs) - {"command", "expected_failures"}
+    if unknown or marker.args or not all(isinstance(word, str) for word in command):
+        raise pytest.UsageError(
+            "@pytest.mark.purgatorio(command=[program, argument, ...], expected_failures={...})"
+        )
+    try:
+        description = describe_command(command)
+    except SubjectFailed as failure:
+        raise pytest.UsageError(str(failure)) from failure
+    if "virtual-time" not in description.capabilities:
+        raise pytest.UsageError(
+            f"{description.name} knows no virtual time: use `purgatorio verify --command`"
+        )
+    promise = replace(command_promise(description), expected_failures=expected)
+    found = [case for part in parts_of(description) for case in cases(part, promise, part)]
+    _require_known(promise, found)
+    return [_parameter(case) for case in found]
+
+
+def _parameter(case: Case) -> object:
+    reason = case.expected
+    marks = () if reason is None else (pytest.mark.xfail(reason=reason, strict=True, raises=BrokenPromise),)
+    return pytest.param(case, id=case.id, marks=marks)
+
+
+def _require_known(promise: Promise, of_promise: Sequence[Case]) -> None:
+    """An expected failure that names no test would never be missed."""
+    known = {case.clause for case in of_promise} | {
+        f"{case.clause}/{case.scenario.name}" for case in of_promise
+    }
+    wrong = [name for name in promise.expected_failures if name not in known]
+    if wrong:
+        raise pytest.UsageError(f"expected_failures names no test: {', '.join(wrong)}")
+
+
+def require_clauses(wanted: Sequence[str]) -> None:
+    """Raises pytest.UsageError where `--purgatorio-clause` names none."""
+    unknown = [clause for clause in wanted if clause not in CLAUSES]
+    if unknown:
+        raise pytest.UsageError(f"no clause {', '.join(unknown)}; there are {', '.join(CLAUSES)}")
+
+
+@dataclass(frozen=True)
+class BoundCase:
+    """What the fixture `purgatorio_case` gives."""
+
+    case: Case
+    subject: Subject
+    request: pytest.FixtureRequest
+    asked: list[str] = field(default_factory=list)
+    """The clause, once `check` was called: a test that never calls it fails."""
+
+    def check(self) -> None:
+        """Pass, skip with the reason, or fail with the counterexample. UNKNOWN and no occasion at all never pass."""
+        self.asked.append(self.case.clause)
+        try:
+            outcome = self.case.judge(self.subject)
+        except BadPromise as wrong:
+            raise pytest.UsageError(str(wrong)) from wrong
+        node = self.request.node
+        node.user_properties += [
+            ("clause", self.case.clause),
+            ("profile", self.case.promise.profile),
+            ("scenario", self.case.scenario.name),
+            ("occasions", outcome.occasions),
+            ("verdict", str(outcome.verdict)),
+        ]
+        if outcome.verdict is Verdict.PASS:
+            return
+        if outcome.verdict is Verdict.SKIPPED:
+            pytest.skip(f"SKIPPED: {outcome.text}")
+        if outcome.verdict is Verdict.UNKNOWN:
+            if self.request.config.getoption("--purgatorio-unknown") == "skip":
+                pytest.skip(f"UNKNOWN: {outcome.text}")
+            pytest.fail(f"UNKNOWN: {outcome.text}", pytrace=False)
+        text = outcome.shown(self.case.clause, self._file(), f"pytest {shlex.quote(self._nodeid())}")
+        if outcome.verdict is Verdict.VIOLATED:
+            raise BrokenPromise(text)
+        pytest.fail(text, pytrace=False)
+
+    def _file(self) -> Path:
+        """Where the trace of a failure is left: in pytest's cache, or where there is none, in its temporary folder."""
+        name = re.sub(r"[^\w.-]+", "-", f"{self.case.promise.subject}-{self.case.id}") + ".jsonl"
+        config = self.request.config
+        if config.pluginmanager.hasplugin("cacheprovider") and config.cache is not None:
+            path = config.cache.mkdir("purgatorio") / name
+        else:
+            factory: pytest.TempPathFactory = self.request.getfixturevalue("tmp_path_factory")
+            path = factory.mktemp("purgatorio") / name
+        return path.relative_to(self._here()) if path.is_relative_to(self._here()) else path
+
+    def _here(self) -> Path:
+        return self.request.config.invocation_params.dir
+
+    def _nodeid(self) -> str:
+        """The test's id, from where pytest was called."""
+        node = self.request.node
+        return "::".join([os.path.relpath(node.path, self._here()), *node.nodeid.split("::")[1:]])
+
+
+def bound(request: pytest.FixtureRequest) -> BoundCase:
+    """The case of a test and its subject, which all tests of one function and promise share."""
+    case = request.param
+    assert isinstance(case, Case), "the plugin makes the parameters"
+    subjects = request.config.stash.setdefault(_SUBJECTS, {})
+    base = request.node.nodeid.partition("[")[0]
+    key = (base, case.kind, case.promise.profile)
+    if case.part:
+        if key not in subjects:
+            subjects[key] = _command_subject(request, case)
+        return BoundCase(case, subjects[key], request)
+    # A fixture's value is asked for in every test, so that pytest keeps its own order of set-up and teardown.
+    factory = request.getfixturevalue(f"purgatorio_{case.kind}")
+    if key not in subjects and case.kind == "subject":
+        folder: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
+        subjects[key] = real_time_subject(case.promise, factory, folder.mktemp("purgatorio"))
+    if key not in subjects:
+        make = timer_subject if case.kind == "timer" else purgatory_subject
+        subjects[key] = make(case.promise, factory)
+    return BoundCase(case, subjects[key], request)
+
+
+def _command_subject(request: pytest.FixtureRequest, case: Case) -> Subject:
+    """A player whose child lives as long as the session."""
+    command: Sequence[str] = request.node.get_closest_marker("purgatorio").kwargs["command"]
+    player = CommandPlayer(command, describe_command(command), case.kind)
+    request.config.add_cleanup(player.close)
+    return player.subject(case.promise)

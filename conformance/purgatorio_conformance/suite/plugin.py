@@ -1,0 +1,154 @@
+"""The pytest plugin: one test a clause and scenario, for each promise of a subject. Loaded by its entry point.
+
+A test module names the promises in a marker, gives a factory in a fixture, and has one function:
+
+    @pytest.fixture
+    def purgatorio_timer():
+        return lambda promise: MyTimer()
+
+    @pytest.mark.purgatorio(promises=[Promise("netty-hashed-wheel", tick_ns=1_000_000, early_ns=0, late_ns=0)])
+    def test_conformance(purgatorio_case):
+        purgatorio_case.check()
+
+See docs/conformance-suite.md. This module is imported wherever the distribution is installed, in every run of pytest,
+so it imports nothing but pytest until a test asks for it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from purgatorio_conformance.suite.items import BoundCase
+
+pytest_plugins = ("purgatorio_stress.foreign.interleavings",)
+"""Interleavings of Python, beside conformance."""
+
+FIXTURE = "purgatorio_case"
+MARKER = "purgatorio"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options, all of them named for the plugin."""
+    group = parser.getgroup("purgatorio", "conformance of timers and purgatories")
+    group.addoption(
+        "--purgatorio-clause",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="of the conformance tests run those of this clause only (T1, O4, ...); may be given several times",
+    )
+    group.addoption(
+        "--purgatorio-unknown",
+        choices=("skip", "fail"),
+        default="skip",
+        help="what becomes of a test whose verdict is UNKNOWN: it never passes (default: %(default)s)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line(
+        "markers",
+        f"{MARKER}(promises, kind='timer'): what a subject promises; or (command); see docs/conformance-suite.md",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test for each promise, clause and scenario, in the same order in every process."""
+    if FIXTURE not in metafunc.fixturenames:
+        return
+    marker = metafunc.definition.get_closest_marker(MARKER)
+    if marker is None:
+        raise pytest.UsageError(f"{metafunc.definition.nodeid} uses {FIXTURE}, and has no marker {MARKER!r}")
+    with _needed():
+        from purgatorio_conformance.suite.items import parameters
+    metafunc.parametrize(FIXTURE, parameters(marker), indirect=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of the conformance tests keep those that `--purgatorio-clause` names."""
+    wanted: list[str] = config.getoption("--purgatorio-clause")
+    if not wanted:
+        return
+    with _needed():
+        from purgatorio_conformance.suite.items import require_clauses
+    require_clauses(wanted)
+    kept: list[pytest.Item] = []
+    left: list[pytest.Item] = []
+    for item in items:
+        (kept if _clause_of(item) in (None, *wanted) else left).append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
+
+
+@pytest.fixture
+def purgatorio_case(request: pytest.FixtureRequest) -> BoundCase:
+    """The case of this test, with the subject that it is asked of."""
+    with _needed():
+        from purgatorio_conformance.suite.items import bound
+    return bound(request)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """A test that was given a case and never checked it has shown nothing."""
+    result = yield
+    case = pyfuncitem.funcargs.get(FIXTURE)
+    if case is not None and not getattr(case, "asked", ()):
+        pytest.fail(f"{FIXTURE}.check() was never called: nothing was judged", pytrace=False)
+    return result
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, object, None]:
+    """A broken promise is shown as its counterexample, without the stack of the suite."""
+    outcome = yield
+    if call.excinfo is None or _clause_of(item) is None or call.excinfo.typename != "BrokenPromise":
+        return
+    report = outcome.get_result()  # type: ignore[attr-defined]  # pluggy's Result, which pytest does not export
+    if not isinstance(report.longrepr, tuple):
+        report.longrepr = str(call.excinfo.value)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many verdicts were UNKNOWN, and what was not looked for: a green run that knows little should not look
+    like one that knows."""
+    skipped: Iterable[pytest.TestReport] = terminalreporter.stats.get("skipped", [])
+    verdicts = Counter(dict(report.user_properties).get("verdict") for report in skipped)
+    if verdicts["UNKNOWN"]:
+        terminalreporter.write_line(
+            f"purgatorio: {verdicts['UNKNOWN']} UNKNOWN, which is no pass; -rs shows why, --purgatorio-unknown=fail "
+            "fails them"
+        )
+    if verdicts["SKIPPED"]:
+        terminalreporter.write_line(
+            f"purgatorio: {verdicts['SKIPPED']} SKIPPED, not looked for; -rs shows why"
+        )
+
+
+def _clause_of(item: pytest.Item) -> str | None:
+    """The clause of a conformance test; None for any other."""
+    callspec = getattr(item, "callspec", None)
+    case = None if callspec is None else callspec.params.get(FIXTURE)
+    clause = getattr(case, "clause", None)
+    return clause if isinstance(clause, str) else None
+
+
+@contextmanager
+def _needed() -> Iterator[None]:
+    """What needs more than pytest is imported in here, when it is needed."""
+    try:
+        yield
+    except ImportError as missing:
+        raise pytest.UsageError(
+            f"the conformance suite needs the extra `pytest`: pip install 'purgatorio[pytest]' ({missing})"
+        ) from missing

@@ -1,0 +1,79 @@
+"""`Probe`: one operation as the suite sees it. The user's operation calls it from its own methods.
+
+    class MyOperation(mylib.DelayedOperation):
+        def __init__(self, probe):
+            super().__init__(timeout=probe.delay_ns / 1e9)
+            self.probe = probe
+        def try_complete(self):
+            return self.probe.try_complete(self.force_complete)
+        def force_complete(self):
+            return self.probe.force_complete(super().force_complete)
+        def on_complete(self):
+            self.probe.on_complete()
+        def on_expiration(self):
+            self.probe.on_expiration()
+
+Where it can be reached, what sets, stops and runs the operation's timer goes through `timer_add`, `timer_cancel` and
+`timer_fire`; where not, say that `timer` is lacking.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+
+from purgatorio_conformance.suite.stage import Stage
+
+
+class Probe:
+    """`id` is unique in its run; the operation is to wait under `keys`, for `delay_ns`. Made by the suite."""
+
+    def __init__(
+        self, stage: Stage, id: str, keys: tuple[str, ...], delay_ns: int, ready: threading.Event
+    ) -> None:
+        self.id = id
+        self.keys = keys
+        self.delay_ns = delay_ns
+        self._stage = stage
+        self._ready = ready
+
+    def try_complete(self, force: Callable[[], bool]) -> bool:
+        """The operation's `try_complete`: calls `force`, its `force_complete`, where the condition holds."""
+        return self._stage.asked("try_complete", self.id, partial(self._tried, force))
+
+    def _tried(self, force: Callable[[], bool]) -> bool:
+        ready = self._ready.is_set()
+        self._stage.stop("try_complete", self.id)
+        return ready and bool(force())
+
+    def force_complete(self, inherited: Callable[[], bool]) -> bool:
+        """The operation's `force_complete`, around the one that really completes it; every caller goes this way."""
+        return self._stage.asked("force_complete", self.id, partial(self._forced, inherited))
+
+    def _forced(self, inherited: Callable[[], bool]) -> bool:
+        self._stage.stop("force_complete", self.id)
+        return bool(inherited())
+
+    def on_complete(self) -> None:
+        """The operation's `on_complete`."""
+        self._stage.around("on_complete", self.id)
+
+    def on_expiration(self) -> None:
+        """The operation's `on_expiration`."""
+        self._stage.around("on_expiration", self.id)
+
+    def timer_add(self, add: Callable[[], None]) -> None:
+        """Around what sets the operation's timer."""
+        self._stage.around("timer_add", self.id, add)
+
+    def timer_cancel(self, cancel: Callable[[], None]) -> None:
+        """Around what stops it."""
+        self._stage.around("timer_cancel", self.id, cancel)
+
+    def timer_fire(self, expire: Callable[[], None]) -> None:
+        """Around what runs when it has timed out."""
+        self._stage.around("timer_fire", self.id, expire)
+
+    def __repr__(self) -> str:
+        return f"Probe({self.id!r}, keys={self.keys}, delay_ns={self.delay_ns})"

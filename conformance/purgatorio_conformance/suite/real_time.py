@@ -1,0 +1,50 @@
+"""A subject with a clock of its own, as `purgatorio verify` drives it: seeded plans in real time, on several threads.
+
+It is the protocol of the built-in subjects (`purgatorio_conformance.subject.contract.Subject`): the subject carries out the
+plan and records itself. A run takes a few seconds, mostly asleep. What it shows depends on the machine too, so what is
+late by less than the declared bound is nobody's fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from purgatorio_conformance.subject.contract import Subject
+from purgatorio_conformance.subjects import record_runs
+from purgatorio_conformance.suite.contract import BadPromise, Promise
+from purgatorio_conformance.suite.program import PlanProgram, Scenario
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.recording import Judged, judge_file
+
+PLAN: Final = "plan"
+
+SubjectFactory = Callable[[Promise], Subject]
+"""Makes a subject for each run."""
+
+
+def plan_scenario(promise: Promise, seeds: tuple[int, ...], timers: int) -> Scenario:
+    """A run for each seed, for all clauses of the profile that traces are judged by."""
+    promised = PROFILES[promise.profile].clauses
+    clauses = tuple(clause for clause in CLAUSES if clause in promised)
+    return Scenario(PLAN, "seeded plans in real time", clauses, partial(_programs, seeds, timers))
+
+
+def _programs(seeds: tuple[int, ...], timers: int, promise: Promise) -> Iterator[PlanProgram]:
+    for seed in seeds:
+        yield PlanProgram(f"{PLAN}-{seed}", seed, timers)
+
+
+def run_plan(program: PlanProgram, promise: Promise, factory: SubjectFactory, folder: Path) -> Judged:
+    """Record it to `folder`, and judge the trace. What the subject does wrong is in `broken_off`.
+
+    Raises BadPromise where it holds itself to another profile.
+    """
+    subject = factory(promise)
+    if subject.profile != promise.profile:
+        raise BadPromise(f"{subject.name} declares the profile {subject.profile}, not {promise.profile}")
+    (record,) = record_runs([subject], folder, program.seed, program.timers, workers=1, suffix=".jsonl")
+    return judge_file(record.trace, record.run, "" if record.failure is None else str(record.failure))

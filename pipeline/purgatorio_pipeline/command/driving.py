@@ -1,0 +1,196 @@
+"""What `verify` does around the recording: subjects from commands, misbehaviour as a verdict of its run, and the
+shortest session that shows a violation."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from purgatorio_conformance.protocol.driver import CommandSubject, TimeChoice, command_subjects
+from purgatorio_conformance.protocol.shortest import order_of_run, shortest_hang, shortest_of_run
+from purgatorio_conformance.subject.contract import SubjectFailed
+from purgatorio_conformance.subjects import RunRecord
+from purgatorio_pipeline.judging import Judged
+from purgatorio_pipeline.printed import Shortest
+from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult, broken_off
+from purgatorio_spec.show.selection import promise_of
+from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
+from purgatorio_spec.verdict import Verdict
+
+Judge = Callable[[Sequence[Path]], Judged]
+
+SHORTENED = 5
+"""So many violated clauses are made short: each takes some seconds."""
+SHORTENING_S = 60.0
+"""No search for a short one begins later than this after the first."""
+SESSION_SHOWN = 40
+SESSION_KEPT = 400
+"""Lines of a session on the terminal, and in JSON; the trace has all of its calls."""
+
+
+def subjects_of_commands(
+    commands: Sequence[str], time: TimeChoice, lines: str | None
+) -> tuple[list[CommandSubject], list[RunRecord]]:
+    """The ways to drive each command, and what came of those that misbehave before a run can begin. `lines`: see
+    `CommandSubject`.
+
+    Raises click.UsageError for a command that cannot be started, or that does not speak this version of the protocol.
+    """
+    subjects: list[CommandSubject] = []
+    failed: list[RunRecord] = []
+    for number, text in enumerate(commands):
+        try:
+            arguments = shlex.split(text)
+        except ValueError as bad:
+            raise click.UsageError(f"--command {text!r}: {bad}") from None
+        if not arguments:
+            raise click.UsageError("--command is empty: name a program and its arguments")
+        try:
+            found = command_subjects(arguments, time=time, lines=lines)
+        except SubjectFailed as failure:
+            if failure.kind in ("unavailable", "wrong-version"):
+                raise click.UsageError(visible(str(failure), TEXT_LIMIT)) from None
+            failed.append(RunRecord(f"command-{number + 1}", failure.subject, None, failure))
+            continue
+        taken = {subject.label for subject in subjects}
+        # Two commands may call themselves the same; their runs must not.
+        subjects += [
+            replace(one, label=f"{one.label}-{number + 1}") if one.label in taken else one for one in found
+        ]
+    return subjects, failed
+
+
+def judge_records(records: Sequence[RunRecord], judge: Judge) -> Judged:
+    """Judge all that was recorded, broken-off runs as far as they go; a run without a trace is there as well."""
+    traces = {record.run: record.trace for record in records}
+    paths = [path for path in traces.values() if path is not None]
+    judged = judge(paths) if paths else Judged(CheckResult(()), {}, [])
+    by_path = dict(zip(paths, judged.result.runs, strict=True))
+    runs = [_run(record, by_path, traces[record.run]) for record in records]
+    return replace(judged, result=replace(judged.result, runs=tuple(runs)))
+
+
+def bad_end(run: RunResult) -> str:
+    """What is wrong with a run that is VIOLATED, or whose program misbehaved: the run in one line, then what is
+    promised and what was seen instead. Nothing for any other."""
+    broken = [clause for clause in run.clauses.values() if clause.verdict is Verdict.VIOLATED]
+    if not run.failure and not broken:
+        return ""
+    told = [f"{one.clause}  {promise_of(one.clause, run.profile)}; {_seen(one)}" for one in broken]
+    told += run.problems[:1] if run.failure else ()
+    named = ", ".join(one.clause for one in broken) or run.failure
+    lines = (
+        textwrap.fill(visible(one, TEXT_LIMIT), 80, initial_indent="  ", subsequent_indent="      ")
+        for one in told
+    )
+    return "\n".join((f"{run.run}: {run.verdict}: {named}", *lines))
+
+
+def _seen(clause: ClauseResult) -> str:
+    first = next(iter(clause.causes.values())).examples[0]
+    return f"seen of {first.subject}: {first.seen}"
+
+
+def _run(record: RunRecord, by_path: dict[Path, RunResult], path: Path | None) -> RunResult:
+    judged = None if path is None else by_path[path]
+    if judged is None:
+        judged = RunResult(record.run, record.run, record.subject, "", Verdict.UNKNOWN, 0, {})
+    if record.failure is None:
+        return judged
+    return broken_off(judged, record.failure.kind, record.failure.why)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The fewest calls, or the order of threads, that show a violated clause of a run, and where the trace lies."""
+
+    run: str
+    clause: str
+    path: Path
+    calls: int
+    session: tuple[str, ...]
+
+    def printed(self) -> Shortest:
+        """For `verify --json`: the whole session stands there, or where it begins if it could not be made short."""
+        return Shortest(self.run, self.clause, self.calls, self.session[:SESSION_KEPT])
+
+    def print(self) -> None:
+        """The session as it went, bounded; whatever the program wrote is made visible."""
+        click.echo(f"\n{self.clause} in {counted(self.calls, 'call')}: {self.path}")
+        for line in self.session[:SESSION_SHOWN]:
+            click.echo(visible(line, TEXT_LIMIT))
+        if len(self.session) > SESSION_SHOWN:
+            click.echo(f"... {len(self.session) - SESSION_SHOWN:,} more lines")
+
+
+@dataclass(frozen=True, slots=True)
+class ToShow:
+    """A clause that a run broke, or `hang`, and how the program was driven in it."""
+
+    subject: CommandSubject
+    run: RunResult
+    clause: str
+    hung: bool = False
+
+    def shown(self, seed: int, operations: int, folder: Path) -> Shown | None:
+        """The shortest session that was found, its trace in `folder`."""
+        path, trace = folder / f"{self.run.run}-shortest-{self.clause}.jsonl", Path(self.run.file)
+        if self.subject.small:
+            session = order_of_run(self.subject, trace, self.clause, path)
+            calls = sum(line.startswith(">") for line in session)
+            return Shown(self.run.run, self.clause, path, calls, session) if session else None
+        if self.hung:
+            found = shortest_hang(self.subject, trace, seed, operations, folder)
+        else:
+            found = shortest_of_run(self.subject, trace, self.clause, seed, operations, folder)
+        if found is None or len(found.session) > SESSION_KEPT:
+            # A longer one was not cut down, and shows nothing that the counterexample does not.
+            return None
+        header = replace(found.recording.header, run=path.stem)
+        replace(found.recording, header=header).write(path)
+        return Shown(self.run.run, self.clause, path, len(found.script.calls), found.session)
+
+
+def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) -> list[ToShow]:
+    """For each driven program, part and violated clause the first run that can be played again."""
+    runs = {run.run: run for run in result.runs}
+    chosen: dict[tuple[str, str, str], ToShow] = {}
+    for subject in driven:
+        run = runs.get(f"{subject.name}-seed{seed}")
+        if run is None or not (subject.held or subject.virtual):
+            continue
+        broken = [
+            ToShow(subject, run, clause)
+            for clause, judged in run.clauses.items()
+            if judged.verdict is Verdict.VIOLATED
+        ]
+        hung = {"deadlock": "P3", "endless": "P3", "hang": "hang"}.get(run.failure)
+        if hung is not None and not subject.held:
+            broken.insert(0, ToShow(subject, run, hung, hung=True))
+        for one in broken:
+            chosen.setdefault((subject.label, subject.part, one.clause), one)
+    return [*chosen.values()][:SHORTENED]
+
+
+def shortest_sessions(
+    wanted: Sequence[ToShow], seed: int, operations: int, folder: Path, tell: Callable[[float, str], None]
+) -> list[Shown]:
+    """The shortest of each, as far as there is time and something is found. `tell` hears how many have been looked for,
+    and which is next. Where no trace can be written, as on a full disk, those that were found before."""
+    shown: list[Shown] = []
+    until_s = time.monotonic() + SHORTENING_S
+    with suppress(OSError):
+        for number, one in enumerate(wanted):
+            if time.monotonic() > until_s:
+                break
+            tell(number, f"looking for the fewest calls that show {one.clause}")
+            found = one.shown(seed, operations, folder)
+            shown += [] if found is None else [found]
+    return shown

@@ -1,0 +1,207 @@
+"""What `check` and `verify` share: their options, and how a check is shown."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from msgspec import UNSET, UnsetType
+from rich.console import Console
+
+from purgatorio_pipeline.command.out_file import file
+from purgatorio_pipeline.command.progress import progress
+from purgatorio_pipeline.documents import encoded
+from purgatorio_pipeline.finding import Finding
+from purgatorio_pipeline.hadoop import is_uri
+from purgatorio_pipeline.judging import (
+    Choice,
+    Engine,
+    Focus,
+    Judged,
+    NoTables,
+    Reading,
+    choose_engine,
+    judge_in_process,
+)
+from purgatorio_pipeline.printed import Shortest, check_of
+from purgatorio_pipeline.report.junit import junit
+from purgatorio_pipeline.report.markdown import markdown
+from purgatorio_pipeline.report.page import page
+from purgatorio_pipeline.report.provenance import provenance_here
+from purgatorio_pipeline.report.sarif import sarif
+from purgatorio_pipeline.report.terminal import print_check
+from purgatorio_spec.verdict import EXIT_STATUS
+from purgatorio_spec.whole_file import write_whole
+
+R = TypeVar("R")
+T = TypeVar("T", "CheckOutput", "EngineAsked")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOutput:
+    """Where a check's results go."""
+
+    json: bool
+    verbose: bool = False
+    out: Path | str | None = None
+    report: Path | None = None
+    junit: Path | None = None
+    sarif: Path | None = None
+    markdown: Path | None = None
+
+
+def place(value: str) -> Path | str:
+    """A path, or a URI of one of Hadoop's file systems as a text."""
+    return value if is_uri(value) else Path(value)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineAsked:
+    """By which engine a check is to be judged, and how: as its options have it."""
+
+    engine: str | None = None
+    master: str | None = None
+    memory: str | None = None
+    full: bool = False
+
+    def choice(self, paths: Iterable[Path], output: CheckOutput, uris: Sequence[str] = ()) -> Choice:
+        """The engine, by what was asked and how large the input is. Raises `click.UsageError`."""
+        # Whoever starts this under spark-submit wants its executors.
+        submitted = "spark-submit" if "PYSPARK_GATEWAY_PORT" in os.environ else ""
+        spark = "--master" if self.master is not None else "a URI" if uris else submitted
+        try:
+            return choose_engine(self.engine, paths, tables=output.out is not None, spark=spark)
+        except NoTables as refused:
+            raise click.UsageError(str(refused)) from None
+
+    def judge(
+        self,
+        engine: Engine,
+        what: str,
+        paths: Sequence[Path],
+        output: CheckOutput,
+        *,
+        operation: str | None = None,
+        uris: Sequence[str] = (),
+        allow_idle: bool = True,
+    ) -> Judged:
+        """Judge by this engine, and show how far it is. `operation` is for this process alone, `uris` for Spark."""
+        if engine is Engine.PROCESS:
+            reading = Reading()
+            with progress(what, unit="bytes", quiet=output.json, poll=reading.so_far):
+                return judge_in_process(paths, operation, full=self.full, reading=reading)
+        # Not before Spark is wanted: this process must do without it.
+        from purgatorio_pipeline.incremental.on_spark import judge_on_spark
+        from purgatorio_pipeline.session import tasks_so_far
+
+        with progress(what, unit="tasks", quiet=output.json, poll=tasks_so_far):
+            return judge_on_spark(
+                paths,
+                uris=uris,
+                out=output.out,
+                master=self.master,
+                full=self.full,
+                memory=self.memory,
+                allow_idle=allow_idle,
+            )
+
+
+def engine_options(function: Callable[..., R]) -> Callable[..., R]:
+    """The options of every command that judges by an engine; they arrive as one `EngineAsked` and one `CheckOutput`."""
+
+    @click.option(
+        "--engine",
+        type=click.Choice([e.value for e in Engine]),
+        help="Spark, or this process alone: the same answers. By default by the size of the input.",
+    )
+    @click.option(
+        "--master", help="Spark master, such as spark://host:7077; default local[*] or spark-submit's."
+    )
+    @click.option("--memory", help="Heap of the Spark driver, such as 3g.")
+    @click.option(
+        "--full",
+        is_flag=True,
+        help="Judge by the clauses alone, without the rules that are faster: the same verdicts.",
+    )
+    @click.option(
+        "--out",
+        type=place,
+        help="Folder or Hadoop URI for Spark's tables; files that it knows are not read again.",
+    )
+    @output_options
+    @functools.wraps(function)
+    def wrapped(**options: Any) -> R:
+        return function(engine=_taken(EngineAsked, options), **options)
+
+    return wrapped
+
+
+def output_options(function: Callable[..., R]) -> Callable[..., R]:
+    """The options of every command that shows a check; they arrive as one `CheckOutput`."""
+
+    @click.option("--report", "--html", type=file, help="Write an HTML page: one file that needs no network.")
+    @click.option("--junit", type=file, help="Write JUnit XML: a suite a run, a test case a clause.")
+    @click.option("--sarif", type=file, help="Write SARIF 2.1.0, for code scanning.")
+    @click.option("--markdown", type=file, help="Write a summary in Markdown, for the page of a CI job.")
+    @click.option("--json", is_flag=True, help="One JSON object on standard output, nothing else.")
+    @click.option("--verbose", is_flag=True, help="All runs and causes, and what was skipped, and why.")
+    @functools.wraps(function)
+    def wrapped(**options: Any) -> R:
+        return function(output=_taken(CheckOutput, options), **options)
+
+    return wrapped
+
+
+def _taken(kind: type[T], options: dict[str, Any]) -> T:
+    """A value of the options that have the names of its fields; those it takes out. One that is not there is None."""
+    return kind(**{field.name: options.pop(field.name, None) for field in fields(kind)})
+
+
+def show(
+    judged: Judged,
+    focus: Focus,
+    output: CheckOutput,
+    *,
+    shortest: list[Shortest] | UnsetType = UNSET,
+    not_looked_for: list[str] | UnsetType = UNSET,
+    doubts: list[str] | UnsetType = UNSET,
+) -> int:
+    """Print a check (or its JSON, with what there is of driven programs), write the files asked for, and return the
+    exit status."""
+    judged = focus.of(judged)
+    result = judged.result
+    write_files(judged, output)
+    if output.json:
+        shown = check_of(result)
+        shown.files, shown.shortest = judged.files or UNSET, shortest
+        shown.not_looked_for, shown.doubts = not_looked_for, doubts
+        click.echo(encoded(shown))
+    else:
+        print_check(Console(), result, judged.examples, verbose=output.verbose)
+        if output.report is not None:
+            click.echo(f"report: {output.report}")
+        if output.out is not None:
+            click.echo(f"tables: {output.out}")
+        if judged.files is not None:
+            click.echo(str(judged.files))
+    return EXIT_STATUS[result.verdict]
+
+
+def write_files(judged: Judged, output: CheckOutput, findings: Sequence[Finding] = ()) -> None:
+    """Write the files that were asked for, with what other commands found."""
+    result, examples = judged.result, judged.examples
+    if output.report is not None:
+        whole = page(result, examples, judged.lateness, judged.gauges, findings, provenance_here())
+        write_whole(output.report, whole)
+    if output.markdown is not None:
+        summary = markdown(result, examples, judged.lateness, findings, provenance_here())
+        write_whole(output.markdown, summary)
+    if output.junit is not None:
+        write_whole(output.junit, junit(result, examples))
+    if output.sarif is not None:
+        write_whole(output.sarif, sarif(result, examples))

@@ -1,0 +1,114 @@
+"""A fold that waits for its next batch, as a file: arrays of numbers and texts, nothing that could be run."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from purgatorio_spec.fast_path.calls import OpenCalls
+from purgatorio_spec.fast_path.fold import Fold
+from purgatorio_spec.fast_path.key_checks import Checks
+from purgatorio_spec.fast_path.names import Names
+from purgatorio_spec.fast_path.operations import MAX_ROWS
+from purgatorio_spec.fast_path.readings import Readings
+from purgatorio_spec.fast_path.texts import Texts
+from purgatorio_spec.fast_path.thread_checks import Doubtful, ThreadChecks
+from purgatorio_spec.trace.record import Header
+
+Arrays = dict[str, npt.NDArray[np.generic]]
+
+_TEXTS: Final = ("threads", "key_names")
+_PLAIN: Final = ("events", "last_i", "start_t", "end_t", "rest_t", "cancels", "gave_back")
+"""What a fold carries besides arrays."""
+
+
+def write_carry(fold: Fold, place: Path) -> None:
+    """Write what `fold` carries, without the batches that it holds. Raises OSError."""
+    arrays: Arrays = {}
+    for name in _TEXTS:
+        _put_texts(arrays, name, getattr(fold, name))
+    _put_bytes(arrays, "names", fold.names.packed())
+    _put_bytes(arrays, "operations", fold.operations.packed())
+    _put(arrays, "open_calls", fold.open_calls, OpenCalls.__slots__)
+    _put(arrays, "open_checks", fold.first_checks.open, Checks.__slots__)
+    _put(arrays, "waiting", fold.first_checks, _WAITING)
+    _put(arrays, "threads_so_far", fold.thread_checks, ThreadChecks.CARRIED)
+    _put(arrays, "doubtful", Doubtful.joined(fold.thread_checks.doubtful), Doubtful.__slots__)
+    _put(arrays, "readings", Readings.joined(fold.readings.parts), Readings.__slots__)
+    for name in _CALLS:
+        arrays[f"reading_calls.{name}"] = np.concatenate([_NONE, *getattr(fold.readings, name)])
+    arrays["last_row"] = fold.readings.last_row
+    arrays["last_t"] = fold.clocks.last_t
+    plain = {name: getattr(fold, name) for name in _PLAIN}
+    plain["operations"] = fold.operations.count
+    plain["sure"] = fold.thread_checks.sure
+    plain["clocks"] = [fold.clocks.backwards, fold.clocks.first_i]
+    plain["readings"] = [fold.readings.open_calls, fold.readings.last_t]
+    arrays["plain"] = np.frombuffer(orjson.dumps(plain), np.uint8)
+    with place.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def read_carry(header: Header, place: Path) -> Fold:
+    """The fold of a run that `write_carry` wrote. Raises OSError."""
+    with np.load(place, allow_pickle=False) as arrays:
+        fold = Fold(header, held_bytes=0)
+        for name in _TEXTS:
+            setattr(fold, name, _texts(arrays, name))
+        plain = orjson.loads(arrays["plain"].tobytes())
+        for name in _PLAIN:
+            setattr(fold, name, plain[name])
+        fold.names = Names.restored(_bytes(arrays, "names"))
+        if plain["events"] >= MAX_ROWS:
+            fold.operations.widen()
+        fold.operations.restore(plain["operations"], _bytes(arrays, "operations"))
+        _take(arrays, "open_calls", fold.open_calls, OpenCalls.__slots__)
+        _take(arrays, "open_checks", fold.first_checks.open, Checks.__slots__)
+        _take(arrays, "waiting", fold.first_checks, _WAITING)
+        _take(arrays, "threads_so_far", fold.thread_checks, ThreadChecks.CARRIED)
+        fold.thread_checks.sure = plain["sure"]
+        fold.thread_checks.doubtful = [Doubtful.joined(())]
+        _take(arrays, "doubtful", fold.thread_checks.doubtful[0], Doubtful.__slots__)
+        fold.readings.parts = [Readings()]
+        _take(arrays, "readings", fold.readings.parts[0], Readings.__slots__)
+        fold.readings.open_calls, fold.readings.last_t = plain["readings"]
+        fold.readings.last_row = arrays["last_row"]
+        fold.clocks.backwards, fold.clocks.first_i = plain["clocks"]
+        fold.clocks.last_t = arrays["last_t"]
+        fold.readings.call_i, fold.readings.call_row = ([arrays[f"reading_calls.{name}"]] for name in _CALLS)
+    return fold
+
+
+_NONE: Final = np.zeros(0, np.int64)
+_WAITING: Final = ("operation", "key", "ready")
+_CALLS: Final = ("call_i", "call_row")
+
+
+def _put(arrays: Arrays, prefix: str, part: object, names: tuple[str, ...]) -> None:
+    arrays |= {f"{prefix}.{name}": getattr(part, name) for name in names}
+
+
+def _take(arrays: Arrays, prefix: str, part: object, names: tuple[str, ...]) -> None:
+    for name in names:
+        setattr(part, name, arrays[f"{prefix}.{name}"])
+
+
+def _put_texts(arrays: Arrays, name: str, texts: Texts) -> None:
+    _put_bytes(arrays, name, [text.encode() for text in texts.names()])
+
+
+def _texts(arrays: Arrays, name: str) -> Texts:
+    return Texts.of(text.decode() for text in _bytes(arrays, name))
+
+
+def _put_bytes(arrays: Arrays, name: str, parts: Sequence[bytes]) -> None:
+    arrays[f"{name}.bytes"] = np.frombuffer(b"".join(parts), np.uint8)
+    arrays[f"{name}.sizes"] = np.array([len(part) for part in parts], np.int64)
+
+
+def _bytes(arrays: Arrays, name: str) -> list[bytes]:
+    data, ends = arrays[f"{name}.bytes"].tobytes(), np.cumsum(arrays[f"{name}.sizes"]).tolist()
+    return [data[start:end] for start, end in zip([0, *ends], ends, strict=False)]

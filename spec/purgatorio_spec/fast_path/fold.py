@@ -1,0 +1,406 @@
+"""A run from its batches to its verdicts: begin, feed, conclude."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from purgatorio_spec.clause.declaration import READING
+from purgatorio_spec.fast_path.calls import OpenCalls
+from purgatorio_spec.fast_path.clocks import Clocks
+from purgatorio_spec.fast_path.key_checks import FirstChecks
+from purgatorio_spec.fast_path.names import Names
+from purgatorio_spec.fast_path.numbered import Numbered
+from purgatorio_spec.fast_path.operations import LIMIT, Operations
+from purgatorio_spec.fast_path.readings import READING_RULES, ReadingsSoFar, Truths
+from purgatorio_spec.fast_path.recheck import SecondLook, Stretches, Wanted
+from purgatorio_spec.fast_path.rules import Block, marks, summaries
+from purgatorio_spec.fast_path.texts import Texts
+from purgatorio_spec.fast_path.thread_checks import Doubtful, ThreadChecks
+from purgatorio_spec.history.run import Run, RunFacts, run_of
+from purgatorio_spec.judge.context import key_cancels
+from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
+from purgatorio_spec.show.selection import Tasks, select, selection
+from purgatorio_spec.trace.coded import AT, CALL, RET, Coded, Codes, Flags, Ints, plain
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.trace.record import Header
+from purgatorio_spec.verdict import Violation
+
+SAMPLE_ONE_IN: Final = 1000
+"""Unmarked operations that the clauses judge all the same, to keep an eye on the rules."""
+BLOCK: Final = 1 << 17
+"""Operations that are put beside the readings together."""
+HELD_BYTES: Final = 512 << 20
+"""Events that are held for the second look; of a larger run they are read again."""
+
+_CANCELS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ("i", "t", "ph", "c", "keys", "err")])
+
+Again = Callable[[], Iterable[Coded]]
+"""The batches of a run once more, the same as they were fed."""
+AgainFrom = Callable[[int], Iterable[tuple[int, Coded]]]
+"""The same from the batch on in which the operation of a number came first, each with its first row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """What the end of the file tells of a run: whether it is whole, and whether records are missing in the middle."""
+
+    whole: bool
+    dropped: bool = False
+
+
+class Fold:
+    """One run. Feed its batches in order, then `conclude` once.
+
+    Memory: some 40 to 60 bytes an operation, what is open, and the pages of `fold.paged`. Batches are held up to
+    `held_bytes` (None: all of them, where they cannot be read again; 0: none).
+    """
+
+    def __init__(self, header: Header, held_bytes: int | None = HELD_BYTES) -> None:
+        self._header = header
+        self._may_hold = held_bytes
+        names = {clause.id for clause in judged_clauses(run_of(header, RunFacts(), whole=False))}
+        self.events = 0
+        self.last_i = -1
+        self.names, self.threads, self.key_names = Names(), Texts(), Texts()
+        self.open_calls = OpenCalls()
+        self.operations = Operations()
+        self._joins_keys = "O4" in names
+        self._keeps_keys = self._joins_keys or ("O2" in names and "cancelled" in header.recorded)
+        self.first_checks = FirstChecks()
+        self.thread_checks = ThreadChecks()
+        self._counts_checks = "O7" in names
+        self.cancels: list[dict[str, Any]] = []
+        self.readings = ReadingsSoFar()
+        self.clocks = Clocks()
+        self._held: list[tuple[Numbered, Ints]] | None = None if held_bytes == 0 else []
+        self._operations_of: list[Codes] | None = None if held_bytes == 0 else []
+        """By batch the numbers of its operations: when it is read again, no name is looked up."""
+        self._held_bytes = 0
+        self.gave_back = False
+        """Whether a key gave any operation back."""
+        self.start_t: int | None = None
+        self.end_t: int | None = None
+        self.rest_t: int | None = None
+
+    def feed(self, batch: Coded) -> None:
+        """Add the next batch: `i` grows over all of them, and every row keeps the format's rules."""
+        if not len(batch):
+            return
+        operations = self.names.numbers(batch.id_texts)
+        if self._operations_of is not None:
+            self._operations_of.append(operations)
+        some, keys = self._number(batch, self.events, operations)
+        self.events += len(batch)
+        self.last_i = int(batch.i[-1])
+        self.operations.make_room(len(self.names))
+        call_row, unpaired = self.open_calls.pair(some)
+        of = self.operations.slots(some.operation, change=True)
+        self.operations.add(some, of, call_row)
+        self._flag("unpaired", unpaired)
+        if self._keeps_keys:
+            self._add_keys(some, of, keys)
+        if self._joins_keys:
+            self._find_checks(some, of, keys)
+        if self._counts_checks:
+            self.thread_checks.feed(some, len(self.threads))
+        self.readings.feed(some)
+        self.clocks.feed(some, len(self.threads))
+        self._add_times(some)
+        self._add_cancels(some)
+        self.gave_back |= len(some.rows.of("cancelled", AT)) > 0
+        self._hold(some, keys)
+        self._close_pages()
+
+    def _close_pages(self) -> None:
+        self.operations.close()
+        self.names.close(self.operations.is_open)
+
+    def _flag(self, name: str, operations: Codes) -> None:
+        self.operations.set_flag(name, self.operations.slots(operations, change=True))
+
+    def _number(self, batch: Coded, first: int, operations: Codes | None = None) -> tuple[Numbered, Ints]:
+        """With numbers for its texts; `operations`: those of its ids, where they are known."""
+        operations = self.names.numbers(batch.id_texts) if operations is None else operations
+        threads = self.threads.numbers(batch.th_texts)
+        keys = self.key_names.numbers(batch.key_texts)[batch.key].astype(np.int64)
+        return Numbered.of(batch, first, operations, threads), keys
+
+    def _add_times(self, some: Numbered) -> None:
+        t = some.batch.t
+        first, last = int(t.min()), int(t.max())
+        self.start_t = first if self.start_t is None else min(self.start_t, first)
+        self.end_t = last if self.end_t is None else max(self.end_t, last)
+        rest = t[some.rows.of("quiesce", AT)]
+        if len(rest):
+            self.rest_t = int(rest.max()) if self.rest_t is None else max(self.rest_t, int(rest.max()))
+
+    def _add_cancels(self, some: Numbered) -> None:
+        rows = some.rows.of("cancel_for_key", CALL, RET)
+        if len(rows):
+            told = plain(some.batch.rows.select(_CANCELS.names).take(rows), _CANCELS).to_pylist()
+            self.cancels += [
+                one | {"row": some.first + row} for one, row in zip(told, rows.tolist(), strict=True)
+            ]
+
+    def _add_keys(self, some: Numbered, of: Ints, keys: Ints) -> None:
+        """Who registered tells its keys."""
+        ops = self.operations
+        calls = some.rows.of("try_complete_else_watch", CALL)
+        calls = calls[ops.column("reg_call")[of[calls]] == some.first + calls]
+        counts = np.diff(some.batch.key_from)[calls]
+        _, at = some.keys(calls)
+        ops.put_lists(of[calls], counts.astype(np.int64), keys[at])
+
+    def _find_checks(self, some: Numbered, of: Ints, keys: Ints) -> None:
+        """O4: who is ready waits for a check of one of its keys."""
+        ops = self.operations
+        ready = some.rows.of("ready", AT)
+        ready = ready[ops.column("ready")[of[ready]] == some.first + ready]
+        ready = ready[ops.column("reg_call")[of[ready]] >= 0]
+        place, key = ops.lists(of[ready])
+        operations = some.operation[ready].astype(np.int64)
+        self.first_checks.wait(operations[place], key, some.first + ready[place])
+        found = self.first_checks.feed(some, keys)
+        self._settle(found.operation, found.check.ret)
+
+    def _settle(self, operations: Ints, returns: Ints) -> None:
+        """Of several keys the check that is the first to return."""
+        of = self.operations.slots(operations, change=True)
+        order = np.argsort(-returns, kind="stable")  # the first to return is written last
+        held = self.operations.column("check_ret")[of]
+        better = (held < 0) | (held > returns)
+        order = order[better[order]]
+        self.operations.last("check_ret", of[order], returns[order])
+
+    def _hold(self, some: Numbered, keys: Ints) -> None:
+        if self._held is None:
+            return
+        self._held.append((some, keys))
+        self._held_bytes += some.batch.rows.nbytes + 64 * len(some) + keys.nbytes
+        if self._may_hold is not None and self._held_bytes > self._may_hold:
+            self._held = None
+
+    def run(self, outer: Outer) -> Run:
+        """What the clauses know of the run as a whole, after its last batch."""
+        unsettled, settled = key_cancels(self.cancels, "cancelled" in self._header.recorded)
+        under_way = self.first_checks.open
+        names = self.key_names.names() if len(under_way.key) else []
+        calls = zip(under_way.key.tolist(), under_way.call_i.tolist(), strict=True)
+        unreturned = {names[key - 1]: call_i for key, call_i in reversed([*calls])}  # of several the first
+        facts = RunFacts(
+            start_t=self.start_t or 0,
+            end_t=self.end_t or 0,
+            rest_t=self.rest_t,
+            threads=max(len(self.threads) - 1, 1),
+            unsettled=unsettled,
+            settled=settled,
+            unreturned=unreturned,
+            backwards=self.clocks.backwards,
+            first_back_i=self.clocks.first_i,
+        )
+        return run_of(self._header, facts, whole=outer.whole, dropped=outer.dropped)
+
+    def conclude(self, outer: Outer, again: Again, tally: RunTally | None = None) -> RunTally:
+        """What all clauses came to. Batches that are not held any more are taken from `again`."""
+        run = self.run(outer)
+        tally = RunTally() if tally is None else tally
+        clauses = judged_clauses(run)
+        self._close_calls()
+        rules = [clause for clause in clauses if READING in clause.judges]
+        readings = self.readings.ordered() if rules else None
+        truths = Truths(run, readings) if readings is not None and len(readings) else None
+        wanted = self._mark(run, tally, truths)
+        if wanted.chosen.any() or len(wanted.doubtful.thread) or wanted.everything:
+            self._look(run, tally, wanted, truths, self._batches(again))
+        if self._counts_checks and not wanted.everything:
+            _count(tally, "O7", self.thread_checks.sure)
+        if truths is not None:
+            self._judge_readings(run, tally, truths)
+        return tally
+
+    def _look(
+        self,
+        run: Run,
+        tally: RunTally,
+        wanted: Wanted,
+        truths: Truths | None,
+        batches: Iterable[tuple[Numbered, Ints]],
+    ) -> None:
+        look = SecondLook(
+            run, judged_clauses(run), tally, self.operations, self._joins_keys, self.key_names.names(),
+            len(self.threads), wanted, truths,
+        )  # fmt: skip
+        for some, keys in batches:
+            look.feed(some, keys)
+            self._close_pages()
+        look.finish()
+
+    def look_early(self, since: int, again_from: AgainFrom, tally: RunTally) -> None:
+        """What the clauses say so far of the operations that have events from row `since` on; more batches may follow.
+
+        Looked at are those that the rules mark and of which no call is open. Nothing is due yet: that more has not come
+        is held against none.
+        """
+        run = self.run(Outer(whole=False))
+        begun = replace(run, whole=True, facts=replace(run.facts, end_t=-LIMIT))
+        chosen, retried = (np.zeros(self.operations.count, bool) for _ in range(2))
+        inside = []
+        for number, slots in self.operations.pages(used=True):
+            of = slots.start + np.flatnonzero(self.operations.column("last")[slots] >= since)
+            numbers = of - slots.start + number
+            of = of[~np.isin(numbers, np.append(self.open_calls.operation, 0))]
+            found = marks(self.block(begun, of))
+            numbers = of - slots.start + number
+            chosen[numbers], retried[numbers] = found.marked, found.marked & found.retried
+            inside.append(self._inside(of[found.marked & found.inside]))
+        if not chosen.any():
+            return
+        none = Doubtful.joined(())
+        wanted = Wanted(
+            chosen, retried, Stretches(none.thread, none.c, none.ret_i), frozenset(),
+            Stretches.joined(inside), follows=self.gave_back,
+        )  # fmt: skip
+        batches = (self._number(batch, first) for first, batch in again_from(int(np.argmax(chosen))))
+        self._look(run, tally, wanted, None, batches)
+
+    def _close_calls(self) -> None:
+        """A call that never returned makes its operation odd."""
+        self._flag("unpaired", self.open_calls.operation)
+
+    def _batches(self, again: Again) -> Iterable[tuple[Numbered, Ints]]:
+        if self._held is not None:
+            yield from self._held
+            return
+        first = 0
+        known = iter(self._operations_of or ())
+        for batch in again():
+            if len(batch):
+                yield self._number(batch, first, next(known, None))
+                first += len(batch)
+
+    def table(self) -> pa.Table:
+        """All events, where they are held."""
+        held = [] if self._held is None else self._held
+        return pa.Table.from_batches([plain(some.batch.rows, EVENT_SCHEMA) for some, _ in held], EVENT_SCHEMA)
+
+    def rows(self, again: Again, violations: Sequence[Violation]) -> list[pa.Table]:
+        """The events that show some violations, by violation."""
+        last_i = max((max(one.events) for one in violations), default=-1)
+
+        def batches() -> Iterable[Coded]:
+            every = (some.batch for some, _ in self._held) if self._held is not None else again()
+            return takewhile(lambda batch: not len(batch) or batch.i[0] <= last_i, every)
+
+        counted = [Tasks.counted_by(one) for one in violations]
+        for batch in batches() if any(counted) else ():
+            for tasks in filter(None, counted):
+                tasks.feed(pa.Table.from_batches([batch.rows]))
+        wanted = [selection(one, tasks) for one, tasks in zip(violations, counted, strict=True)]
+        parts: list[list[pa.RecordBatch]] = [[] for _ in wanted]
+        for batch in batches():
+            table = pa.Table.from_batches([batch.rows])
+            for part, one in zip(parts, wanted, strict=True):
+                if len(batch) and batch.i[0] <= one.last_i:
+                    part += (plain(rows, EVENT_SCHEMA) for rows in select(table, one).to_batches())
+        return [pa.Table.from_batches(some, EVENT_SCHEMA) for some in parts]
+
+    def block(self, run: Run, of: slice | Ints) -> Block:
+        """The columns of some operations, by slot."""
+        return Block(run, self.operations, of)
+
+    def number(self, operation: str) -> int:
+        """The number of an operation, 0 if there are no events of it."""
+        return self.names.get(operation)
+
+    def _mark(self, run: Run, tally: RunTally, truths: Truths | None) -> Wanted:
+        """Look at all operations by the rules; count the occasions and the summaries of those that are passed over."""
+        count = self.operations.count
+        chosen, retried = (np.zeros(count, bool) for _ in range(2))
+        inside, summed = [], []
+        cancels = self.key_cancels()
+        for number, of in self.operations.pages():
+            block = self.block(run, of)
+            found = marks(block, missed=self.missed(np.arange(of.start, of.stop), cancels))
+            look = found.marked.copy()
+            look[::SAMPLE_ONE_IN] = True
+            passed = ~look
+            if not number:
+                passed[0] = look[0] = False  # it is no operation
+            to = slice(number, number + block.size)
+            chosen[to], retried[to] = look, look & found.marked & found.retried
+            inside.append(self._inside(of.start + np.flatnonzero(look & found.marked & found.inside)))
+            for name, occasions in found.occasions.items():
+                _count(tally, name, int((occasions & passed).sum()))
+            if truths is not None:
+                summed.append(summaries(block)[passed])
+                if sum(map(len, summed)) >= BLOCK:
+                    truths.add(np.concatenate(summed))
+                    summed.clear()
+        if truths is not None and summed:
+            truths.add(np.concatenate(summed))
+        doubtful = Doubtful.joined(self.thread_checks.doubtful)
+        return Wanted(
+            chosen, retried, Stretches(doubtful.thread, doubtful.c, doubtful.ret_i), frozenset(doubtful.ret_i.tolist()),
+            Stretches.joined(inside), everything=run.dropped, follows=self.gave_back,
+        )  # fmt: skip
+
+    def key_cancels(self) -> Ints:
+        """The calls of `cancel_for_key`, as numbers that grow with their keys, and then with their rows."""
+        calls = [
+            (key, one["row"]) for one in self.cancels if one["ph"] == "call" for key in one["keys"] or ()
+        ]
+        numbers = self.key_names.numbers(pa.array([key for key, _ in calls], pa.string()))[:-1].astype(
+            np.int64
+        )
+        return np.sort(numbers * self.events + np.array([row for _, row in calls], np.int64))
+
+    def missed(self, of: Ints, cancels: Ints) -> Flags:
+        """O2: of which operations a key was cancelled after they were registered, and before they were completed."""
+        found = np.zeros(len(of), bool)
+        if not len(cancels):
+            return found
+        ops = self.operations
+        place, key = ops.lists(of)
+        registered, claimed = (
+            ops.column(name)[of].astype(np.int64)[place] for name in ("reg_ret", "win_call")
+        )
+        at = np.searchsorted(cancels, key * self.events + registered, side="right")
+        row = cancels[np.minimum(at, len(cancels) - 1)] - key * self.events
+        waited = (at < len(cancels)) & (row < np.where(claimed < 0, self.events, claimed)) & (registered >= 0)
+        found[place[waited]] = True
+        return found
+
+    def _inside(self, of: Ints) -> Stretches:
+        """Where a check may have been made from within a registration: its call, or all that its operation lived."""
+        ops = self.operations
+        once = ops.column("reg_n")[of] == 1
+        ret = ops.column("reg_ret")[of].astype(np.int64)
+        last = ops.column("last")[of].astype(np.int64)
+        call = ops.column("reg_call")[of].astype(np.int64)
+        thread = ops.column("reg_th")[of].astype(np.int64)
+        end = np.where(ret >= 0, ret, last)
+        often = np.repeat(np.flatnonzero(~once), len(self.threads))
+        every = np.tile(np.arange(len(self.threads)), int((~once).sum()))
+        return Stretches(
+            np.concatenate((thread[once], every)),
+            np.concatenate((call[once], call[often])),
+            np.concatenate((end[once], last[often])),
+        )
+
+    def _judge_readings(self, run: Run, tally: RunTally, truths: Truths) -> None:
+        judged = {clause.id: clause for clause in judged_clauses(run)}
+        for name, rule in READING_RULES.items():
+            if name not in judged:
+                continue
+            occasion, suspicious = rule(truths)
+            _count(tally, name, int((occasion & ~suspicious).sum()))
+            for at in np.flatnonzero(suspicious).tolist():
+                tally.add(run, truths.reading(at), [judged[name]])
+
+
+def _count(tally: RunTally, name: str, occasions: int) -> None:
+    tally.clauses.setdefault(name, Tally()).occasions += occasions

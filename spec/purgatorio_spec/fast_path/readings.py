@@ -1,0 +1,229 @@
+"""The readings of the gauges as columns: what was under way at each, what they may show, which may be broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from purgatorio_spec.fast_path.numbered import Numbered
+from purgatorio_spec.history.part import Reading
+from purgatorio_spec.history.run import Run
+from purgatorio_spec.history.summary import Bounds, Moments, bounds
+from purgatorio_spec.profile import REAPER_PERIOD_NS
+from purgatorio_spec.trace.coded import IS_CALL, IS_RET, Flags, Ints, given, values_of, where
+from purgatorio_spec.trace.columns import Column
+
+_READING: Final = where(lambda f, ph: f in ("gauge", "quiesce"))
+_QUIESCE: Final = where(lambda f, ph: f == "quiesce")
+_COUNTED: Final = where(lambda f, ph: f not in ("gauge", "quiesce", "advance_clock"))
+"""Calls that disturb quiescence: a reaper waits inside `advance_clock` most of its life."""
+_LOWEST: Final = np.iinfo(np.int64).min
+
+
+def _none() -> Ints:
+    return np.zeros(0, np.int64)
+
+
+def _no() -> Flags:
+    return np.zeros(0, bool)
+
+
+@dataclass(slots=True)
+class Readings:
+    """Columns by reading, in the order of their records. `call_i` is the return's `c` until `ordered` has found the
+    call; `row` is the row of the record, `call_row` that of its call, `from_row` the one after which it was taken."""
+
+    i: Ints = field(default_factory=_none)
+    row: Ints = field(default_factory=_none)
+    call_i: Ints = field(default_factory=_none)
+    call_row: Ints = field(default_factory=_none)
+    from_row: Ints = field(default_factory=_none)
+    t: Ints = field(default_factory=_none)
+    watched: Ints = field(default_factory=_none)
+    has_watched: Flags = field(default_factory=_no)
+    delayed: Ints = field(default_factory=_none)
+    has_delayed: Flags = field(default_factory=_no)
+    quiesce: Flags = field(default_factory=_no)
+    interval: Flags = field(default_factory=_no)
+    bounded: Flags = field(default_factory=_no)
+    at_rest: Flags = field(default_factory=_no)
+
+    def __len__(self) -> int:
+        return len(self.i)
+
+    def of(self, places: Ints) -> Readings:
+        """Some of them."""
+        return Readings(*(getattr(self, name)[places] for name in Readings.__slots__))
+
+    @classmethod
+    def joined(cls, parts: list[Readings]) -> Readings:
+        """All of them."""
+        if not parts:
+            return cls()
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
+
+
+@dataclass(slots=True)
+class ReadingsSoFar:
+    """What is carried: the readings, the calls of readings, how many calls are open, and the time of the last event
+    that disturbs quiescence."""
+
+    parts: list[Readings] = field(default_factory=list)
+    call_i: list[Ints] = field(default_factory=list)
+    call_row: list[Ints] = field(default_factory=list)
+    open_calls: int = 0
+    last_t: int = _LOWEST
+    last_row: Ints = field(default_factory=_none)
+    """By thread its last row, -1 if there is none."""
+
+    def feed(self, some: Numbered) -> None:
+        """Add a batch."""
+        batch = some.batch
+        code = batch.code
+        counted = _COUNTED[code]
+        places = np.flatnonzero(_READING[code])
+        change = (IS_CALL[code] & counted).astype(np.int8) - (IS_RET[code] & counted).astype(np.int8)
+        if len(self.last_row) <= int(some.thread.max(initial=0)):
+            more = int(some.thread.max()) + 1 - len(self.last_row)
+            self.last_row = np.concatenate((self.last_row, np.full(more, -1, np.int64)))
+        if len(places):
+            opened = self.open_calls + np.cumsum(change, dtype=np.int64)
+            last_t = np.maximum.accumulate(np.where(counted, batch.t, _LOWEST))
+            self._read(some, places, opened[places], np.maximum(last_t[places], self.last_t))
+        # Of repeated places the last one written stays.
+        self.last_row[some.thread] = np.arange(some.first, some.first + len(some))
+        self.open_calls += int(change.sum(dtype=np.int64))
+        self.last_t = max(self.last_t, int(batch.t.max(initial=_LOWEST, where=counted)))
+
+    def _read(self, some: Numbered, places: Ints, open_calls: Ints, last_t: Ints) -> None:
+        batch = some.batch
+        calls = IS_CALL[batch.code[places]]
+        self.call_i.append(batch.i[places[calls]])
+        self.call_row.append(some.first + places[calls])
+        at, open_calls, last_t = places[~calls], open_calls[~calls], last_t[~calls]
+        quiesce, interval = _QUIESCE[batch.code[at]], IS_RET[batch.code[at]]
+        t = batch.t[at]
+        # A difference of times beyond 64 bits is a long silence.
+        silent = (
+            (last_t == _LOWEST)
+            | (t.astype(np.float64) - last_t.astype(np.float64) >= 2.0**62)
+            | (t - last_t >= REAPER_PERIOD_NS)
+        )
+        states = batch.rows.column("state").take(at)
+        (watched, has_watched), (delayed, has_delayed) = (
+            _field(states, name) for name in ("watched", "delayed")
+        )
+        at_rest = quiesce | ((open_calls == 0) & silent)
+        before = self._rows_before(some, at)
+        self.parts.append(
+            Readings(
+                batch.i[at], some.first + at, np.where(interval, batch.c[at], batch.i[at]), some.first + at,
+                np.where(at_rest | (before < 0), some.first + at, before), t,
+                watched, has_watched, delayed, has_delayed, quiesce, interval,
+                at_rest | interval | (before >= 0), at_rest,
+            )
+        )  # fmt: skip
+
+    def _rows_before(self, some: Numbered, at: Ints) -> Ints:
+        """The row before each of these in its thread, -1 if there is none."""
+        order = np.argsort(some.thread, kind="stable")
+        thread = some.thread[order]
+        before = np.empty(len(order), np.int64)
+        same = thread[1:] == thread[:-1]
+        before[order[1:]] = np.where(same, some.first + order[:-1], self.last_row[thread[1:]])
+        before[order[0]] = self.last_row[thread[0]]
+        return before[at]
+
+    def ordered(self) -> Readings:
+        """All of them in the order of their ends; one whose call is not there is a point."""
+        found = Readings.joined(self.parts)
+        if not len(found):
+            return found
+        call_i = np.concatenate(self.call_i)
+        call_row = np.concatenate(self.call_row)
+        called = np.zeros(len(found), bool)
+        if len(call_i):
+            at = np.minimum(np.searchsorted(call_i, found.call_i), len(call_i) - 1)
+            called = found.interval & (call_i[at] == found.call_i)
+            found.call_row = np.where(called, call_row[at], found.row)
+        found.call_i = np.where(called, found.call_i, found.i)
+        found.from_row = np.where(found.interval, found.call_row, found.from_row)
+        return found
+
+
+def _field(states: Column, name: str) -> tuple[Ints, Flags]:
+    assert isinstance(states, pa.StructArray)
+    there = given(states)
+    column = states.field(name)
+    ok = given(column)
+    has = np.ones(len(column), bool) if ok is None else ok
+    return values_of(column).copy(), has if there is None else has & there
+
+
+@dataclass(slots=True)
+class Truths:
+    """The readings beside the bounds that the run's operations give them."""
+
+    run: Run
+    readings: Readings
+    bounds: Bounds = field(init=False)
+    _moments: Moments = field(init=False)
+
+    def __post_init__(self) -> None:
+        r = self.readings
+        self._moments = Moments.of(r.from_row, r.row, r.t, r.quiesce, self.run.facts)
+        self.bounds = Bounds.zero(self._moments)
+
+    def add(self, summaries: Ints) -> None:
+        """Add some operations, one row each, with the fields of `Summary` and rows for positions."""
+        if len(summaries):
+            self.bounds.add(bounds(self._moments, summaries, self.run))
+
+    def reading(self, at: int) -> Reading:
+        """One of them for the clauses."""
+        r, b = self.readings, self.bounds
+        return Reading(
+            call_i=int(r.call_i[at]),
+            ret_i=int(r.i[at]),
+            t=int(r.t[at]),
+            watched=int(r.watched[at]) if r.has_watched[at] else None,
+            delayed=int(r.delayed[at]) if r.has_delayed[at] else None,
+            quiesce=bool(r.quiesce[at]),
+            bounded=bool(r.bounded[at]),
+            at_rest=bool(r.at_rest[at]),
+            **b.of(self._moments, at, self.run),
+        )
+
+
+ReadingRule = Callable[[Truths], tuple[Flags, Flags]]
+"""Which readings are occasions of a clause, and which may have broken it: more than are broken, for the clauses know of
+races and of what a purge does not see."""
+
+
+def _garbage(truths: Truths) -> tuple[Flags, Flags]:
+    r, b = truths.readings, truths.bounds
+    occasion = r.at_rest & r.has_watched
+    garbage = b.most_entries(truths.run.purge_interval or 0, b.widest)
+    return occasion, occasion & (r.watched > b.waiting + garbage)
+
+
+def _gauges(truths: Truths) -> tuple[Flags, Flags]:
+    r, b = truths.readings, truths.bounds
+    occasion = r.bounded
+    watched = r.has_watched & ((r.watched < b.watched_least) | (r.watched > b.watched_most))
+    return occasion, occasion & (watched | (r.has_delayed & r.at_rest & (r.delayed > b.live)))
+
+
+def _size(truths: Truths) -> tuple[Flags, Flags]:
+    r, b = truths.readings, truths.bounds
+    occasion = r.has_delayed & r.bounded & (r.at_rest | (not truths.run.profile.counts_cancelled))
+    wrong = (r.delayed < b.tasks_least - ~r.quiesce) | (r.delayed > b.tasks_most)
+    return occasion, r.has_delayed & ((r.delayed < 0) | (occasion & wrong))
+
+
+READING_RULES: Final[Mapping[str, ReadingRule]] = {"P1": _garbage, "P2": _gauges, "T5": _size}
+"""By clause."""

@@ -1,0 +1,272 @@
+"""The second look: the rows of the marked operations, with the context that the clauses need, judged as they end.
+
+The batches are gone over once more. Of each, the rows of marked operations and of the sample are taken, and the calls
+of threads where a count is doubtful are followed. An operation is judged when its last row has come and nothing else
+is awaited, so what is held is bounded by what is open.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from purgatorio_spec.clause.declaration import Clause
+from purgatorio_spec.fast_path.key_checks import FirstChecks
+from purgatorio_spec.fast_path.numbered import Numbered
+from purgatorio_spec.fast_path.operations import Operations
+from purgatorio_spec.fast_path.readings import Truths
+from purgatorio_spec.history.operation import NEVER, ContextRow
+from purgatorio_spec.history.run import Run
+from purgatorio_spec.history.summary import Summary, summary_of
+from purgatorio_spec.judge.context import FOLLOWED, ROW_FIELDS, Threads, histories, thread_rows
+from purgatorio_spec.judge.tally import RunTally
+from purgatorio_spec.trace.coded import AT, CALL, RET, Flags, Ints, given, plain, where
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
+
+FLUSH_ROWS: Final = 200_000
+"""Rows that are held before the operations that have ended are judged."""
+
+_THREAD_EVENTS: Final = where(lambda f, ph: f in FOLLOWED and (ph != "at" or f == "cancelled"))
+_ROWS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ROW_FIELDS])
+_NOT_ROWS: Final = frozenset({"entries", "watches", "raced", "deadline_t", "due_t", "out_t", "done_t"})
+
+
+@dataclass(slots=True)
+class Stretches:
+    """Parts of threads: thread, first and last position, both included."""
+
+    thread: Ints
+    first: Ints
+    last: Ints
+
+    @classmethod
+    def joined(cls, parts: Sequence[Stretches]) -> Stretches:
+        """All of them."""
+        none = np.zeros(0, np.int64)
+        return cls(
+            *(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in cls.__slots__)
+        )
+
+    def rows(self, thread: Ints, at: Ints) -> Flags:
+        """Which rows, given by thread and position in order, lie in any of them."""
+        found = np.zeros(len(at), bool)
+        if not len(at) or not len(self.thread):
+            return found
+        near = (self.first <= at[-1]) & (self.last >= at[0])
+        order = np.argsort(thread, kind="stable")
+        place = np.arange(len(at))
+        span = len(at) + 1
+        ordered = thread[order] * span + place[order]
+        low = self.thread[near] * span + np.searchsorted(at, self.first[near])
+        high = self.thread[near] * span + np.searchsorted(at, self.last[near], side="right")
+        change = np.zeros(len(at) + 1, np.int64)
+        np.add.at(change, np.searchsorted(ordered, low), 1)
+        np.subtract.at(change, np.searchsorted(ordered, high), 1)
+        found[order] = np.cumsum(change[:-1]) > 0
+        return found
+
+
+@dataclass(slots=True)
+class Wanted:
+    """What to look at. By operation number: `chosen`, and of them those whose threads' neighbours matter (`retried`).
+    `doubtful` by position, `inside` by row; `everything`: all checks are judged; `follows`: all threads are followed,
+    since a key gave an operation back."""
+
+    chosen: Flags
+    retried: Flags
+    doubtful: Stretches
+    doubtful_ret_i: frozenset[int]
+    inside: Stretches
+    everything: bool = False
+    follows: bool = False
+
+
+@dataclass(slots=True)
+class _Neighbours:
+    """What a thread recorded before and after some of its rows."""
+
+    last_i: Ints
+    pending: list[tuple[int, int, int]] = field(default_factory=list)
+    """Thread, operation and `i` of returns after which nothing has come yet."""
+
+
+@dataclass(slots=True)
+class SecondLook:
+    """One look over the batches of a run: feed all of them, then finish."""
+
+    run: Run
+    clauses: list[Clause]
+    tally: RunTally
+    operations: Operations
+    joins_keys: bool
+    key_names: list[str]
+    threads: int
+    wanted: Wanted
+    truths: Truths | None
+    _follower: Threads = field(default_factory=Threads)
+    _first_checks: FirstChecks = field(default_factory=FirstChecks)
+    _context: dict[int, list[ContextRow]] = field(default_factory=lambda: defaultdict(list))
+    _held: list[tuple[pa.RecordBatch, Ints, Ints]] = field(default_factory=list)
+    _held_rows: int = 0
+    _neighbours: _Neighbours = field(init=False)
+    _numbers: dict[str, int] = field(default_factory=dict)
+    _names: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._neighbours = _Neighbours(np.full(self.threads, -1, np.int64))
+
+    def feed(self, some: Numbered, keys: Ints) -> None:
+        """Look at a batch (`keys`: the run's numbers of the batch's keys)."""
+        places = np.flatnonzero(self.wanted.chosen[some.operation])
+        if len(places):
+            rows = some.batch.rows.select(_ROWS.names).take(places)
+            self._held.append(
+                (plain(rows, _ROWS), some.operation[places].astype(np.int64), some.first + places)
+            )
+            self._held_rows += len(places)
+            numbers, first = np.unique(some.operation[places], return_index=True)
+            texts = some.batch.id_texts
+            ids = [str(texts[code]) for code in some.batch.id[places[first]].tolist()]
+            self._names |= zip(numbers.tolist(), ids, strict=True)
+            self._numbers |= zip(ids, numbers.tolist(), strict=True)
+        self._follow(some)
+        self._find_checks(some, keys)
+        if self.wanted.retried.any():
+            self._find_neighbours(some)
+        if self._held_rows >= FLUSH_ROWS:
+            self._judge(some.first + len(some))
+
+    def finish(self) -> None:
+        """Judge what is left."""
+        self._judge(None)
+        for check in self._follower.checks:
+            if self.wanted.everything or check.ret_i in self.wanted.doubtful_ret_i:
+                self.tally.add(self.run, check, self.clauses)
+
+    def _follow(self, some: Numbered) -> None:
+        rows = np.flatnonzero(_THREAD_EVENTS[some.batch.code])
+        if not (self.wanted.everything or self.wanted.follows):
+            thread = some.thread[rows].astype(np.int64)
+            inside = self.wanted.doubtful.rows(thread, some.batch.i[rows])
+            inside |= self.wanted.inside.rows(thread, some.first + rows)
+            rows = rows[inside]
+        if not len(rows):
+            return
+        self._follower.follow(thread_rows(pa.Table.from_batches([some.batch.rows]).take(rows)))
+        for row in self._follower.rows:
+            number = self._numbers.get(row[0], 0)
+            if self.wanted.chosen[number]:
+                self._context[number].append(row)
+        self._follower.rows.clear()
+
+    def _find_checks(self, some: Numbered, keys: Ints) -> None:
+        if not self.joins_keys:
+            return
+        ready, tries = some.rows.of("ready", AT), some.rows.of("try_complete", RET, AT)
+        errors = given(some.batch.rows.column("err"))
+        since = ready if errors is None else np.sort(np.concatenate((ready, tries[errors[tries]])))
+        since = since[self.wanted.chosen[some.operation[since]]]
+        if len(since):
+            slots = self.operations.slots(some.operation[since])
+            first = self.operations.column("ready")[slots]
+            # From its `ready` on, and again from each evaluation that raised after that.
+            raised = (first >= 0) & (first < some.first + since) & ~np.isin(since, ready)
+            waits = raised | (first == some.first + since)
+            place, key = self.operations.lists(slots[waits])
+            of = some.operation[since[waits]].astype(np.int64)
+            self._first_checks.wait(of[place], key, some.first + since[waits][place])
+        found = self._first_checks.feed(some, keys)
+        columns = (found.operation, found.key, found.check.call_i, found.check.ret_i)
+        for number, key, call_i, ret_i in zip(*(column.tolist() for column in columns), strict=True):
+            row = (self._names[number], call_i, "check", ret_i, (self.key_names[key - 1],))
+            self._context[number].append(row)
+
+    def _find_neighbours(self, some: Numbered) -> None:
+        batch, n = some.batch, self._neighbours
+        order = np.argsort(some.thread, kind="stable")
+        thread, i = some.thread[order].astype(np.int64), batch.i[order]
+        same = thread[1:] == thread[:-1]
+        starts = np.flatnonzero(np.concatenate(([True], ~same)))
+        first_i = dict(zip(thread[starts].tolist(), i[starts].tolist(), strict=True))
+        waiting = []
+        for of, number, ret_i in n.pending:
+            if of in first_i:
+                self._context[number].append((self._names[number], ret_i, "next", first_i[of], None))
+            else:
+                waiting.append((of, number, ret_i))
+        n.pending = waiting
+        before, after = n.last_i[thread], np.full(len(i), NEVER, np.int64)
+        before[1:][same], after[:-1][same] = i[:-1][same], i[1:][same]
+        place = np.empty(len(i), np.int64)
+        place[order] = np.arange(len(i))
+        for phase, f, column in ((CALL, "previous", before), (RET, "next", after)):
+            rows = some.rows.of("try_complete", phase)
+            rows = rows[self.wanted.retried[some.operation[rows]]]
+            for row, other in zip(rows.tolist(), column[place[rows]].tolist(), strict=True):
+                number = int(some.operation[row])
+                if f == "next" and other == NEVER:
+                    n.pending.append((int(some.thread[row]), number, int(batch.i[row])))
+                else:
+                    self._context[number].append((self._names[number], int(batch.i[row]), f, other, None))
+        ends = np.flatnonzero(np.concatenate((~same, [True])))
+        n.last_i[thread[ends]] = i[ends]
+
+    def _judge(self, before: int | None) -> None:
+        """Judge the held operations whose last row is before this one; all of them if None."""
+        held, self._held, self._held_rows = self._held, [], 0
+        if not held:
+            return
+        table = pa.Table.from_batches([batch for batch, _, _ in held])
+        of = np.concatenate([numbers for _, numbers, _ in held])
+        rows = np.concatenate([some for _, _, some in held])
+        if before is None:
+            for _, number, ret_i in self._neighbours.pending:
+                self._context[number].append((self._names[number], ret_i, "next", NEVER, None))
+        else:
+            table, of, rows = self._set_aside(table, of, rows, before)
+        if not table.num_rows:
+            return
+        context = [row for number in np.unique(of).tolist() for row in self._context.pop(number, ())]
+        matrix: list[Summary] = []
+        for history in histories(table, context):
+            self.tally.add(self.run, history, self.clauses)
+            self._names.pop(self._numbers.pop(history.id, 0), None)
+            if self.truths is not None:
+                matrix.append(summary_of(self.run, history))
+        if self.truths is not None and matrix:
+            self.truths.add(_in_rows(np.array(matrix, np.int64), table.column("i").to_numpy(), rows))
+
+    def _set_aside(self, table: pa.Table, of: Ints, rows: Ints, before: int) -> tuple[pa.Table, Ints, Ints]:
+        """Keep for later what belongs to operations that have not ended, or that wait for a check or a neighbour."""
+        waits = np.zeros(self.operations.count, bool)
+        waits[self._first_checks.operation] = True
+        waits[[number for _, number, _ in self._neighbours.pending]] = True
+        later = waits[of] | (self.operations.column("last")[self.operations.slots(of)] >= before)
+        if later.any():
+            kept = table.filter(pa.array(later)).combine_chunks().to_batches()
+            places = np.flatnonzero(later)
+            start = 0
+            for batch in kept:
+                part = places[start : start + batch.num_rows]
+                self._held.append((batch, of[part], rows[part]))
+                start += batch.num_rows
+            # What waits is counted apart, so that it is not gone through again with every batch.
+            self._held_rows = 0
+        return table.filter(pa.array(~later)), of[~later], rows[~later]
+
+
+def _in_rows(summaries: Ints, i: Ints, rows: Ints) -> Ints:
+    """Summaries with rows of the run for positions; each position is that of one of the given events."""
+    order = np.argsort(i)
+    i, rows = i[order], rows[order]
+    for at, name in enumerate(Summary._fields):
+        if name not in _NOT_ROWS:
+            column = summaries[:, at]
+            found = np.minimum(np.searchsorted(i, column), len(i) - 1)
+            summaries[:, at] = np.where(column == NEVER, NEVER, rows[found])
+    return summaries

@@ -1,0 +1,339 @@
+"""What marks an operation: for each clause when a plain operation is an occasion, and when it may have broken it.
+
+A plain operation is one of the common shape: everything at most once, every call with its return, no exception. What is
+not plain is marked whatever the clauses say, and for what is marked only the clauses speak. So a rule need not be
+exact: it may mark too much and must never mark too little, and of what it does not mark it must know whether it was an
+occasion. `tests/spec/test_fold_soundness.py` holds the rules to that, and shows for each that it is needed.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.fast_path.nullable import Numbers, Truth, greatest
+from purgatorio_spec.fast_path.operations import LIMIT, Operations
+from purgatorio_spec.history.operation import NEVER
+from purgatorio_spec.history.run import Run
+from purgatorio_spec.history.summary import Summary
+from purgatorio_spec.trace.coded import Flags, Ints
+
+_TIMES: Final = frozenset(
+    {"reg_t", "reg_delay", "reg_ret_t", "win_t", "fire_t", "add_ret_t", "add_delay", "deadline_t", "stopped_t",
+     "ready_t", "true_t", "deadline_least_t"}
+)  # fmt: skip
+
+
+def _limited(value: int) -> int:
+    return max(-LIMIT, min(LIMIT, value))
+
+
+class Block:
+    """Some operations of a run, by column: `block.win_call` is the column of that name as `Numbers`, times within
+    `LIMIT`."""
+
+    def __init__(self, run: Run, operations: Operations, of: slice | Ints) -> None:
+        self.run = run
+        self._operations, self._of = operations, of
+        self.size = len(operations.column("last")[of])
+
+    def __getattr__(self, name: str) -> Numbers:
+        numbers = self._operations.numbers(name, self._of)
+        if name in _TIMES:
+            numbers = Numbers(np.clip(numbers.v, -LIMIT, LIMIT), numbers.ok)
+        setattr(self, name, numbers)
+        return numbers
+
+    def flag(self, name: str) -> Truth:
+        """A column of flags."""
+        return Truth.of(self._operations.flags(name, self._of))
+
+    def always(self, holds: bool) -> Truth:
+        """The same for all."""
+        return Truth.of(np.full(self.size, holds))
+
+    @cached_property
+    def by_expiry(self) -> Truth:
+        """The one fire of its task contains the win."""
+        inside = self.win_th.equals(self.fire_th) & (self.fire_call < self.win_call)
+        return self.fire_n.equals(1) & inside & (self.win_ret <= self.fire_ret)
+
+    @cached_property
+    def claimed(self) -> Numbers:
+        """The row of the win's call, beyond all if there is none."""
+        return self.win_call.or_else(NEVER)
+
+    @cached_property
+    def in_time_t(self) -> Numbers:
+        """Before this a fire is early."""
+        return self.deadline_t - _limited(self.run.early_ns or 0)
+
+    @cached_property
+    def under_lock(self) -> Truth:
+        """Nothing that O6 speaks of may run beside its on_complete."""
+        return self.always(not self.run.profile.completes_beside)
+
+    def due(self, deadline_t: Numbers) -> Truth:
+        """Whether a task with this deadline was due before the run ended; so of all in a run that is not whole, since
+        only the clause may say that it does not know."""
+        if not self.run.whole:
+            return self.always(True)
+        return deadline_t <= _limited(self.run.facts.end_t)
+
+
+Condition: TypeAlias = Callable[[Block], Truth]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """When a plain operation is an occasion for a clause, and when it may have broken it."""
+
+    occasion: Condition
+    broken: Condition
+
+
+def _some(count: Numbers) -> Truth:
+    return count > 0
+
+
+def _not_contained(b: Block) -> Truth:
+    inside = b.win_th.equals(b.done_th) & (b.win_call < b.done_call) & (b.done_ret <= b.win_ret)
+    return b.win_n.equals(1) & ~inside
+
+
+def _never_or_early(b: Block) -> Truth:
+    return ~b.ready.given() | (b.true_t < b.ready_t).surely()
+
+
+def _expired_by_itself(b: Block) -> Truth:
+    completed = b.done_n.equals(1) & (b.done_ret < b.exp_call) & b.done_th.equals(b.exp_th)
+    if not b.run.records("timer_fire"):
+        return completed
+    fired = b.fire_n.equals(1) & b.fire_th.equals(b.exp_th) & (b.fire_call < b.done_call)
+    return completed & fired & (b.exp_ret <= b.fire_ret)
+
+
+def _is_registered_and_ready(b: Block) -> Truth:
+    return b.reg_n.equals(1) & b.ready.given()
+
+
+def _lost(b: Block) -> Truth:
+    before = b.ready < b.reg_call
+    if b.run.profile.claimed_on_return:
+        left = b.check_ret.given() & (b.claimed > greatest(b.check_ret, b.reg_ret))
+    else:
+        # The checks before its registration are not known here, if it was ready in an earlier batch.
+        expired = b.by_expiry.surely() if b.run.records("timer_fire") else _some(b.exp_n)
+        left = (b.check_ret.given() | before) & (b.win_n.equals(0) | expired)
+    return _is_registered_and_ready(b) & ((before & (b.claimed > b.reg_ret)) | left)
+
+
+def _may_time_out(b: Block) -> Truth:
+    return b.reg_out.equals(0) & b.reg_delay.given() & b.cut_n.equals(0)
+
+
+def _wrong_answer(b: Block) -> Truth:
+    inside = b.win_th.equals(b.reg_th) & (b.reg_call < b.win_call) & (b.win_ret <= b.reg_ret)
+    registration = b.reg_out.given() & (b.reg_out.equals(1) ^ inside.surely())
+    own = (
+        b.win_n.equals(1)
+        & b.win_th.equals(b.true_th)
+        & (b.true_call < b.win_call)
+        & (b.win_ret <= b.true_ret)
+    )
+    tries = (b.true_n > 1) | (b.true_n.equals(1) & ~own.surely())
+    return registration | tries | (b.false_ret > b.win_ret).surely()
+
+
+def _latest_due_t(b: Block) -> Numbers:
+    return greatest(b.deadline_t, b.add_ret_t, b.add_ret_t + b.add_delay.or_else(0))
+
+
+def _timed(b: Block) -> Truth:
+    return b.deadline_t.given() & b.add_ret_t.given()
+
+
+def _late(b: Block) -> Truth:
+    return b.fire_n.equals(1) & (b.fire_t > _latest_due_t(b) + _limited(b.run.late_ns or 0))
+
+
+def _undisturbed(b: Block) -> Truth:
+    cancelled = (b.stopped_call < b.fire_call) & ~(b.cancel_ret < b.add_call).surely()
+    stopped = cancelled.surely() | (b.win_call < b.fire_call).surely()
+    return b.fire_n.equals(1) & b.add_n.equals(1) & (b.add_call < b.fire_call) & ~stopped & _timed(b)
+
+
+def _not_fired(b: Block) -> Truth:
+    stopped = _some(b.stopped_n) & ~(b.cancel_ret < b.add_call).surely()
+    armed = b.fire_n.equals(0) & ~stopped & b.cut_n.equals(0) & b.win_n.equals(0)
+    return armed & b.deadline_t.given() & b.due(b.deadline_t)
+
+
+def _stopped_in_time(b: Block) -> Truth:
+    won = (b.win_t < b.in_time_t) & ((b.add_ret < b.win_call) | (b.reg_ret_t < b.in_time_t))
+    holds = b.always(b.run.profile.cancel_is_barrier) | (b.stopped_t < b.in_time_t)
+    cancelled = b.stopped_n.equals(1) & (b.cancel_call > b.add_ret) & holds
+    return b.fire_n.equals(0) & b.deadline_t.given() & (won.surely() | cancelled)
+
+
+def _fired_all_the_same(b: Block) -> Truth:
+    won_by_it = b.win_n.equals(0) | b.by_expiry
+    inside = b.cancel_th.equals(b.fire_th) & (b.fire_call < b.cancel_call) & (b.cancel_ret <= b.fire_ret)
+    excused = won_by_it & (b.stopped_n.equals(0) | inside)
+    return _some(b.fire_n) & (_some(b.stopped_n) | _some(b.win_n)) & ~excused.surely()
+
+
+RULES: Final[Mapping[str, Rule]] = {
+    "O1": Rule(
+        lambda b: _some(b.force_n) | _some(b.done_n),
+        lambda b: (
+            ~b.win_n.equals(b.done_n)
+            | _not_contained(b)
+            | ((b.lost_call < b.done_call) & (b.done_ret < b.lost_ret)).surely()
+            | (b.reg_out.equals(0) & (b.lost_first < b.claimed)).surely()
+        ),
+    ),
+    "O2": Rule(
+        lambda b: _some(b.done_n) | _some(b.true_n),
+        lambda b: _some(b.true_n) & b.always(b.run.records("ready")) & _never_or_early(b),
+    ),
+    "O3": Rule(
+        lambda b: _some(b.exp_n),
+        lambda b: (
+            (b.exp_n.equals(0) & b.by_expiry.surely()) | (_some(b.exp_n) & ~_expired_by_itself(b).surely())
+        ),
+    ),
+    "O4": Rule(lambda b: _is_registered_and_ready(b) & (b.check_ret.given() | (b.ready < b.reg_call)), _lost),
+    "O5": Rule(
+        lambda b: _may_time_out(b) & b.win_n.equals(1),
+        lambda b: _may_time_out(b) & b.win_n.equals(0) & b.due(b.deadline_t.or_else(b.reg_t + b.reg_delay)),
+    ),
+    "O6": Rule(
+        lambda b: (b.try_n > 1) | (_some(b.try_n) & _some(b.done_n) & b.under_lock),
+        lambda b: (
+            b.flag("tried_within")
+            | (
+                _some(b.done_n)
+                & b.under_lock
+                & (
+                    (b.false_ret > b.done_call).surely()
+                    | (b.true_n > 1)
+                    | (b.true_n.equals(1) & ~b.true_th.equals(b.done_th))
+                )
+            )
+        ),
+    ),
+    "O7": Rule(lambda b: b.reg_out.given() | _some(b.try_answers), _wrong_answer),
+    "T1": Rule(
+        lambda b: b.fire_n.equals(1) & b.add_n.equals(1) & b.deadline_t.given() & (b.add_call < b.fire_call),
+        lambda b: b.fire_n.equals(1) & b.deadline_t.given() & (b.fire_t < b.in_time_t),
+    ),
+    "T2": Rule(_undisturbed, _late),
+    "T3": Rule(
+        lambda b: b.add_n.equals(1) & b.fire_n.equals(1),
+        lambda b: (
+            (b.add_n.equals(0) & _some(b.fire_n))
+            | (b.add_n.equals(1) & ((b.fire_call < b.add_call).surely() | _not_fired(b)))
+        ),
+    ),
+    "T4": Rule(_stopped_in_time, _fired_all_the_same),
+}
+"""By clause."""
+
+NOT_PLAIN: Final[Mapping[str, Condition]] = {
+    "a call without its return, or a return without its call": lambda b: b.flag("unpaired"),
+    "an exception": lambda b: b.flag("errors"),
+    "a time beyond the limit": lambda b: b.flag("wild"),
+    "a call recorded as a point": lambda b: b.flag("points"),
+    "registered twice": lambda b: b.reg_n > 1,
+    "won twice": lambda b: b.win_n > 1,
+    "completed without a winner": lambda b: b.done_n > b.win_n,
+    "expired twice": lambda b: b.exp_n > 1,
+    "fired twice": lambda b: b.fire_n > 1,
+    "added twice": lambda b: b.add_n > 1,
+    "two deadlines": lambda b: (b.deadline_least_t < b.deadline_t).surely(),
+    "timer cancelled twice": lambda b: b.cancel_n > 1,
+    "cancelled by key or shut down": lambda b: _some(b.cut_n),
+}
+"""When an operation is not plain."""
+
+
+@dataclass(slots=True)
+class Marks:
+    """By operation of a block: whether it is marked, and by clause whether a plain one is an occasion.
+
+    The judgement of a marked operation may turn on what its threads did around it: if `retried` (O4's retry loop), or
+    if a check may have been made from within a registration that answered false and yet holds a completion (O7):
+    `inside`.
+    """
+
+    marked: Flags
+    retried: Flags
+    inside: Flags
+    occasions: dict[str, Flags] = field(default_factory=dict)
+
+
+def marks(
+    block: Block,
+    rules: Mapping[str, Rule] = RULES,
+    not_plain: Mapping[str, Condition] = NOT_PLAIN,
+    *,
+    missed: Flags | None = None,
+) -> Marks:
+    """The marks of a block. `rules` and `not_plain` are parameters for the tests that leave one out. `missed`: what a
+    key may have failed to give back, of which O2 speaks once the run is over."""
+    b, run = block, block.run
+    broken = b.always(run.dropped) | (b.always(False) if missed is None else Truth.of(missed))
+    for condition in not_plain.values():
+        broken |= condition(b)
+    occasions: dict[str, Flags] = {}
+    for name, rule in rules.items():
+        if CLAUSES[name].skipped(run) is None:
+            occasions[name] = rule.occasion(b).yes
+            broken |= rule.broken(b)
+    once = (b.win_first < b.reg_ret.or_else(b.win_first + 1)) | (b.reg_n > 1)
+    inside = _some(b.reg_no) & (b.reg_call < b.win_call) & once
+    retried = np.zeros(b.size, bool) if run.profile.claimed_on_return else b.ready.given().yes
+    everything = b.always(run.dropped)
+    # What is not known to be whole is marked.
+    return Marks(~broken.no, retried, (inside | everything).yes, occasions)
+
+
+def summaries(b: Block) -> Ints:
+    """The matrix of `Summary` of plain operations, rows of the run for positions."""
+
+    def row(numbers: Numbers) -> Ints:
+        return numbers.or_else(NEVER).v
+
+    watches = _may_be_watched(b)
+    cancelled = (b.stopped_n.equals(1) & (b.cancel_call > b.add_ret)).yes
+    fired = (b.fire_call > b.add_call).yes
+    during_add = ((b.cancel_call > b.add_call) & (b.cancel_call < b.add_ret.or_else(NEVER))).yes
+    column = {
+        "registered_call_i": row(b.reg_call),
+        "registered_ret_i": row(b.reg_ret),
+        "claim_call_i": row(b.win_call),
+        "stopped_i": row(b.win_ret),
+        "left_i": row(b.win_ret),
+        "entries": b.reg_keys.v,
+        "watches": watches.astype(np.int64),
+        "added_call_i": row(b.add_call),
+        "added_ret_i": row(b.add_ret),
+        "disarmed_first_i": np.minimum(np.minimum(row(b.cancel_call), row(b.fire_call)), row(b.win_call)),
+        "disarmed_surely_i": np.minimum(
+            np.where(cancelled, row(b.cancel_ret), NEVER), np.where(fired, row(b.fire_call), NEVER)
+        ),
+        "raced": (b.flag("raced").yes | during_add).astype(np.int64),
+        "deadline_t": np.where(_some(b.add_n).yes, row(b.deadline_t), NEVER),
+        "due_t": np.where(_timed(b).yes, row(_latest_due_t(b)), NEVER),
+        "out_t": row(b.deadline_t.or_else(b.reg_t + b.reg_delay.or_else(0))),
+        "done_t": row(greatest(b.fire_ret_t, b.win_t)),
+    }
+    return np.stack([column[name] for name in Summary._fields], axis=1)
+
+
+def _may_be_watched(b: Block) -> Flags:
+    return (b.reg_out.equals(0) & b.cut_n.equals(0) & (b.claimed > b.reg_ret)).yes

@@ -1,0 +1,191 @@
+"""O7's counts: which `check_and_complete` calls surely count right, told from columns.
+
+Between call and return of such a check its thread made nothing but whole `try_complete` calls without anything inside
+that could complete for another; then it counts right iff as many of them answered true. All others are doubtful, and
+are followed call by call by the clause's own rules. What is carried of a thread: its last check event, and what came
+since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+import numpy as np
+
+from purgatorio_spec.fast_path.numbered import Numbered
+from purgatorio_spec.trace.coded import IS_CALL, Flags, Ints, where
+
+_EVENTS: Final = where(
+    lambda f, ph: ph != "at" and f in ("check_and_complete", "try_complete", "try_complete_else_watch")
+)
+_CHECK: Final = where(lambda f, ph: f == "check_and_complete")
+_TRY: Final = where(lambda f, ph: f == "try_complete")
+_NONE: Final = -1
+
+
+@dataclass(slots=True)
+class _Events:
+    """Events of threads, by thread and in order. `row` is -1 for what is carried from earlier batches."""
+
+    thread: Ints
+    row: Ints
+    i: Ints
+    c: Ints
+    check: Flags
+    tried: Flags
+    call: Flags
+    odd: Flags
+    trues: Ints
+    out: Ints
+    answered: Flags
+
+    def of(self, order: Ints) -> _Events:
+        return _Events(*(getattr(self, name)[order] for name in _Events.__slots__))
+
+    def after(self, earlier: _Events) -> _Events:
+        return _Events(
+            *(np.concatenate((getattr(earlier, name), getattr(self, name))) for name in _Events.__slots__)
+        )
+
+
+@dataclass(slots=True)
+class Doubtful:
+    """Checks whose count must be looked at: thread, row and position of call and return."""
+
+    thread: Ints
+    c: Ints
+    ret_i: Ints
+
+    @classmethod
+    def joined(cls, parts: Sequence[Doubtful]) -> Doubtful:
+        """All of them."""
+        none = np.zeros(0, np.int64)
+        return cls(
+            *(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in cls.__slots__)
+        )
+
+
+@dataclass(slots=True)
+class ThreadChecks:
+    """By thread: the last check event (`i`, and whether it was a call), whether anything odd came since, how many tries
+    answered true since, and the call of a try that is the very last event (-1: none)."""
+
+    CARRIED: ClassVar[tuple[str, ...]] = ("_i", "_call", "_odd", "_trues", "_try")
+
+    sure: int = 0
+    doubtful: list[Doubtful] = field(default_factory=list)
+    _i: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    _call: Flags = field(default_factory=lambda: np.zeros(0, bool))
+    _odd: Flags = field(default_factory=lambda: np.zeros(0, bool))
+    _trues: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    _try: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def feed(self, some: Numbered, threads: int) -> None:
+        """Add a batch; `threads`: one more than the highest number of a thread."""
+        more = threads - len(self._i)
+        if more > 0:
+            self._i = np.concatenate((self._i, np.full(more, _NONE, np.int64)))
+            self._call = np.concatenate((self._call, np.zeros(more, bool)))
+            self._odd = np.concatenate((self._odd, np.zeros(more, bool)))
+            self._trues = np.concatenate((self._trues, np.zeros(more, np.int64)))
+            self._try = np.concatenate((self._try, np.full(more, _NONE, np.int64)))
+        rows = np.flatnonzero(_EVENTS[some.batch.code])
+        if not len(rows):
+            return
+        new = self._new(some, rows)
+        here = np.flatnonzero(np.bincount(new.thread, minlength=1))
+        events = new.after(self._carried(here))
+        narrow = events.thread.astype(np.int16) if threads < 1 << 15 else events.thread
+        self._count(events.of(np.argsort(narrow, kind="stable")))
+
+    def _new(self, some: Numbered, rows: Ints) -> _Events:
+        batch = some.batch
+        code = batch.code[rows]
+        out, given = batch.numbers("out")
+        answered = np.ones(len(rows), bool) if given is None else given[rows]
+        call, tried = IS_CALL[code], _TRY[code]
+        out = out[rows]
+        true = tried & ~call & answered & (out == 1)
+        return _Events(
+            some.thread[rows].astype(np.int64), some.first + rows, batch.i[rows], np.where(call, _NONE, batch.c[rows]),
+            _CHECK[code], tried, call, np.zeros(len(rows), bool), true.astype(np.int64), out, answered & ~call,
+        )  # fmt: skip
+
+    def _carried(self, threads: Ints) -> _Events:
+        """What came before, as events: the check, what was odd since, the tries that answered true, an open try."""
+
+        def events(
+            of: Ints, i: Ints, *, check: bool, tried: bool, call: Flags, odd: bool, trues: Ints
+        ) -> _Events:
+            count = len(of)
+            same = np.full(count, _NONE, np.int64)
+            checks, tries = np.full(count, check), np.full(count, tried)
+            return _Events(
+                of,
+                same,
+                i,
+                same,
+                checks,
+                tries,
+                call,
+                np.full(count, odd),
+                trues,
+                same,
+                np.zeros(count, bool),
+            )
+
+        known = threads[self._i[threads] >= 0]
+        wild, trying = known[self._odd[known]], known[self._try[known] >= 0]
+        none = np.zeros(len(known), np.int64)
+        return events(
+            trying, self._try[trying], check=False, tried=True, call=np.ones(len(trying), bool), odd=False,
+            trues=none[: len(trying)],
+        ).after(
+            events(wild, none[: len(wild)], check=False, tried=False, call=np.zeros(len(wild), bool), odd=True,
+                   trues=none[: len(wild)])
+        ).after(
+            events(known, self._i[known], check=True, tried=False, call=self._call[known], odd=False,
+                   trues=self._trues[known])
+        )  # fmt: skip
+
+    def _count(self, e: _Events) -> None:
+        count = len(e.i)
+        same = np.zeros(count, bool)  # as the thread of the event before
+        same[1:] = e.thread[1:] == e.thread[:-1]
+        ends = np.ones(count, bool)
+        ends[:-1] = ~same[1:]
+        whole = np.zeros(count, bool)  # a try's call with its return as the next event of the thread
+        whole[:-1] = e.tried[:-1] & e.call[:-1] & e.tried[1:] & ~e.call[1:] & (e.c[1:] == e.i[:-1]) & same[1:]
+        odd = ~(e.check | whole)
+        odd[1:] &= ~whole[:-1]
+        odd &= ~(ends & e.tried & e.call)  # it may still become whole
+        odds = np.cumsum(odd)
+        # A carried check stands for the tries since, too: what is counted since it is from before it on.
+        carried = np.where(e.check & (e.row < 0), e.trues, 0)
+        trues = np.cumsum(e.trues)
+        before = np.maximum.accumulate(np.where(e.check, np.arange(count), _NONE))
+        answers = np.flatnonzero(e.check & e.answered)
+        from_ = np.where(same[answers], before[np.maximum(answers - 1, 0)], _NONE)
+        good = (
+            (from_ >= 0)
+            & (e.thread[from_] == e.thread[answers])
+            & e.call[from_]
+            & (e.i[from_] == e.c[answers])
+        )
+        good &= odds[from_] == odds[answers]
+        good &= trues[answers] - trues[from_] + carried[from_] == e.out[answers]
+        self.sure += int(good.sum())
+        doubtful = answers[~good]
+        if len(doubtful):
+            self.doubtful.append(Doubtful(e.thread[doubtful], e.c[doubtful], e.i[doubtful]))
+        last = np.flatnonzero(ends)
+        check = before[last]
+        known = (check >= 0) & (e.thread[check] == e.thread[last])
+        of, check, last = e.thread[last[known]], check[known], last[known]
+        self._i[of], self._call[of] = e.i[check], e.call[check]
+        self._odd[of] = odds[last] != odds[check]
+        self._trues[of] = trues[last] - trues[check] + carried[check]
+        open_try = e.tried[last] & e.call[last]
+        self._try[of] = np.where(open_try, e.i[last], _NONE)

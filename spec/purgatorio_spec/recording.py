@@ -1,0 +1,111 @@
+"""A recorded run in memory, judged by the clauses; written to a file where somebody is to look at it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from purgatorio_spec.check import judge_table
+from purgatorio_spec.history.run import run_of
+from purgatorio_spec.judge.context import run_facts
+from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude
+from purgatorio_spec.judge.rowwise import judge_run
+from purgatorio_spec.show.counterexample import Counterexample, counterexample
+from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
+from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.trace.record import Event, Header
+from purgatorio_spec.trace.trace_file import write_run
+from purgatorio_spec.verdict import Verdict
+
+FIRST_EVENT_LINE = 2
+"""Line 1 of a trace is its header."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Header and events of one run. `broken_off`: why it has no end, or nothing."""
+
+    header: Header
+    events: tuple[Event, ...]
+    broken_off: str = ""
+
+    def write(self, path: Path) -> None:
+        """As a trace; one that was broken off gets no end record."""
+        partial = path.with_name(f"{path.name}.{id(self)}.jsonl")
+        write_run(partial, self.header, self.events, None if self.broken_off else 0)
+        partial.replace(path)
+
+
+class Narrow(Protocol):
+    """What was done in a part of a run."""
+
+    @property
+    def name(self) -> str:
+        """Of what was done."""
+
+    def lines(self) -> Iterable[str]:
+        """A line a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A run, and what the specification says of it. `write` leaves its trace in a file."""
+
+    broken_off: str
+    write: Callable[[Path], None]
+    result: RunResult
+    table: pa.Table
+    narrowed: Callable[[str], tuple[Judged, Narrow]] | None = None
+    """For a clause that was violated: the part of the run that shows it."""
+    hung: Narrow | None = None
+    """The part of the run that is a deadlock."""
+    unfinished: str = ""
+    """What was not done for want of time: nothing that was kept is a PASS."""
+
+    def example(self, clause: str, file: str) -> Counterexample:
+        """The earliest violation of a clause that was violated, as it reads once the trace is in `file`."""
+        causes = self.result.clauses[clause].causes
+        cause = min(causes.values(), key=lambda one: one.examples[0].events[-1])
+        return counterexample(file, self.result.run, cause.examples[0], self.table, cause.count)
+
+
+def judge(recording: Recording) -> Judged:
+    """By the same functions as `purgatorio check`."""
+    events = recording.events
+    rows = [event_batch((event.i + FIRST_EVENT_LINE, event) for event in events)] if events else []
+    table = pa.Table.from_batches(rows, EVENT_SCHEMA)
+    facts = TraceFacts(
+        file=recording.header.run,
+        header=recording.header,
+        events=len(events),
+        has_end=not recording.broken_off,
+    )
+    run = run_of(
+        recording.header, run_facts(table, recording.header.recorded), whole=not recording.broken_off
+    )
+    result = conclude(facts, run, judge_run(run, table))
+    return Judged(recording.broken_off, recording.write, result, table)
+
+
+def judge_file(path: Path | None, name: str, broken_off: str = "") -> Judged:
+    """A run that recorded itself; without a file, one of which nothing is left."""
+    if path is None:
+        result = RunResult(name, name, "", "", Verdict.INVALID_TRACE, 0, {})
+        return Judged(broken_off, _nothing_to_write, result, EVENT_SCHEMA.empty_table())
+    reader = TraceReader(path)
+    table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
+    return Judged(broken_off, partial(_copy, path), judge_table(reader, table), table)
+
+
+def _copy(source: Path, path: Path) -> None:
+    shutil.copyfile(source, path)
+
+
+def _nothing_to_write(path: Path) -> None:
+    """There is no trace."""

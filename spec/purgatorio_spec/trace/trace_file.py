@@ -1,0 +1,90 @@
+"""From recorded events to the trace file of one run: at once at the end, or as they come."""
+
+import threading
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+
+from purgatorio_spec.trace.record import Event, Header
+from purgatorio_spec.trace.recorder import Recorder
+from purgatorio_spec.trace.writer import TraceWriter
+
+
+def run_of_file(path: Path) -> str:
+    """The name of the run in a trace file: the file's, up to the first dot."""
+    return path.name.split(".", 1)[0]
+
+
+def write_run(path: Path, header: Header, events: Iterable[Event], dropped: int | None) -> Path:
+    """Write the events in the order of `i`; with `dropped` None the run broke off, and gets no end record.
+
+    A broken run in Parquet leaves no file (a Parquet file without its end cannot be read): record in JSON lines.
+    """
+    writer = TraceWriter(path, header)
+    try:
+        writer.write_all(sorted(events, key=lambda event: event.i))
+        writer.dropped = dropped or 0
+    except BaseException:
+        writer.abandon()
+        raise
+    if dropped is None:
+        writer.abandon()
+    else:
+        writer.close()
+    return path
+
+
+class StreamedRecording(AbstractContextManager["StreamedRecording"]):
+    """Write a recorder's events to a file while it records, so that even a killed process leaves a readable trace.
+
+    A thread of its own drains and writes every `every_s` seconds (None: only `flush` does). Leaving the block writes
+    the rest and the end record; leaving it by an exception, Ctrl-C included, writes the rest and no end record.
+    A disk that is full ends the streaming: recording goes on into the buffers, and leaving the block raises.
+
+    Take JSON lines: a killed Parquet writer leaves nothing to read.
+    """
+
+    def __init__(self, recorder: Recorder, path: Path, header: Header, every_s: float | None = 0.5) -> None:
+        self.path = path
+        self._recorder = recorder
+        self._writer = TraceWriter(path, header)
+        self._every_s = every_s
+        self._write_lock = threading.Lock()
+        self._leaving = threading.Event()
+        self._problem: OSError | None = None
+        self._thread = threading.Thread(target=self._stream, name="trace-writer", daemon=True)
+
+    def __enter__(self) -> "StreamedRecording":
+        if self._every_s is not None:
+            self._thread.start()
+        return self
+
+    def flush(self) -> None:
+        """Write what is final by now, down to the file. Raises OSError."""
+        with self._write_lock:
+            self._writer.write_all(self._recorder.drain())
+            self._writer.flush()
+
+    def _stream(self) -> None:
+        while not self._leaving.wait(self._every_s):
+            try:
+                self.flush()
+            except OSError as problem:
+                self._problem = problem
+                return
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._leaving.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        if self._problem is not None:
+            with suppress(OSError):
+                self._writer.abandon()
+            raise self._problem
+        with self._write_lock:
+            self._writer.write_all(self._recorder.drain(last=True))
+            self._writer.dropped = self._recorder.dropped
+            if kind is None:
+                self._writer.close()
+            else:
+                self._writer.abandon()

@@ -1,0 +1,185 @@
+"""Programs from a vocabulary: the small ones one after the other, the larger ones at random.
+
+Enumerated are, up to symmetry, first the programs of plain acts, each act at most once in a thread, those of one
+thread and two acts also with a callback that raises; then all programs of so many acts, without callbacks and with
+the plainest settings. Things are numbered as they first appear, threads are not told apart. Drawn are programs of 1
+to 3 threads; of a handful of them the one is taken in which the most pairs of acts meet that have not met yet.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise, permutations, product
+from typing import Final
+
+from purgatorio_stress.random_program.act import Act, Callback, Drawn, acts_of
+from purgatorio_stress.random_program.player import BEFORE, CALLBACK, THREAD, Verb, Vocabulary
+
+_HANDFUL: Final = 6
+_PLAIN_START: Final = 0.5
+_ECHO: Final = 0.2
+"""How often what is done before is plain, and how often two threads do the same."""
+_SMALL: Final = 3
+"""Values of a domain that the enumeration takes."""
+
+Pair = tuple[str, str]
+
+
+def pairs_of(drawn: Drawn) -> set[Pair]:
+    """The verbs that may meet: of two threads, and of a callback with whatever is in a thread."""
+    found: set[Pair] = set()
+    sides = [{act.do for act in acts} for acts in drawn.threads]
+    sides.append({f"{callback.slot}={callback.act.do}" for callback in drawn.callbacks})
+    for at, one in enumerate(sides):
+        for other in sides[at + 1 :]:
+            found |= {(min(a, b), max(a, b)) for a in one for b in other}
+    if len(drawn.threads) == 1:
+        acts = [act.do for act in (*drawn.before, *drawn.threads[0])]
+        found |= {("then", f"{a} {b}") for a, b in pairwise(acts)}
+    return found
+
+
+def draw(vocabulary: Vocabulary, dialect: str, rng: random.Random, worth: Callable[[Pair], float]) -> Drawn:
+    """A program that a caller may write: of a handful of throws the one whose pairs are worth most."""
+    thrown: list[Drawn] = []
+    for _ in range(20 * _HANDFUL):
+        one = _throw(vocabulary, rng)
+        if vocabulary.legal(one, dialect):
+            thrown.append(one)
+        if len(thrown) == _HANDFUL:
+            break
+    return max(thrown, key=lambda one: sum(map(worth, pairs_of(one))))
+
+
+def _throw(vocabulary: Vocabulary, rng: random.Random) -> Drawn:
+    threads = rng.choice((1, 2, 2, 2, 2, 3))
+    things = tuple(
+        tuple(rng.choice(choices) for choices in vocabulary.thing)
+        for _ in range(min(vocabulary.most_things, rng.choice((1, 1, 2, 2, 2, 3, 4, 5))))
+    )
+    lengths = {1: (3, 4, 5, 6, 8), 2: (1, 1, 2, 2, 3), 3: (1, 1, 2)}[threads]
+    before = tuple(
+        _act(vocabulary, BEFORE, len(things), rng)
+        for _ in range(0 if threads == 1 else rng.choice((0, 1, 2, 2, 3, 4)))
+    )
+    plain = vocabulary.plain
+    if plain is not None and rng.random() < _PLAIN_START and len(things) >= len(plain.things):
+        before = (*acts_of(plain.before), *before[:1])
+    bodies = [
+        tuple(_act(vocabulary, THREAD, len(things), rng) for _ in range(rng.choice(lengths)))
+        for _ in range(threads)
+    ]
+    if threads > 1 and rng.random() < _ECHO:
+        bodies[1] = bodies[0]
+    callbacks = []
+    if vocabulary.slots:
+        for _ in range(rng.choice((0, 0, 1, 1, 2))):
+            act = _act(vocabulary, CALLBACK, len(things), rng)
+            callbacks.append(Callback(rng.choice(vocabulary.slots), rng.randrange(len(things)), act))
+    return Drawn(
+        vocabulary.name,
+        tuple(rng.choice(choices) for choices in vocabulary.settings),
+        things,
+        before,
+        tuple(bodies),
+        tuple(callbacks),
+    )
+
+
+def _act(vocabulary: Vocabulary, where: str, things: int, rng: random.Random) -> Act:
+    verbs = [verb for verb in vocabulary.verbs if where in verb.where]
+    verb = rng.choices(verbs, [verb.weight for verb in verbs])[0]
+    return Act(verb.do, tuple(_number(vocabulary, domain, things, rng) for domain in verb.args))
+
+
+def _number(vocabulary: Vocabulary, domain: str, things: int, rng: random.Random) -> int:
+    return rng.randrange(things) if domain == "thing" else rng.choice(vocabulary.domains[domain])
+
+
+def plain_programs(vocabulary: Vocabulary, dialect: str, lengths: tuple[int, ...]) -> Iterator[Drawn]:
+    """All programs of plain acts with threads of these lengths, the shorter ones first: DPOR varies the last most."""
+    plain = vocabulary.plain
+    if plain is None:
+        return
+    acts = acts_of(plain.acts)
+    settings = plain.settings or tuple(choices[0] for choices in vocabulary.settings)
+    raising = [
+        (Callback(slot, thing, Act("raise")),)
+        for slot in dict.fromkeys(vocabulary.slots)
+        for thing in range(len(plain.things))
+        if vocabulary.verb("raise") is not None and lengths == (2,)
+    ]
+    for threads in product(*(permutations(acts, length) for length in lengths)):
+        for callbacks in ((), *raising):
+            drawn = Drawn(vocabulary.name, settings, plain.things, acts_of(plain.before), threads, callbacks)
+            if canonical(drawn) and vocabulary.legal(drawn, dialect):
+                yield replace(drawn, threads=threads[::-1])
+
+
+def enumerated(vocabulary: Vocabulary, dialect: str, size: int) -> Iterator[Drawn]:
+    """All programs of `size` acts, without callbacks, in at most two threads; the settings are the first of each."""
+    settings = tuple(choices[0] for choices in vocabulary.settings)
+    numbers = tuple(product(*(_some(choices) for choices in vocabulary.thing)))
+    for before in range(size):
+        for second in range((size - before) // 2 + 1):
+            first = size - before - second
+            places = [BEFORE] * before + [THREAD] * (first + second)
+            choices = [list(_all_acts(vocabulary, place, size)) for place in places]
+            for acts in product(*choices):
+                used = sorted({number for verb, act in acts for number in _things(verb, act)})
+                if used != list(range(len(used))) or not _in_order_of_appearance(acts):
+                    continue
+                for things in product(numbers, repeat=len(used)) if used else [numbers[:1]]:
+                    plain = tuple(act for _, act in acts)
+                    threads = (plain[before : before + first], plain[before + first :])
+                    drawn = Drawn(
+                        vocabulary.name,
+                        settings,
+                        things,
+                        plain[:before],
+                        tuple(one for one in threads if one),
+                    )
+                    if vocabulary.legal(drawn, dialect) and canonical(drawn):
+                        yield drawn
+
+
+def canonical(drawn: Drawn) -> bool:
+    """Whether this one stands for all that differ from it in the order of threads only."""
+    keys = [(-len(acts), [str(act) for act in acts]) for acts in drawn.threads]
+    return keys == sorted(keys)
+
+
+def _all_acts(vocabulary: Vocabulary, where: str, size: int) -> Iterator[tuple[Verb, Act]]:
+    for verb in vocabulary.verbs:
+        if where in verb.where:
+            domains = [
+                range(min(size, vocabulary.most_things)) if one == "thing" else _some(vocabulary.domains[one])
+                for one in verb.args
+            ]
+            for numbers in product(*domains):
+                yield verb, Act(verb.do, numbers)
+
+
+def _some(choices: tuple[int, ...]) -> tuple[int, ...]:
+    """A few of a domain: the first, and others spread over it."""
+    different = tuple(dict.fromkeys(choices))
+    if len(different) <= _SMALL:
+        return different
+    return tuple(different[at * (len(different) - 1) // _SMALL] for at in range(_SMALL))
+
+
+def _things(verb: Verb, act: Act) -> list[int]:
+    return [number for domain, number in zip(verb.args, act.args, strict=True) if domain == "thing"]
+
+
+def _in_order_of_appearance(acts: tuple[tuple[Verb, Act], ...]) -> bool:
+    seen: list[int] = []
+    for verb, act in acts:
+        for number in _things(verb, act):
+            if number not in seen:
+                if number != len(seen):
+                    return False
+                seen.append(number)
+    return True

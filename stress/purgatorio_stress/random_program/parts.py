@@ -1,0 +1,238 @@
+"""Drawn programs over the parts of a timer on their own: two buckets, and the queue of what is due.
+
+Within a timer most of this cannot be seen: one gate keeps adders and drains apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Final
+
+from purgatorio import TimerTask
+from purgatorio.timer.bucket import NOT_QUEUED_MS, TimerTaskEntry, TimerTaskList
+from purgatorio.timer.delay_queue import DelayQueue
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.random_program.act import Drawn
+from purgatorio_stress.random_program.player import BEFORE, THREAD, Plain, Player, Verb, Vocabulary
+from purgatorio_stress.scenario.world import World
+
+_ONE_TICK_MS: Final = 10**6
+"""All deadlines are in the tick that begins at 0."""
+
+
+class _Task(TimerTask):
+    def run(self) -> None:
+        raise AssertionError("nobody runs it")
+
+
+class BucketPlayer(Player):
+    """Two buckets, and the set of those that are offered. Entries go from the second to the first, or out."""
+
+    def __init__(self, world: World, drawn: Drawn) -> None:
+        super().__init__(world, drawn)
+        self.counter = world.sync.atomic_int(0, "tasks")
+        self.buckets = [TimerTaskList(self.counter, world.sync) for _ in range(2)]
+        self.entries = [
+            TimerTaskEntry(_Task(due_ms, sync=world.sync), due_ms, world.sync) for (due_ms,) in drawn.things
+        ]
+        self.offered: list[int] = []
+
+    def do_add(self, thing: int, bucket: int) -> None:
+        """`add`, and whoever changes the expiration offers the bucket."""
+        self._add(bucket, self.entries[thing])
+
+    def _add(self, bucket: int, entry: TimerTaskEntry) -> None:
+        self.buckets[bucket].add(entry)
+        if self.buckets[bucket].set_expiration(0):
+            if bucket in self.offered:
+                self.breaks("CHECK", f"bucket-{bucket}", "offered twice")
+            self.offered.append(bucket)
+
+    def do_flush(self, bucket: int) -> None:
+        """Poll it, and `flush` it."""
+        if bucket in self.offered:
+            self.offered.remove(bucket)
+            self.buckets[bucket].flush(partial(self._add, 0) if bucket else lambda entry: None)
+
+    def do_remove(self, thing: int) -> None:
+        """`TimerTaskEntry.remove`."""
+        self.entries[thing].remove()
+
+    def do_show(self, bucket: int) -> None:
+        """What it says of itself."""
+        one = self.buckets[bucket]
+        one.tasks()
+        if one.expiration_ms() not in (0, NOT_QUEUED_MS) or one.delay_ms(-1) not in (0, 1):
+            self.breaks("CHECK", f"bucket-{bucket}", f"expires at {one.expiration_ms()} ms")
+
+    def final(self) -> Iterator[Broken]:
+        """The rings close, who is linked is counted, and what holds an entry is offered."""
+        inside = [bucket.entries() for bucket in self.buckets]
+        for number, bucket in enumerate(self.buckets):
+            if inside[number] and number not in self.offered:
+                yield Broken("T3", f"bucket-{number}", "it holds an entry and is in no queue")
+            bucket.check(_ONE_TICK_MS)
+        linked = sum(map(len, inside))
+        if linked != self.counter.get():
+            yield Broken("T5", "buckets", f"{linked} entries are linked, {self.counter.get()} are counted")
+        for entry in self.entries:
+            bucket_of = entry.bucket.get()
+            if bucket_of is not None and entry not in bucket_of.entries():
+                yield Broken("T3", "entry", "it names a bucket that does not have it")
+        yield from self.broken
+
+
+class _Item:
+    def __init__(self, due_ms: int) -> None:
+        self.due_ms = due_ms
+
+    def expiration_ms(self) -> int:
+        return self.due_ms
+
+    def __lt__(self, other: Any, /) -> bool:
+        return self.due_ms < int(other.due_ms)
+
+
+class QueuePlayer(Player):
+    """A `DelayQueue`. What lies inside for sure: its offer has returned, and nobody has begun to take it."""
+
+    def __init__(self, world: World, drawn: Drawn) -> None:
+        super().__init__(world, drawn)
+        self.queue: DelayQueue[_Item] = DelayQueue(world.clock, world.sync)
+        self.items = [_Item(due_ms) for (due_ms,) in drawn.things]
+        self.begun: list[_Item] = []
+        self.inside: dict[int, int] = {}
+        """Of each item that is inside: since when."""
+        self.out: list[_Item] = []
+        self.takers = [0]
+        self.alone = len(drawn.threads) == 1
+
+    def _now_ms(self) -> int:
+        return self.world.run.now_ms
+
+    def do_offer(self, thing: int) -> None:
+        """`offer`; each once."""
+        if self.items[thing] not in self.begun:
+            self.begun.append(self.items[thing])
+            self.queue.offer(self.items[thing])
+            self.inside[thing] = self._now_ms()
+
+    def do_wait(self, timeout_ms: int) -> None:
+        """`await_due`: in time, and not before."""
+        began_ms = self._now_ms()
+        due = self.queue.await_due(timeout_ms)
+        now_ms = self._now_ms()
+        since = [max(self.items[n].due_ms, at_ms, began_ms) for n, at_ms in self.inside.items()]
+        if since and not self.takers[0] and min(since) + 1 < now_ms:
+            self.breaks("T2", "queue", f"due at {min(since)} ms, told at {now_ms} ms")
+        if due and not any(item.due_ms <= now_ms for item in self.begun):
+            self.breaks("T1", "queue", f"told at {now_ms} ms of what is not due")
+        if not due and now_ms < began_ms + timeout_ms:
+            self.breaks("T2", "queue", f"gave up at {now_ms} ms, not at {began_ms + timeout_ms} ms")
+
+    def do_poll(self) -> None:
+        """`poll`."""
+        sure = [self.items[n].due_ms for n in self.inside]
+        self.takers[0] += 1
+        item = self.queue.poll()
+        self.takers[0] -= 1
+        if item is not None:
+            self._is_out(item)
+            if item.due_ms > self._now_ms():
+                self.breaks("T1", "queue", f"due at {item.due_ms} ms, polled at {self._now_ms()} ms")
+        if self.alone and sure and min(sure) <= self._now_ms():
+            got = None if item is None else item.due_ms
+            if got != min(sure):
+                self.breaks("T6", "queue", f"due at {min(sure)} ms, and polled {got}")
+
+    def do_remove(self, thing: int) -> None:
+        """`remove`."""
+        self.takers[0] += 1
+        item = self.items[thing]
+        removed = self.queue.remove(item)
+        self.takers[0] -= 1
+        if removed:
+            self._is_out(item)
+
+    def _is_out(self, item: _Item) -> None:
+        if item in self.out:
+            self.breaks("T3", "queue", f"due at {item.due_ms} ms, came out twice")
+        self.out.append(item)
+        self.inside.pop(self.items.index(item), None)
+
+    def do_show(self) -> None:
+        """`size` and `items`."""
+        if self.queue.size() < 0 or len(self.queue.items()) > len(self.items):
+            self.breaks("T5", "queue", f"size {self.queue.size()}")
+
+    def do_pass(self, by_ms: int) -> None:
+        """Time passes."""
+        self.world.virtual.advance(by_ms)
+
+    def final(self) -> Iterator[Broken]:
+        """What was offered comes out once, in the order of the times."""
+        self.queue.check()
+        left = [item for item in self.begun if item not in self.out]
+        if self.queue.size() != len(left):
+            yield Broken("T5", "queue", f"size() is {self.queue.size()}, and {len(left)} are inside")
+        self.world.virtual.advance(max([0, *(item.due_ms for item in left)]))
+        last_ms = None
+        while (item := self.queue.poll()) is not None:
+            self._is_out(item)
+            if last_ms is not None and item.due_ms < last_ms:
+                yield Broken("T6", "queue", f"due at {item.due_ms} ms, after one of {last_ms} ms")
+            last_ms = item.due_ms
+        for item in self.begun:
+            if item not in self.out:
+                yield Broken("T3", "queue", f"due at {item.due_ms} ms, never came out")
+        yield from self.broken
+
+
+def _sleeps_undisturbed(drawn: Drawn, dialect: str) -> bool:
+    """Who moves the time while another is about to look at the clock makes it late."""
+    acts = {act.do for thread in drawn.threads for act in thread}
+    return len(drawn.threads) == 1 or not {"wait", "pass"} <= acts
+
+
+_ACT: Final = BEFORE + THREAD
+_DUE: Final = ((0, 1, 2, 3, 4, 5, 9, 12),)
+
+PARTS: Final = (
+    Vocabulary(
+        "buckets",
+        (
+            Verb("add", ("thing", "bucket"), _ACT, weight=6),
+            Verb("flush", ("bucket",), _ACT, weight=4),
+            Verb("remove", ("thing",), _ACT, weight=4),
+            Verb("show", ("bucket",), _ACT, weight=1),
+        ),
+        (),
+        _DUE,
+        BucketPlayer,
+        (TimerTaskList,),
+        {"bucket": (0, 1)},
+        plain=Plain(((1,), (2,)), "add.0.1", "add.0.0,add.1.1,flush.1,flush.0,remove.0"),
+        stepping=frozenset({"link.next", "link.previous"}),
+        apart={"TimerTaskList.check": "at the end"},
+    ),
+    Vocabulary(
+        "queue",
+        (
+            Verb("offer", ("thing",), _ACT, weight=6),
+            Verb("wait", ("wait",), THREAD, weight=6),
+            Verb("poll", (), _ACT, weight=3),
+            Verb("remove", ("thing",), _ACT, weight=1),
+            Verb("show", (), _ACT, weight=1),
+            Verb("pass", ("pass",), _ACT, weight=1),
+        ),
+        (),
+        _DUE,
+        QueuePlayer,
+        (DelayQueue,),
+        {"wait": (0, 2, 5, 9, 12), "pass": (1, 3)},
+        plain=Plain(((5,), (2,)), "", "offer.0,offer.1,wait.9,poll,remove.0"),
+        legal=_sleeps_undisturbed,
+    ),
+)
+"""Buckets, and the queue that they are offered to."""

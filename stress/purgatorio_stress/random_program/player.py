@@ -1,0 +1,173 @@
+"""Carrying out a drawn program in a world: what every vocabulary has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.random_program.act import Act, Drawn
+from purgatorio_stress.scenario.contract import Final_
+from purgatorio_stress.scenario.world import World
+
+AT: Final = " | "
+"""Between the parts of a label that says that an act was before a place when another began."""
+
+BEFORE, THREAD, CALLBACK = "b", "t", "c"
+
+
+class Planned(Exception):
+    """What a callback raises because the program says so."""
+
+
+class Player:
+    """One run's subject, and the acts on it: `do_add` carries out the verb `add`."""
+
+    def __init__(self, world: World, drawn: Drawn) -> None:
+        self.world = world
+        self.drawn = drawn
+        self.broken: list[Broken] = []
+        self.open: dict[int, str] = {}
+        """The act that each task is in."""
+
+    def is_live(self) -> bool:
+        """Whether the threads run: not before, not at the end."""
+        return bool(self.world.run.live)  # type: ignore[attr-defined]  # an explored run
+
+    def take(self, act: Act) -> None:
+        """Carry it out. Planned exceptions that come through are broken promises (O8), and kept."""
+        outer = self._begin(act.do)
+        getattr(self, f"do_{act.do}")(*act.args)
+        self.act_ended()
+        self.open[outer[0]] = outer[1]
+
+    def _begin(self, do: str) -> tuple[int, str]:
+        """Marks whom it meets: every other task that is within an act, with what that is about to use."""
+        run = self.world.run
+        assert isinstance(run, Run), "drawn programs are explored"
+        me = run.current.index
+        outer = self.open.get(me, "")
+        self.open[me] = do
+        for task in run.tasks:
+            act = self.open.get(task.index)
+            if act and task.index != me and not task.finished:
+                place = (run.names or {}).get(task.obj, "its beginning")
+                self.world.cover(f"{act}{AT}{place}{AT}{do}")
+        return me, outer
+
+    def breaks(self, clause: str, subject: str, seen: str) -> None:
+        """Keep it until the end."""
+        self.broken.append(Broken(clause, subject, seen))
+
+    def act_ended(self) -> None:
+        """What whoever called does before it goes on."""
+
+    def call_back(self, slot: str, thing: int) -> None:
+        """What the program says that this thing does here."""
+        for callback in self.drawn.callbacks:
+            if callback.slot == slot and callback.thing == thing:
+                self.take(callback.act)
+
+    def do_raise(self) -> None:
+        """In a callback."""
+        raise Planned("planned")
+
+    def uncontained(self) -> Iterator[Broken]:
+        """Exceptions that nobody planned, and that were contained: the reference raised them itself."""
+        for error in self.world.contained.caught_errors:
+            if not isinstance(error, Planned):
+                yield Broken("O8", "faults", f"{type(error).__name__}: {error}")
+
+    def final(self) -> Iterator[Broken]:
+        """What is broken when the run has ended."""
+        yield from self.broken
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """`args`: the domain of each number; `thing` and `other` are the things of the program. `where`: before, in a
+    thread, in a callback. `weight`: how often it is drawn, beside the others."""
+
+    do: str
+    args: tuple[str, ...] = ()
+    where: str = BEFORE + THREAD + CALLBACK
+    weight: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Of what most programs of a subject are made: things, what is done before, acts (texts, as in a program's name).
+    `settings`: where they are not the first of each. `shapes`: how many acts each thread has, in this order."""
+
+    things: tuple[tuple[int, ...], ...]
+    before: str
+    acts: str
+    settings: tuple[int, ...] = ()
+    shapes: tuple[tuple[int, ...], ...] = (
+        (1,),
+        (2,),
+        (1, 1),
+        (3,),
+        (2, 1),
+        (1, 1, 1),
+        (4,),
+        (2, 2),
+        (2, 1, 1),
+    )
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """All that can be asked of a subject. `settings`, `thing`: the choices for each number. `slots`: where things call
+    back. `legal`: whether a caller may do this at all. `classes`: every public method of these is called by some
+    program, but for those in `apart`, each with its reason."""
+
+    name: str
+    verbs: tuple[Verb, ...]
+    settings: tuple[tuple[int, ...], ...]
+    thing: tuple[tuple[int, ...], ...]
+    build: Callable[[World, Drawn], Player]
+    classes: tuple[type, ...]
+    domains: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    slots: tuple[str, ...] = ()
+    dialects: tuple[str, ...] = ("pending-flag",)
+    horizon_ms: int = 0
+    turns: int = 4
+    stepping: frozenset[str] = frozenset()
+    most_things: int = 4
+    weight: int = 1
+    """How many times the CPU seconds of the others each of its dialects gets."""
+    legal: Callable[[Drawn, str], bool] = lambda drawn, dialect: True
+    plain: Plain | None = None
+    apart: Mapping[str, str] = field(default_factory=dict)
+    tick_ms: Callable[[Drawn], int] = lambda drawn: 1
+    purge_interval: Callable[[Drawn], int] = lambda drawn: 1000
+
+    def verb(self, do: str) -> Verb | None:
+        """The verb of this name."""
+        return next((verb for verb in self.verbs if verb.do == do), None)
+
+
+def play(vocabulary: Vocabulary, drawn: Drawn, world: World) -> Final_:
+    """Set the program up: what comes before is done, the threads are ready to start."""
+    run = world.run
+    if isinstance(run, Run) and run.names is None:
+        run.names = {}
+    player = vocabulary.build(world, drawn)
+    try:
+        for act in drawn.before:
+            player.take(act)
+    except Exception as error:
+        player.breaks("O8", "before", f"ended by {type(error).__name__}: {error}")
+        return player.final
+    for number, acts in enumerate(drawn.threads, 1):
+        world.task(f"thread-{number}", partial(_body, player, acts))
+    return player.final
+
+
+def _body(player: Player, acts: tuple[Act, ...]) -> None:
+    for act in acts:
+        player.take(act)

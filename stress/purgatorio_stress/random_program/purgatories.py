@@ -1,0 +1,446 @@
+"""Drawn programs over a purgatory: registrations, events, expiry, shutdown, callers' locks, callbacks that do all that.
+
+The programs keep to what a caller may do. In the dialect `locked` an operation's lock is held while its callbacks run,
+so there a callback takes a group's lock only where no operation has that lock, checks no key but by the queue of
+actions, and registers or completes later operations only; the order of the operations is then the order of their
+locks. Under a group's lock nobody checks a key. `pending-flag` demands that an operation's lock is its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from purgatorio import ActionQueue, DelayedOperation, Purgatory, QueuedExecutor, SystemTimer
+from purgatorio.sync import Executor, ExecutorClosed
+from purgatorio.timer import IntrusiveTimer
+from purgatorio.timer.interface import Timer, TimerClosed
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.random_program.act import Drawn
+from purgatorio_stress.random_program.player import (
+    BEFORE,
+    CALLBACK,
+    THREAD,
+    Plain,
+    Planned,
+    Player,
+    Verb,
+    Vocabulary,
+)
+from purgatorio_stress.scenario.world import FOREVER_MS, Operation, World
+
+_KEYS: Final = (("a",), ("a", "b"), ("b", "a"), ("b",), ("a", "a"), ("a", "b", "c"))
+_KEY_NAMES: Final = ("a", "b", "c")
+_FOREVER: Final = -1
+_HORIZON_MS: Final = 40
+_OWN: Final = 0
+
+
+class _Operation(Operation):
+    """Calls back what the program says."""
+
+    def __init__(self, player: PurgatoryPlayer, number: int) -> None:
+        delay_ms, keys, lock = player.drawn.things[number]
+        super().__init__(
+            player.world,
+            f"op-{number}",
+            _KEYS[keys],
+            FOREVER_MS if delay_ms == _FOREVER or not player.timed else delay_ms,
+            completing=lambda: player.completed(number),
+            expiring=lambda: player.expired(number),
+            trying=lambda: player.tried(number),
+        )
+        if lock != _OWN:
+            self.lock = player.groups[lock - 1]
+
+
+class PurgatoryPlayer(Player):
+    """Settings: timer (0 none, 1 `SystemTimer`, 2 the wheel for use), purge interval, completes at shutdown, reaper."""
+
+    def __init__(self, world: World, drawn: Drawn) -> None:
+        super().__init__(world, drawn)
+        kind, self.purge_interval, completes, reaper = drawn.settings
+        self.groups = [world.sync.rlock(f"group-{name}") for name in ("x", "y")]
+        self.actions = ActionQueue(faults=world.faults, sync=world.sync)
+        self.executor = None if reaper else QueuedExecutor(faults=world.faults, sync=world.sync)
+        self.reaper = bool(reaper) and kind > 0
+        self.timed = kind > 0
+        self.completes = bool(completes)
+        self.purgatory = world.purgatory(
+            self._timer(kind, self.executor),
+            purge_interval=self.purge_interval,
+            reaper=self.reaper,
+            complete_at_shutdown=self.completes,
+        )
+        self.operations = [_Operation(self, number) for number in range(len(drawn.things))]
+        self.registered: set[int] = set()
+        self.tries: dict[int, int] = {}
+        self.evented: set[int] = set()
+        self.given_back: set[str] = set()
+        self.shut: list[bool] = []
+        self.churned: list[Operation] = []
+        self.left_at_completion: list[int] = []
+        self.alone = len(drawn.threads) == 1 and not reaper
+        self.fails_to_try = {
+            one.thing for one in drawn.callbacks if one.slot == "try" and one.act.do == "raise"
+        }
+        self.queues = any(act.do in ("queue", "change", "spoil") for act in drawn.acts())
+
+    def _timer(self, kind: int, executor: Executor | None) -> Timer | None:
+        world = self.world
+        if kind == 0:
+            return None
+        if kind == 1:
+            return SystemTimer(
+                "timer",
+                wheel_size=2,
+                clock=world.clock,
+                executor=executor,
+                faults=world.faults,
+                sync=world.sync,
+            )
+        return IntrusiveTimer(
+            "timer",
+            wheel_size=2,
+            levels=1,
+            clock=world.clock,
+            executor=executor,
+            faults=world.faults,
+            sync=world.sync,
+        )
+
+    def act_ended(self) -> None:
+        """A request's handler runs what was queued, at its end."""
+        self._run_queue()
+
+    def _run_queue(self) -> None:
+        """Until nothing is left: what an action adds does not run in the call that runs the action."""
+        while self.queues and (waiting := self.actions.size()):
+            self.world.sync.loop_head(self)
+            ran = self.actions.run_all()
+            if ran < waiting and self.alone:
+                self.breaks("O8", "actions", f"{waiting} were there, {ran} ran")
+
+    def call_back(self, slot: str, thing: int) -> None:
+        """See `Player`; without the end of a handler."""
+        for callback in self.drawn.callbacks:
+            if callback.slot == slot and callback.thing == thing:
+                getattr(self, f"do_{callback.act.do}")(*callback.act.args)
+
+    def completed(self, number: int) -> None:
+        """Under the operation's lock, or once it is known to be completed."""
+        if self.drawn.things[1:] == () and not self.left_at_completion:
+            self.left_at_completion.append(self.purgatory.inner.watched())
+        self.call_back("complete", number)
+
+    def tried(self, number: int) -> None:
+        """The first try is the caller's own, so what raises is registered, and raises from the second one on."""
+        self.tries[number] = self.tries.get(number, 0) + 1
+        if self.tries[number] > 1:
+            self.call_back("try", number)
+
+    def expired(self, number: int) -> None:
+        """On the executor, without a lock: whoever runs callbacks at expiry runs what they queued."""
+        try:
+            self.call_back("expire", number)
+        finally:
+            self._run_queue()
+
+    # The verbs.
+
+    def do_register(self, number: int) -> None:
+        """`try_complete_else_watch`. An exception in the first try is the caller's, and nothing is registered then."""
+        self.registered.add(number)
+        try:
+            self.purgatory.register(self.operations[number])
+        except Planned:
+            self.registered.discard(number)
+        except (ExecutorClosed, TimerClosed):
+            if self.completes or not self.shut:
+                raise
+
+    def do_misuse(self) -> None:
+        """Keys that are refused: none, a text, one without a hash."""
+        wrong = self.world.operation(f"op-wrong-{len(self.churned)}", "a")
+        keys: list[Any] = [[], "ab", ["a", []]]
+        for one in keys:
+            with suppress(TypeError, ValueError):
+                self.purgatory.inner.try_complete_else_watch(wrong, one)
+                self.breaks("CHECK", "purgatory", f"keys {one!r} were not refused")
+
+    def do_ready(self, number: int) -> None:
+        """The condition becomes true; nobody is told."""
+        self.operations[number].become_ready(self.world.log.now_ns())
+
+    def do_check(self, key: int) -> None:
+        """`check_and_complete`."""
+        self.purgatory.check(_KEY_NAMES[key])
+
+    def do_event(self, number: int) -> None:
+        """The condition becomes true, and its first key is checked."""
+        self.do_ready(number)
+        self.evented.add(number)
+        self.purgatory.check(self.operations[number].keys[0])
+
+    def do_force(self, number: int) -> None:
+        """`force_complete`."""
+        self.operations[number].force_complete()
+
+    def do_retry(self, number: int) -> None:
+        """An event on this operation alone."""
+        try:
+            self.operations[number].safe_try_complete()
+        except Planned:
+            if number not in self.fails_to_try:
+                raise
+
+    def do_give_back(self, key: int) -> None:
+        """`cancel_for_key`."""
+        for operation in self.purgatory.cancel_for_key(_KEY_NAMES[key]):
+            self.given_back.add(operation.id)
+
+    def do_purge(self) -> None:
+        """`purge_if_needed`."""
+        before = self.purgatory.inner.watched()
+        purged = self.purgatory.inner.purge_if_needed()
+        if self.alone and purged != before - self.purgatory.inner.watched():
+            self.breaks("P2", "purgatory", f"purged {purged} of {before}")
+
+    def do_gauges(self) -> None:
+        """All of them; and what each operation says of its timer."""
+        inner = self.purgatory.inner
+        for operation in self.operations:
+            operation.is_cancelled()
+        both = inner.gauges()
+        for value in (inner.watched(), inner.num_delayed(), both.purgatory_size, both.num_delayed_operations):
+            if value < 0:
+                self.breaks("P2", "gauge", f"a gauge is {value}")
+
+    def do_turn(self) -> None:
+        """`pass_time`, where no reaper does it, and what it handed over."""
+        if not self.reaper:
+            try:
+                self.purgatory.inner.pass_time(0)
+            except (ExecutorClosed, TimerClosed):
+                # Nobody but a reaper drains a purgatory that is shut down.
+                if not self.shut:
+                    raise
+        self.do_run()
+
+    def do_run(self) -> None:
+        """Run what the timer handed over."""
+        if self.executor is not None:
+            self.executor.run_all()
+
+    def do_pass(self, by_ms: int) -> None:
+        """Time passes."""
+        if not self.reaper:
+            self.world.virtual.advance(by_ms)
+
+    def do_shutdown(self) -> None:
+        """`shutdown`."""
+        self.shut.append(False)
+        self.purgatory.inner.shutdown()
+        self.shut[0] = True
+
+    def do_hold(self, group: int) -> None:
+        """Take a group's lock for a moment."""
+        with self.groups[group]:
+            pass
+
+    def do_change(self, group: int, number: int) -> None:
+        """Under a group's lock: the condition becomes true, and the check is queued; run when the lock is back."""
+        operation = self.operations[number]
+        with self.groups[group]:
+            self.do_ready(number)
+            self.actions.add(lambda: self.purgatory.check(operation.keys[0]))
+        self.evented.add(number)
+        self.actions.run_all()
+
+    def do_enter(self, group: int, number: int) -> None:
+        """Register under a group's lock."""
+        with self.groups[group]:
+            self.do_register(number)
+
+    def do_churn(self, times: int) -> None:
+        """So many operations come and are completed, as most are."""
+        for _ in range(times):
+            operation = self.world.operation(f"op-{len(self.churned)}-churned", "a", "b")
+            self.churned.append(operation)
+            self.purgatory.register(operation)
+            operation.force_complete()
+
+    def do_spoil(self) -> None:
+        """Put off what raises, and something else."""
+        self.actions.add(self.do_raise)
+        self.do_queue(0)
+
+    def do_queue(self, key: int) -> None:
+        """Put a check off."""
+        self.actions.add(lambda: self.purgatory.check(_KEY_NAMES[key]))
+
+    # The end.
+
+    def final(self) -> Iterator[Broken]:
+        """What waits that must not, then time passes, then what has expired."""
+        yield from self.broken
+        inner = self.purgatory.inner
+        inner.check()
+        yield from self._stranded()
+        yield from self._lost()
+        for before in self.left_at_completion:
+            if inner.watched() > before + 1 and not self.churned:
+                seen = f"it was put on {inner.watched() - before} lists after it had been completed"
+                yield Broken("P1", "op-0", seen)
+        if self.executor is not None and self.timed and not self.shut:
+            self._let_all_expire()
+            inner.check()
+        if not self.shut and self._counts_exactly():
+            inner.pass_time(0)
+            self.purgatory.gauge("quiesce")
+            estimate = inner._estimated_operations.get() - inner.num_delayed()
+            if self.alone and estimate > self.purge_interval:
+                yield Broken(
+                    "P2", "purgatory", f"{estimate} are thought to be done with, right after the purge"
+                )
+        yield from self._left_open()
+        yield from self._in_limbo()
+        yield from self._stranded()
+        yield from self.uncontained()
+
+    def _counts_exactly(self) -> bool:
+        """A purge counts too few where an operation is not in the timer when it looks: not armed yet, handed over and
+        not run yet, or without a timer at all. It says so."""
+        purges = any(act.do in ("purge", "turn") for act in self.drawn.acts())
+        expires = self.timed and any(thing[0] != _FOREVER for thing in self.drawn.things)
+        return not expires and not (purges and (len(self.drawn.threads) > 1 or not self.timed))
+
+    def _stranded(self) -> Iterator[Broken]:
+        """Every action was added before somebody ran them, so none is left."""
+        if self.actions.size():
+            yield Broken("O4", "actions", f"{self.actions.size()} are left, and nobody will run them")
+
+    def _lost(self) -> Iterator[Broken]:
+        for number in self.evented & self.registered - self.fails_to_try:
+            operation = self.operations[number]
+            if operation.id not in self.given_back and not operation.is_completed():
+                yield Broken(
+                    "O4", operation.id, "ready, its key was checked, and it is not completed at the end"
+                )
+
+    def _let_all_expire(self) -> None:
+        start_ms = self.world.run.now_ms
+        for until_ms in sorted({start_ms + thing[0] + 1 for thing in self.drawn.things if thing[0] >= 0}):
+            while self.world.run.now_ms < until_ms:
+                self.world.virtual.advance(1)
+                self.do_turn()
+
+    def _left_open(self) -> Iterator[Broken]:
+        """A purgatory that is shut down leaves no thread behind."""
+        if self.timed and self.executor is not None and self.shut == [True]:
+            with suppress(ExecutorClosed):
+                self.executor.submit(self.do_raise)
+                yield Broken("CHECK", "timer", "the purgatory is shut down, and its timer goes on")
+
+    def _in_limbo(self) -> Iterator[Broken]:
+        for number in self.registered:
+            operation = self.operations[number]
+            if operation.is_completed() or operation.id in self.given_back:
+                continue
+            if self.shut == [True] and self.completes:
+                yield Broken("O5", operation.id, "shut down, and not completed")
+            elif self.timed and not self.shut and self.drawn.things[number][0] != _FOREVER:
+                yield Broken("O5", operation.id, "its time-out has passed, and it is not completed")
+
+
+_DOMAINS: Final = {"key": (0, 0, 0, 1, 2), "pass": (1, 1, 2, 3, 5), "group": (0, 0, 0, 1), "churn": (1, 3)}
+
+_VERBS: Final = (
+    Verb("register", ("thing",), weight=8),
+    Verb("event", ("thing",), weight=6),
+    Verb("ready", ("thing",), weight=2),
+    Verb("check", ("key",), weight=4),
+    Verb("force", ("thing",), weight=3),
+    Verb("retry", ("thing",), weight=2),
+    Verb("give_back", ("key",), weight=2),
+    Verb("purge", weight=2),
+    Verb("gauges", weight=1),
+    Verb("turn", where=BEFORE + THREAD, weight=3),
+    Verb("pass", ("pass",), BEFORE + THREAD, weight=3),
+    Verb("shutdown", where=THREAD, weight=1),
+    Verb("change", ("group", "thing"), THREAD, weight=5),
+    Verb("enter", ("group", "thing"), THREAD, weight=2),
+    Verb("hold", ("group",), THREAD + CALLBACK, weight=4),
+    Verb("queue", ("key",), CALLBACK, weight=2),
+    Verb("misuse", where=BEFORE + THREAD, weight=1),
+    Verb("spoil", where=THREAD + CALLBACK, weight=1),
+    Verb("churn", ("churn",), BEFORE + THREAD, weight=1),
+    Verb("raise", where=CALLBACK, weight=3),
+)
+
+
+def _legal(drawn: Drawn, dialect: str) -> bool:
+    registered = [act.args[-1] for act in drawn.acts() if act.do in ("register", "enter")]
+    own = all(thing[2] == _OWN for thing in drawn.things)
+    if len(registered) != len(set(registered)):
+        return False
+    if dialect == "pending-flag" and not own:
+        return False
+    if drawn.settings[3] and (
+        drawn.settings[0] != 1 or any(act.do in ("pass", "turn") for act in drawn.acts())
+    ):
+        # A reaper drives a timer of its own, in the time of those who wait.
+        return False
+    if not drawn.settings[2] and any(act.do == "shutdown" for act in drawn.acts()) and drawn.settings[0]:
+        # What is left behind then is nobody's promise, and no clause knows of it.
+        return False
+    calls_back = {callback.thing for callback in drawn.callbacks if callback.act.do != "raise"}
+    for act in drawn.acts():
+        if act.do == "enter" and (not own or act.args[1] in calls_back):
+            return False
+    return all(
+        _may_call_back(one.slot, one.act.do, one.thing, one.act.args, own, dialect) for one in drawn.callbacks
+    )
+
+
+def _may_call_back(slot: str, do: str, thing: int, args: tuple[int, ...], own: bool, dialect: str) -> bool:
+    if do in ("raise", "queue", "spoil"):
+        return do == "raise" or slot != "try"
+    if not own:
+        return False
+    if slot == "try":
+        return do in ("hold", "gauges")
+    if slot == "expire" or dialect == "pending-flag":
+        return True
+    if do in ("register", "force"):
+        return args[0] > thing
+    return do in ("hold", "gauges", "ready")
+
+
+PURGATORIES: Final = (
+    Vocabulary(
+        "purgatory",
+        _VERBS,
+        ((1, 1, 2, 0), (1000, 0, 1), (1, 1, 0), (0, 0, 0, 1)),
+        ((_FOREVER, _FOREVER, 0, 1, 3), (0, 0, 0, 1, 2, 3, 4, 5), (_OWN, _OWN, 1, 2)),
+        PurgatoryPlayer,
+        (Purgatory, DelayedOperation, ActionQueue),
+        _DOMAINS,
+        ("complete", "complete", "expire", "try"),
+        dialects=("pending-flag", "locked"),
+        horizon_ms=_HORIZON_MS,
+        most_things=2,
+        weight=8,
+        legal=_legal,
+        plain=Plain(
+            ((_FOREVER, 0, _OWN), (_FOREVER, 0, _OWN)),
+            "register.0",
+            "event.0,retry.0,check.0,force.0,register.1,event.1",
+            shapes=((1,), (2,), (1, 1, 1), (1, 1), (3,), (2, 1), (4,), (2, 2)),
+        ),
+        apart={"DelayedOperation.on_expiration": "the recorded operation has one of its own"},
+        purge_interval=lambda drawn: drawn.settings[1],
+    ),
+)
+"""One vocabulary, two dialects."""

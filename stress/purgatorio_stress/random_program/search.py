@@ -1,0 +1,415 @@
+"""Searching drawn programs until the time is over: what is enumerated, what is drawn, how each is explored.
+
+Half of the time goes to small programs, stage after stage, the other half to larger ones that are drawn. Each is
+searched by DPOR; one that is too large for it within `SCHEDULES` (plain ones: four times as many) is searched by PCT
+too, for half of `SCHEDULES`, and counts as sampled. What is found is made small: acts, threads, things, callbacks and
+settings are left out or made plainer as long as the same clause is still broken and nothing becomes longer, the run
+neither; then the schedule is.
+
+Time is CPU time of this process, so that a busy machine does not change what is found.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeVar
+
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.explorer.dpor import explore_dpor
+from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
+from purgatorio_stress.explorer.minimise import minimise
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
+from purgatorio_stress.explorer.result import Exploration, Found, Limits
+from purgatorio_stress.explorer.sampling import explore_pct, explore_random
+from purgatorio_stress.printed import DrawnSum, Enumeration, Explored
+from purgatorio_stress.random_program.act import Act, Callback, Drawn, acts_of
+from purgatorio_stress.random_program.draw import draw, enumerated, pairs_of, plain_programs
+from purgatorio_stress.random_program.player import AT, Vocabulary
+from purgatorio_stress.random_program.registry import VOCABULARIES, scenario_of
+from purgatorio_stress.scenario.contract import ScenarioProgram
+
+SCHEDULES: Final = 150
+"""Runs of DPOR for one program, and of PCT for one that has more."""
+
+T = TypeVar("T")
+
+_SECONDS: Final = 2.0
+_NO_END_S: Final = 4.0
+_SHRINKING_S: Final = 6.0
+_LARGEST: Final = 6
+_FAIR_TURNS: Final = 1_000
+_FAIR_RUNS: Final = 3
+_PLAIN: Final = 4
+"""How many times the schedules of others a plain program is worth."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnFound:
+    """A program that broke something, made small; `at`: the number of the program; `first`: as it was drawn."""
+
+    program: Drawn
+    dialect: str
+    found: Found
+    at: int
+    cpu_seconds: float
+    first: Drawn
+    run: Replay | None = None
+    mutant: int = 0
+
+    @property
+    def token(self) -> Token:
+        """What repeats it."""
+        return Token(str(self.program), self.dialect, self.mutant, self.found.schedule)
+
+    def printed(self) -> Explored:
+        """As one scenario of `purgatorio explore --json`."""
+        token = "" if self.run is None else str(self.token)
+        return Explored(
+            scenario=f"{self.program}/{self.dialect}",
+            verdict=Verdict.VIOLATED,
+            strategy="drawn",
+            schedules=self.at,
+            mutant=self.mutant,
+            outcomes=[self.found.outcome(1, token)],
+            violations=[self.found.shown(token)],
+        )
+
+
+@dataclass
+class DrawnSearch:
+    """What a search came to. `stages`: for each subject and dialect the stages of the enumeration that are done, the
+    one that it is in, and how many of that were searched. `met`: for each subject which acts have met at which places,
+    and in how many runs: one was before a place (a shared object) when the other began."""
+
+    seed: int
+    programs: int = 0
+    enumerated: int = 0
+    complete: int = 0
+    sampled: int = 0
+    schedules: int = 0
+    cpu_seconds: float = 0.0
+    found: DrawnFound | None = None
+    stages: dict[str, tuple[tuple[str, ...], str, int]] = field(default_factory=dict)
+    met: dict[str, Counter[str]] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Verdict:
+        """VIOLATED, else UNKNOWN: a sample is never a pass."""
+        return Verdict.VIOLATED if self.found else Verdict.UNKNOWN
+
+    def printed(self) -> DrawnSum:
+        """The member `drawn` of `purgatorio explore --drawn --json`."""
+        return DrawnSum(
+            self.seed,
+            self.programs,
+            self.enumerated,
+            self.complete,
+            self.sampled,
+            self.schedules,
+            round(self.cpu_seconds, 3),
+            {name: Enumeration(*stage) for name, stage in self.stages.items()},
+            {name: dict(met.most_common()) for name, met in self.met.items()},
+        )
+
+    def lines(self) -> Iterator[str]:
+        """The same for people."""
+        yield (
+            f"{self.verdict!s:9} {self.programs:,} programs with seed {self.seed}, {self.enumerated:,} of them "
+            f"enumerated; {self.complete:,} searched completely, {self.sampled:,} by a sample; "
+            f"{self.schedules:,} schedules in {self.cpu_seconds:.1f} s of CPU"
+        )
+        for name, met in self.met.items():
+            complete, stage, more = self.stages.get(name, ((), "", 0))
+            yield (
+                f"          {name}: all programs of {', '.join(complete) or 'none'}; {more:,} of {stage or 'none'}; "
+                f"{len(set(map(_pair_of, met))):,} pairs of acts met at {len(met):,} places"
+            )
+        if self.found is not None:
+            yield f"          broken by program {self.found.at} after {self.found.cpu_seconds:.1f} s; made small:"
+            for line in self.found.program.lines():
+                yield f"            {line}"
+            for broken in self.found.found.broken[:3]:
+                yield f"            {broken.clause}: {broken.subject}: {broken.seen}"
+
+
+def search_drawn(
+    seconds: float,
+    seed: int = 0,
+    subjects: Sequence[str] = (),
+    *,
+    mutant: int = 0,
+    memory: tuple[object, ...] = (),
+    shrink: bool = True,
+    races: bool = False,
+) -> DrawnSearch:
+    """Search until something is broken, or so many CPU seconds are over. KeyError for an unknown subject.
+
+    `memory`: containers outside of the programs that the code under test uses; `races`: data races count (see
+    `ScenarioProgram` for both)."""
+    of = _Asked(seed, mutant, memory, races)
+    chosen = [VOCABULARIES[name] for name in subjects] or list(VOCABULARIES.values())
+    result = DrawnSearch(seed)
+    start = time.process_time()
+    sources = [
+        _Source(vocabulary, dialect, seed, result, 1 if subjects else vocabulary.weight)
+        for vocabulary in chosen
+        for dialect in vocabulary.dialects
+    ]
+    turn = 0
+    while time.process_time() - start < seconds and result.found is None:
+        source = min(sources, key=lambda one: one.share)
+        turn += 1
+        begun = time.process_time()
+        drawn, schedules = source.next()
+        done = of.explore(drawn, source.dialect, schedules, seed + turn)
+        source.spend(time.process_time() - begun, done.labels)
+        result.programs += 1
+        result.schedules += done.schedules
+        result.complete += done.complete
+        result.sampled += not done.complete
+        if done.found:
+            found_s = time.process_time() - start
+            result.found = (
+                _shrunk(drawn, source.dialect, done.found[0], turn, found_s, of)
+                if shrink
+                else DrawnFound(drawn, source.dialect, done.found[0], turn, found_s, drawn, None, mutant)
+            )
+    result.cpu_seconds = time.process_time() - start
+    return result
+
+
+def _pair_of(label: str) -> tuple[str, str]:
+    one, _, other = label.split(AT)
+    return min(one, other), max(one, other)
+
+
+class _Source:
+    """The programs of one subject and dialect: half of the time is for those that are enumerated.
+
+    `share`: the seconds that it has had, by its weight; whoever has had least is next. Subjects that somebody has named
+    weigh the same."""
+
+    def __init__(
+        self, vocabulary: Vocabulary, dialect: str, seed: int, result: DrawnSearch, weight: int
+    ) -> None:
+        self.dialect = dialect
+        self._weight = weight
+        self._vocabulary = vocabulary
+        self._name = f"{vocabulary.name}/{dialect}" if len(vocabulary.dialects) > 1 else vocabulary.name
+        self._rng = random.Random(f"{seed} {self._name}")
+        self._result = result
+        self._small = self._all_small()
+        self._was_small = False
+        self._ahead = 0.0
+        """CPU seconds that the enumerated programs have had more than those that are drawn."""
+        self.share = 0.0
+        self._met = result.met.setdefault(self._name, Counter())
+        self._known: Counter[tuple[str, str]] = Counter()
+
+    def spend(self, seconds: float, met: Counter[str]) -> None:
+        """A program of it has taken so long, and its acts have met so."""
+        self.share += seconds / self._weight
+        self._ahead += seconds if self._was_small else -seconds
+        self._known.update(_pair_of(label) for label in met if label not in self._met)
+        self._met.update(met)
+
+    def next(self) -> tuple[Drawn, int]:
+        """One more, and the schedules that it is worth."""
+        small = next(self._small, None) if self._ahead <= 0 else None
+        self._was_small = small is not None
+        drawn, schedules = small or (draw(self._vocabulary, self.dialect, self._rng, self._worth), SCHEDULES)
+        self._result.enumerated += self._was_small
+        self._known.update(pairs_of(drawn))
+        return drawn, schedules
+
+    def _worth(self, pair: tuple[str, str]) -> float:
+        """What has never met first, then what has met at few places, or was seldom tried."""
+        return 1 / (1 + self._known[pair])
+
+    def _all_small(self) -> Iterator[tuple[Drawn, int]]:
+        of = self._vocabulary, self.dialect
+        shapes = () if self._vocabulary.plain is None else self._vocabulary.plain.shapes
+        plain = [
+            (f"{'+'.join(map(str, lengths))} plain", plain_programs(*of, lengths), _PLAIN * SCHEDULES)
+            for lengths in shapes
+        ]
+        every = [(f"{size} acts", enumerated(*of, size), SCHEDULES) for size in range(1, _LARGEST)]
+        complete: tuple[str, ...] = ()
+        for stage, programs, schedules in (*plain, *every):
+            for done, drawn in enumerate(programs):
+                self._result.stages[self._name] = (complete, stage, done)
+                yield drawn, schedules
+            complete = (*complete, stage)
+        self._result.stages[self._name] = (complete, "", 0)
+
+
+def _limits(schedules: int) -> Limits:
+    return Limits(schedules, _SECONDS, clock=time.process_time)
+
+
+def explore_program(
+    drawn: Drawn,
+    dialect: str,
+    seed: int = 0,
+    memory: tuple[object, ...] = (),
+    schedules: int = SCHEDULES,
+    races: bool = False,
+) -> Exploration:
+    """One program: by DPOR, and by PCT where that does not come to its end. Code that turns for ever is P3."""
+    program = ScenarioProgram(scenario_of(drawn), dialect, memory=memory, races=races)
+    try:
+        with bounded_cpu(_NO_END_S):
+            done = explore_dpor(program, _limits(schedules))
+            if done.beyond == done.schedules > 0 and not done.found:
+                # No run came to its end: somebody turns while others wait for their turn, which chance gives them.
+                fair = ScenarioProgram(
+                    replace(program.scenario, turns=_FAIR_TURNS), dialect, memory=memory, races=races
+                )
+                done.found = explore_random(fair, _limits(_FAIR_RUNS), seed).found
+            if not done.complete and not done.found:
+                more = explore_pct(program, _limits(SCHEDULES // 2), seed)
+                done.schedules += more.schedules
+                done.found += more.found
+            done.labels = Counter({label: runs for label, runs in program.labels.items() if AT in label})
+            return done
+    except NoEnd as error:
+        return _found_outside(Broken("P3", "code", str(error)))
+    except Exception as error:
+        # The set-up, or the end, of a program whose code is broken.
+        return _found_outside(Broken("O8", "program", f"{type(error).__name__}: {error}"))
+
+
+def _found_outside(broken: Broken) -> Exploration:
+    return Exploration("dpor", "", schedules=1, found=[Found((broken,), (), 0)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What holds of all programs of a search."""
+
+    seed: int
+    mutant: int
+    memory: tuple[object, ...]
+    races: bool
+
+    def explore(self, drawn: Drawn, dialect: str, schedules: int = SCHEDULES, seed: int = 0) -> Exploration:
+        """See `explore_program`."""
+        return explore_program(drawn, dialect, seed or self.seed, self.memory, schedules, self.races)
+
+
+def _shrunk(drawn: Drawn, dialect: str, found: Found, at: int, seconds: float, of: _Asked) -> DrawnFound:
+    """The smallest program that still breaks the clause, as far as one change after the other leads; a change that
+    leaves the program as large as it was must make the run shorter."""
+    start = time.process_time()
+    small, best = drawn, found
+    progress = True
+    while progress and time.process_time() - start < _SHRINKING_S:
+        progress = False
+        for candidate in _smaller(small):
+            if not VOCABULARIES[candidate.subject].legal(candidate, dialect):
+                continue
+            done = of.explore(candidate, dialect, _PLAIN * SCHEDULES)
+            same = [one for one in done.found if one.clause == found.clause]
+            if same and _measure(candidate, same[0]) < _measure(small, best):
+                small, best, progress = candidate, same[0], True
+                break
+            if time.process_time() - start > _SHRINKING_S:
+                break
+    run = None
+    if best.schedule:
+        program = ScenarioProgram(scenario_of(small), dialect, memory=of.memory, races=of.races)
+        try:
+            with bounded_cpu(_NO_END_S):
+                best = minimise(program, best)
+                run = replay(program, best.schedule)
+        except (BadToken, NoEnd):
+            run = None
+    return DrawnFound(small, dialect, best, at, seconds, drawn, run, of.mutant)
+
+
+def _measure(drawn: Drawn, found: Found) -> tuple[int, int, int]:
+    return drawn.size(), len(drawn.things), len(found.schedule)
+
+
+def _smaller(drawn: Drawn) -> Iterator[Drawn]:
+    """Each with one thing less, then each with one thing plainer."""
+    for at in range(len(drawn.threads)):
+        if len(drawn.threads) > 1:
+            yield replace(drawn, threads=_without(drawn.threads, at))
+    for at in range(len(drawn.callbacks)):
+        yield replace(drawn, callbacks=_without(drawn.callbacks, at))
+    for at in range(len(drawn.before)):
+        yield replace(drawn, before=_without(drawn.before, at))
+    for number, acts in enumerate(drawn.threads):
+        for at in range(len(acts)):
+            rest = _without(acts, at)
+            threads = (*drawn.threads[:number], *([rest] if rest else []), *drawn.threads[number + 1 :])
+            if threads:
+                yield replace(drawn, threads=threads)
+    vocabulary = VOCABULARIES[drawn.subject]
+    used = {thing for act in drawn.acts() for thing in _things_of(vocabulary, act)}
+    for thing in range(len(drawn.things)):
+        if thing not in used and len(drawn.things) > 1:
+            yield _without_thing(drawn, thing, vocabulary)
+    plain = [] if vocabulary.plain is None else acts_of(vocabulary.plain.acts + "," + vocabulary.plain.before)
+    for number, acts in enumerate(drawn.threads):
+        for at, act in enumerate(acts):
+            for other in plain:
+                if _things_of(vocabulary, other) == _things_of(vocabulary, act) and other != act:
+                    changed = (*acts[:at], other, *acts[at + 1 :])
+                    yield replace(
+                        drawn, threads=(*drawn.threads[:number], changed, *drawn.threads[number + 1 :])
+                    )
+    for at, choices in enumerate(vocabulary.settings):
+        for choice in dict.fromkeys(choices):
+            if drawn.settings[at] != choice:
+                yield replace(drawn, settings=(*drawn.settings[:at], choice, *drawn.settings[at + 1 :]))
+    for thing, numbers in enumerate(drawn.things):
+        for at, choices in enumerate(vocabulary.thing):
+            if numbers[at] != choices[0]:
+                changed_thing = (*numbers[:at], choices[0], *numbers[at + 1 :])
+                yield replace(
+                    drawn, things=(*drawn.things[:thing], changed_thing, *drawn.things[thing + 1 :])
+                )
+
+
+def _without_thing(drawn: Drawn, thing: int, vocabulary: Vocabulary) -> Drawn:
+    """Without a thing that no act uses; those behind it move up."""
+
+    def moved(act: Act) -> Act:
+        verb = vocabulary.verb(act.do)
+        domains = () if verb is None else verb.args
+        return Act(
+            act.do,
+            tuple(n - (domain == "thing" and n > thing) for domain, n in zip(domains, act.args, strict=True)),
+        )
+
+    return replace(
+        drawn,
+        things=_without(drawn.things, thing),
+        before=tuple(map(moved, drawn.before)),
+        threads=tuple(tuple(map(moved, acts)) for acts in drawn.threads),
+        callbacks=tuple(
+            Callback(one.slot, one.thing - (one.thing > thing), moved(one.act))
+            for one in drawn.callbacks
+            if one.thing != thing
+        ),
+    )
+
+
+def _things_of(vocabulary: Vocabulary, act: Act) -> list[int]:
+    verb = vocabulary.verb(act.do)
+    return (
+        []
+        if verb is None
+        else [n for domain, n in zip(verb.args, act.args, strict=True) if domain == "thing"]
+    )
+
+
+def _without(items: tuple[T, ...], at: int) -> tuple[T, ...]:
+    return items[:at] + items[at + 1 :]

@@ -1,0 +1,721 @@
+"""What a drawn program over a timer is played with: its tasks and functions, its clock, its calls in their order.
+
+What became of each task is compared with `purgatorio_spec.oracle.timer_history`; a task that is added once is recorded
+too, so that the clauses judge it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, TypeVar, cast
+
+from purgatorio import (
+    DirectExecutor,
+    HashedWheel,
+    HeapTimer,
+    QueuedExecutor,
+    SystemTimer,
+    TimerClosed,
+    TimerTask,
+)
+from purgatorio.sync import Cell, Executor, ExecutorClosed
+from purgatorio.timer import Handle, IntrusiveTimer
+from purgatorio.timer.calls import Calls, Repeated
+from purgatorio.timer.interface import Timer
+from purgatorio.timer.intrusive.wheel import Wheel
+from purgatorio.timer.undriven import Undriven
+from purgatorio_spec.oracle.timer_history import Call, TimerRules, earliest, judge_task, possible_sizes
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.random_program.act import Drawn
+from purgatorio_stress.random_program.player import Planned, Player
+from purgatorio_stress.scenario.parts import TimerParts
+from purgatorio_stress.scenario.world import World
+
+T = TypeVar("T")
+FAR_MS: Final = 2**63 - 1
+"""Nobody waits for what is so far away; a sum of 64 bits with it wraps."""
+
+DELAYS: Final = (-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 26, FAR_MS)
+"""On wheels of two and three buckets: this level and the next two, their ends, what is due already, and never."""
+
+_LONG_WAIT_MS: Final = 1_000
+
+INLINE: Final = 2
+"""The setting of an executor that runs what expires on the thread that drains."""
+
+LONGEST_MS: Final = 200
+"""By then a callback that waits on an executor's thread is done."""
+
+_ENDED: Final = frozenset({"close", "stop"})
+_ENDS: Final = frozenset({"close", "stop", "finish", "refuse"})
+
+
+class _FirstReading:
+    """The clock of the timers; remembers the first reading that each thread took in its present call."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._first: dict[int, int] = {}
+
+    def now_ms(self) -> int:
+        now_ms = self._world.clock.now_ms()
+        self._first.setdefault(self._thread(), now_ms)
+        return now_ms
+
+    def advance(self, by_ms: int) -> int:
+        """Move on: a mock timer does."""
+        return self._world.virtual.advance(by_ms)
+
+    def forget(self) -> None:
+        """A new call begins."""
+        self._first.pop(self._thread(), None)
+
+    def first_ms(self) -> int:
+        """What the call has read first."""
+        return self._first.get(self._thread(), 0)
+
+    def _thread(self) -> int:
+        return int(self._world.run.current.index)  # type: ignore[attr-defined]  # an explored run
+
+
+class FiringExecutor:
+    """An executor that refuses when it is told to."""
+
+    def __init__(self, inner: Executor) -> None:
+        self.inner = inner
+        self.refuse_next = [0]
+        self.refused = [0]
+        self.shut = [False]
+
+    def submit(self, action: Callable[[], None], /) -> None:
+        if self.refuse_next[0] > 0:
+            self.refuse_next[0] -= 1
+            self.refused[0] += 1
+            raise ExecutorClosed("this executor refuses")
+        self.inner.submit(action)
+
+    def shutdown(self) -> None:
+        self.shut[0] = True
+        self.inner.shutdown()
+
+    def shutdown_now(self) -> int:
+        self.shut[0] = True
+        return self.inner.shutdown_now()
+
+    def await_termination(self, timeout_ms: int) -> bool:
+        return self.inner.await_termination(timeout_ms)
+
+    def is_current(self) -> bool:
+        return self.inner.is_current()
+
+    def run_all(self) -> int:
+        """Where nobody else does."""
+        return self.inner.run_all() if isinstance(self.inner, QueuedExecutor) else 0
+
+
+class SharedWheel(Wheel):
+    """A wheel whose every use is one of a cell: without the timer's lock that is a data race."""
+
+    __slots__ = ("uses",)
+
+    def __init__(self, player: TimerPlayer, size: int) -> None:
+        super().__init__(size, 1, player.clock.now_ms() // player.tick_ms)
+        self.uses: Cell[None] = player.world.sync.cell(None, "wheel")
+
+
+def _noting(method: Callable[..., object]) -> Callable[..., object]:
+    def note(self: SharedWheel, *args: object) -> object:
+        self.uses.mutate()
+        return method(self, *args)
+
+    return note
+
+
+for _name in ("link", "unlink", "put", "pop", "put_back", "size", "next_due_tick", "take_due", "clear"):
+    setattr(SharedWheel, _name, _noting(getattr(Wheel, _name)))
+
+
+class _Guard(Undriven):
+    """Says nothing, and knows whether it was asked."""
+
+    __slots__ = ("told",)
+
+    def __init__(self, world: World) -> None:
+        super().__init__("timer", lambda: 0, world.sync)
+        self.told = [False]
+
+    def tell(self) -> None:
+        self.told[0] = True
+
+
+class Timeline:
+    """Calls and firings in their order, as `timer_history` takes them."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.rows: list[tuple[int, Call]] = []
+        """With the place of its begin; -1 where it has not ended."""
+        self.open = [0]
+
+    def now_ms(self) -> int:
+        """The present time, without a step."""
+        return self._world.start_ms + self._world.run.now_ms
+
+    def begin(self, do: str, task: str = "", timer: int = 0) -> int:
+        """A call begins; what `end` takes."""
+        at, now_ms = len(self.rows), self.now_ms()
+        self.rows.append((-1, Call(do, at, at, now_ms, now_ms, task, timer)))
+        self.open[0] += 1
+        return at
+
+    def end(
+        self,
+        at: int,
+        *,
+        due_ms: int = 0,
+        error: str = "",
+        answer: tuple[str, ...] = (),
+        refused: bool = False,
+    ) -> None:
+        """It has ended."""
+        begun = self.rows[at][1]
+        call = Call(
+            begun.do, at, len(self.rows), begun.begin_ms, self.now_ms(), begun.task, begun.timer, due_ms, error, answer,
+            refused,
+        )  # fmt: skip
+        self.rows.append((at, call))
+        self.open[0] -= 1
+
+    def fired(self, task: str) -> None:
+        """A task runs."""
+        at, now_ms = len(self.rows), self.now_ms()
+        self.rows.append((at, Call("fired", at, at, now_ms, now_ms, task)))
+
+    def calls(self, *, lags: bool) -> tuple[Call, ...]:
+        """Those that have ended. `lags`: of two that add to one bucket the first offers it, and until it has done so
+        a drain does not find what the second has added; a drain beside an `add` is not held to what it left."""
+        calls = tuple(call for at, call in self.rows if at >= 0)
+        if not lags:
+            return calls
+        adds = [call for call in calls if call.do == "add"]
+        return tuple(
+            replace(call, refused=True) if call.do == "drain" and _meets_one_of(call, adds) else call
+            for call in calls
+        )
+
+
+def _meets_one_of(drain: Call, adds: list[Call]) -> bool:
+    return any(add.begin < drain.end and drain.begin < add.end for add in adds)
+
+
+class _PlayedTask(TimerTask):
+    def __init__(self, player: TimerPlayer, number: int, delay_ms: int) -> None:
+        super().__init__(delay_ms, sync=player.world.sync)
+        self._player = player
+        self._number = number
+
+    def run(self) -> None:
+        self._player.fire(f"task-{self._number}", self._number)
+
+
+Make = Callable[["TimerPlayer", int, int], Timer]
+"""Makes a timer of a player, of about so many buckets; the last is its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimerKind:
+    """How a timer is made, and what is particular of it. One that moves the clock runs its tasks on the caller."""
+
+    make: Make
+    rules: TimerRules
+    timers: int = 1
+    moves_clock: bool = False
+    lags: bool = False
+
+
+class TimerPlayer(Player):
+    """See the module. Settings: tick, size, executor (0 queued, 1 a thread, 2 the drainer's own, where another drains),
+    the end (0 step by step, 1 a leap)."""
+
+    def __init__(self, kind: TimerKind, world: World, drawn: Drawn) -> None:
+        super().__init__(world, drawn)
+        self.tick_ms, size, threaded, self.leap = drawn.settings[:4]
+        self.kind = kind
+        self.clock = _FirstReading(world)
+        self.line = Timeline(world)
+        inner: Executor = (
+            DirectExecutor()
+            if threaded == INLINE
+            else world.sync.executor("timer")
+            if threaded or kind.rules.driven
+            else QueuedExecutor(faults=world.faults, sync=world.sync)
+        )
+        self.queued = isinstance(inner, QueuedExecutor)
+        self.executor = FiringExecutor(inner)
+        self.parts: TimerParts = {
+            "clock": self.clock, "executor": self.executor, "faults": world.faults, "sync": world.sync
+        }  # fmt: skip
+        self.timers: list[Timer] = [kind.make(self, size, number) for number in range(kind.timers)]
+        self.guards: dict[int, _Guard] = {}
+        for number, timer in enumerate(self.timers):
+            # (It is an atomic, and with it each drain would have one more step.)
+            if len(drawn.threads) == 1 and isinstance(timer, SystemTimer | HeapTimer | IntrusiveTimer):
+                timer.undriven = self.guards[number] = _Guard(world)
+        self.tasks = [_PlayedTask(self, number, thing[0]) for number, thing in enumerate(drawn.things)]
+        self.names: list[str] = [f"task-{number}" for number in range(len(drawn.things))]
+        self.fired: dict[int, int] = {}
+        self.order: list[str] = []
+        self.handles: dict[int, tuple[Handle | TimerTask, str]] = {}
+        self.called: list[tuple[Handle | TimerTask, str]] = []
+        self.repeated: list[tuple[Repeated, list[int]]] = []
+        self.cancelled: list[tuple[Repeated, list[int], int]] = []
+        self.periods: list[int] = []
+        adds = [act.args[0] for act in drawn.acts() if act.do == "add"]
+        # A trace says of a task that it fires once, and by the end, unless the timer is closed.
+        self.recorded = frozenset(
+            number
+            for number in adds
+            if adds.count(number) == 1
+            and self.queued
+            and not any(act.do in _ENDS for act in drawn.acts())
+            and not any(callback.act.do == "add" for callback in drawn.callbacks)
+        )
+        self.sleep_lock = world.sync.lock("sleep") if kind.rules.driven else None
+        self.sleepers = None if self.sleep_lock is None else world.sync.condition(self.sleep_lock, "sleep")
+
+    # What is called back.
+
+    def fire(self, name: str, number: int) -> None:
+        """A task or function runs."""
+        log = self.world.log
+        self.line.fired(name)
+        self.order.append(name)
+        self.fired[number] = self.fired.get(number, 0) + 1
+        if number in self.recorded and name.startswith("task"):
+            log.ret("timer_fire", log.call("timer_fire", name), name)
+        if self.fired[number] == 1:
+            self.call_back("run", number)
+
+    # The verbs.
+
+    def do_add(self, number: int, timer: int = 0) -> None:
+        """`Timer.add`."""
+        task = self.tasks[number]
+        self._adding(number, timer, lambda: self.timers[timer].add(task), task.delay_ms)
+
+    def _adding(self, number: int, timer: int, add: Callable[[], None], delay_ms: int) -> None:
+        name = f"task-{number}"
+        log = self.world.log
+        recorded = number in self.recorded
+        c = log.call("timer_add", name, delay_ns=delay_ms * 1_000_000) if recorded else 0
+        at = self.line.begin("add", name, timer)
+        self.clock.forget()
+        error = self._failing(add)
+        deadline_ms = self.clock.first_ms() + delay_ms
+        if self.kind.moves_clock and delay_ms <= 0:
+            # It has run, without a look at the clock.
+            deadline_ms = self.line.rows[at][1].begin_ms + delay_ms
+        self.line.end(at, due_ms=self._due(deadline_ms), error=error)
+        if recorded and error:
+            log.ret("timer_add", c, name, err=error)
+        elif recorded:
+            log.ret("timer_add", c, name, deadline_t=deadline_ms * 1_000_000)
+
+    def do_call_later(self, number: int) -> None:
+        """`call_later` of any timer."""
+        delay_ms = self.drawn.things[number][0]
+        timer = self._calls_functions()
+        self._calling(
+            number, lambda name: timer.call_later(delay_ms, partial(self.fire, name, number)), delay_ms, None
+        )
+
+    def do_call_every(self, number: int) -> None:
+        """`call_every`, with the delay as the period; runs are at least a period apart, up to the tick."""
+        # (A period below a tick is due at once, again and again.)
+        period_ms = min(max(self.drawn.things[number][0], self.tick_ms), LONGEST_MS)
+        ran_ms: list[int] = []
+
+        def run() -> None:
+            now_ms = self.line.now_ms()
+            if ran_ms and now_ms - ran_ms[-1] <= period_ms - self.tick_ms:
+                seen = f"ran at {ran_ms[-1]} and {now_ms} ms, its period is {period_ms} ms"
+                self.breaks("T1", f"repeated-{number}", seen)
+            ran_ms.append(now_ms)
+
+        timer = self._calls_functions()
+        if not self._failing(lambda: self.repeated.append((timer.call_every(period_ms, run), ran_ms))):
+            self.periods.append(period_ms)
+
+    def do_unrepeat(self) -> None:
+        """Cancel what repeats: of each at most the run that was handed over comes."""
+        for repeated, ran_ms in list(self.repeated):
+            repeated.cancel()
+            self.cancelled.append((repeated, ran_ms, len(ran_ms)))
+
+    def do_call_at(self, number: int) -> None:
+        """`IntrusiveTimer.call_at`."""
+        delay_ms = self.drawn.things[number][0]
+        deadline_ms = self.line.now_ms() + delay_ms
+        self._calling(
+            number,
+            lambda name: self._wheel().call_at(deadline_ms, partial(self.fire, name, number)),
+            delay_ms,
+            deadline_ms,
+        )
+
+    def _calling(
+        self, number: int, call: Callable[[str], Handle | TimerTask], delay_ms: int, deadline_ms: int | None
+    ) -> None:
+        name = f"call-{number}-{len(self.names)}"
+        self.names.append(name)
+        at = self.line.begin("add", name)
+        self.clock.forget()
+
+        def keep() -> None:
+            handle: object = call(name)
+            if handle is None:
+                self.breaks("T4", name, "called, and there is no handle to cancel it by")
+            else:
+                self.handles[number] = (cast(Handle, handle), name)
+                self.called.append(self.handles[number])
+
+        error = self._failing(keep)
+        if deadline_ms is None:
+            deadline_ms = self.clock.first_ms() + delay_ms
+        self.line.end(at, due_ms=self._due(deadline_ms), error=error)
+
+    def do_uncall(self, number: int) -> None:
+        """Cancel by what `call_later` gave; nothing where no function was called under this number."""
+        if number in self.handles:
+            waiting, name = self.handles[number]
+            at = self.line.begin("cancel", name)
+            if isinstance(waiting, TimerTask):
+                waiting.cancel()
+            else:
+                self._wheel().cancel(waiting)
+            self.line.end(at)
+
+    def do_misuse(self) -> None:
+        """What is to be refused, with TypeError or ValueError: no function, half a millisecond, no period."""
+        timer = self._calls_functions()
+        none, half = cast(Any, None), cast(Any, 1.5)
+        wrong: list[Callable[[], object]] = [
+            lambda: timer.call_later(1, none),
+            lambda: timer.call_later(half, self.do_raise),
+            lambda: timer.call_every(1, none),
+            lambda: timer.call_every(0, self.do_raise),
+        ]
+        if isinstance(timer, IntrusiveTimer):
+            wrong += [lambda: timer.call_at(1, none), lambda: timer.call_at(half, self.do_raise)]
+        for call in wrong:
+            with suppress(TypeError, ValueError, TimerClosed):
+                call()
+                self.breaks("CHECK", "timer", "a call with a wrong argument was not refused")
+
+    def do_next_due(self) -> None:
+        """`IntrusiveTimer.next_due_ms`: never later than something is due, and something whenever somebody waits."""
+        answer, alone = self._alone(self._wheel().next_due_ms)
+        if alone:
+            first_ms = earliest(self.names, self._calls(), self.kind.rules, 0)
+            if first_ms is not None and (answer is None or answer > max(first_ms, 0)):
+                self.breaks("T2", "timer", f"next_due_ms() is {answer}, and a task is due at {first_ms} ms")
+
+    def do_cancel(self, number: int) -> None:
+        """`TimerTask.cancel`."""
+        self._cancelling(number, self.tasks[number].cancel)
+
+    def do_forget(self, number: int, timer: int = 0) -> None:
+        """`Timer.cancel`."""
+        self._cancelling(number, lambda: self.timers[timer].cancel(self.tasks[number]))
+
+    def _cancelling(self, number: int, cancel: Callable[[], None]) -> None:
+        log, name = self.world.log, f"task-{number}"
+        recorded = number in self.recorded
+        c = log.call("timer_cancel", name) if recorded else 0
+        at = self.line.begin("cancel", name)
+        cancel()
+        self.line.end(at)
+        if recorded:
+            log.ret("timer_cancel", c, name)
+
+    def do_probe(self, number: int) -> None:
+        """`TimerTask.is_cancelled`: True before the first add."""
+        name = f"task-{number}"
+        answer = self.tasks[number].is_cancelled()
+        added = any(call.task == name and call.do == "add" for _, call in self.line.rows)
+        if not added and not answer:
+            self.breaks("T4", name, "is_cancelled() is False before any add")
+
+    def do_drain(self, timeout_ms: int = 0, timer: int = 0) -> None:
+        """`Timer.advance_clock`."""
+        if not self.is_live() and not self.kind.moves_clock:
+            # Nobody can wait while the threads have not begun: time does not pass then.
+            timeout_ms = 0
+        at = self.line.begin("drain", timer=timer)
+        refused = self.executor.refused[0]
+        told: list[bool] = []
+        error = self._failing(lambda: told.append(self.timers[timer].advance_clock(timeout_ms)))
+        refuses = self.executor.refused[0] != refused
+        self.line.end(at, error=error, refused=refuses)
+        alone = len(self.drawn.threads) == 1 and not self.drawn.callbacks
+        if refuses and not error and alone:
+            self.breaks("CHECK", "timer", "its executor refused a task, and nobody was told")
+        waited_ms = self.line.now_ms() - self.line.rows[at][1].begin_ms
+        closed = any(call.do in _ENDS for _, call in self.line.rows)
+        if told and not told[0] and waited_ms < timeout_ms and alone and not closed:
+            self.breaks("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and was told of nothing")
+
+    def do_run(self) -> None:
+        """Run what was handed over, where the executor has no thread."""
+        try:
+            self.executor.run_all()
+        except Planned as error:
+            self.breaks("O8", "executor", f"{error!r} came out of run_all")
+
+    def do_pass(self, by_ms: int) -> None:
+        """Time passes."""
+        self.world.virtual.advance(by_ms)
+
+    def do_step(self, by_ms: int) -> None:
+        """Time passes, and what is due runs: a drainer's turn."""
+        self.world.virtual.advance(by_ms)
+        for timer in range(len(self.timers)):
+            self.do_drain(0, timer)
+        self.do_run()
+
+    def do_walk(self, turns: int) -> None:
+        """So many turns of a drainer, tick after tick; before each a task comes for every end of a level."""
+        for _ in range(turns):
+            for delay_ms in DELAYS[2:-1]:
+                number = len(self.tasks)
+                self.tasks.append(_PlayedTask(self, number, delay_ms))
+                self.names.append(f"task-{number}")
+                self.do_add(number)
+            self.do_step(self.tick_ms)
+
+    def do_sleep(self, for_ms: int) -> None:
+        """This thread waits so long."""
+        if self.sleep_lock is not None and self.sleepers is not None:
+            with self.sleep_lock:
+                self.sleepers.wait(for_ms)
+
+    def do_size(self, timer: int = 0) -> None:
+        """`Timer.size`, compared where no other call is going on."""
+        size, alone = self._alone(self.timers[timer].size)
+        if size < 0:
+            self.breaks("T5", "timer", f"size() is {size}")
+        if alone and not self.kind.rules.driven:
+            self.broken += self._compared(timer, size)
+
+    def _alone(self, ask: Callable[[], T]) -> tuple[T, bool]:
+        """An answer, and whether no other call was going on meanwhile."""
+        rows, alone = len(self.line.rows), self.line.open[0] == 0
+        answer = ask()
+        return answer, alone and rows == len(self.line.rows)
+
+    def do_drive(self) -> None:
+        """`ReaperTimer.advance_clock`: nobody else drains it."""
+        try:
+            self.timers[0].advance_clock(0)
+        except RuntimeError:
+            return
+        self.breaks("T2", "timer", "advance_clock() of a timer that drives itself was not refused")
+
+    def do_close(self, timer: int = 0) -> None:
+        """`Timer.close`."""
+        at = self.line.begin("close", timer=timer)
+        before_ms = self.line.now_ms()
+        error = self._failing(self.timers[timer].close)
+        if self.line.now_ms() - before_ms >= _LONG_WAIT_MS:
+            self.breaks("P3", "timer", f"close() waited for {self.line.now_ms() - before_ms} ms")
+        self.line.end(at, error=error)
+
+    def do_stop(self) -> None:
+        """`HashedWheel.stop_now`."""
+        wheel = self.timers[0]
+        assert isinstance(wheel, HashedWheel), "only a hashed wheel is stopped so"
+        at = self.line.begin("stop")
+        known = [*zip(self.tasks, self.names, strict=False), *self.called]
+        given_back = wheel.stop_now()
+        self.line.end(
+            at, answer=tuple(name for one, name in known if any(one is task for task in given_back))
+        )
+
+    def do_finish(self, timeout_ms: int) -> None:
+        """`HashedWheel.stop_after_pending`."""
+        wheel = self.timers[0]
+        assert isinstance(wheel, HashedWheel), "only a hashed wheel is stopped so"
+        at = self.line.begin("finish")
+        done = wheel.stop_after_pending(timeout_ms)
+        self.line.end(at, answer=("done",) if done else ())
+
+    def do_refuse(self, times: int) -> None:
+        """The executor refuses so often."""
+        self.executor.refuse_next[0] += times
+
+    # The end.
+
+    def final(self) -> Iterator[Broken]:
+        """Structures and sizes, then time passes until everything has fired, then what became of each task."""
+        yield from self.broken
+        self.broken.clear()
+        yield from self.uncontained()
+        self.executor.refuse_next[0] = 0
+        ended_timer = any(call.do in _ENDED and not call.error for call in self._calls())
+        if ended_timer and not self.executor.shut[0] and not self.kind.moves_clock:
+            yield Broken("CHECK", "executor", "its timer is closed, and it goes on")
+        yield from self._guarded()
+        yield from self._held_up()
+        if self.repeated:
+            yield from self._repetition()
+        rules, ended = self.kind.rules, self.line.open[0] == 0
+        yield from self._checked(counted=ended and not rules.driven)
+        if self.queued and ended:
+            self._let_all_fire()
+            yield from self._checked(counted=True)
+        yield from self.broken
+        calls = self._calls()
+        for name in dict.fromkeys(self.names):
+            wrong = judge_task(name, calls, rules, self.line.now_ms())
+            if wrong:
+                clause, _, seen = wrong.partition(": ")
+                yield Broken(clause, name, seen)
+
+    def _checked(self, *, counted: bool) -> Iterator[Broken]:
+        """The structures of each timer, and its size where that is known."""
+        for number, timer in enumerate(self.timers):
+            getattr(timer, "check", lambda: None)()
+            if counted:
+                yield from self._compared(number, timer.size())
+
+    def _calls(self) -> tuple[Call, ...]:
+        return self.line.calls(lags=self.kind.lags)
+
+    def _guarded(self) -> Iterator[Broken]:
+        """Who drains a timer drives it, and who closes it asks whether anybody did."""
+        for number, guard in self.guards.items():
+            done = {call.do for call in self._calls() if call.timer == number}
+            if "drain" in done and not guard.driven.get():
+                yield Broken("CHECK", f"timer-{number}", "it was drained, and says that nobody drives it")
+            if "close" in done and not guard.told[0]:
+                yield Broken("CHECK", f"timer-{number}", "it was closed, and nobody asked who drove it")
+
+    def _held_up(self) -> Iterator[Broken]:
+        """A drain of a strict timer that waits ends with the timer."""
+        acts = {act.do for thread in self.drawn.threads for act in thread}
+        if not self.kind.rules.strict or (len(self.drawn.threads) > 1 and acts & {"pass", "step"}):
+            return
+        closes = [call for call in self._calls() if call.do in _ENDED and not call.error]
+        for drain in self._calls():
+            for close in closes:
+                over_ms = max(close.end_ms, drain.begin_ms)
+                if (
+                    drain.do == "drain"
+                    and drain.timer == close.timer
+                    and drain.end > close.end
+                    and drain.end_ms > over_ms
+                ):
+                    yield Broken(
+                        "P3", "timer", f"closed at {close.end_ms} ms, a drain waited to {drain.end_ms} ms"
+                    )
+
+    def _let_all_fire(self) -> None:
+        self.do_run()
+        dues = self._dues()
+        self.order.clear()
+        if self.leap:
+            self._until(max([*dues, self.line.now_ms()]) + 1)
+            self.broken += self._out_of_order()
+        for _ in range(3):
+            for due_ms in sorted(due for due in self._dues() if due > self.line.now_ms())[:12]:
+                self._until(due_ms - 1)
+                self._until(due_ms)
+            # What fell due already, or was added by a callback.
+            self._until(self.line.now_ms())
+
+    def _dues(self) -> set[int]:
+        return {call.due_ms for _, call in self.line.rows if call.do == "add" and call.due_ms < FAR_MS // 2}
+
+    def _until(self, until_ms: int) -> None:
+        by_ms = until_ms - self.line.now_ms()
+        if self.kind.moves_clock:
+            self.do_drain(max(by_ms, 0))
+            return
+        if by_ms > 0:
+            self.world.virtual.advance(by_ms)
+        for timer in range(len(self.timers)):
+            self.do_drain(0, timer)
+        self.do_run()
+
+    def _out_of_order(self) -> Iterator[Broken]:
+        """T6: of what one drain found, the earlier tick runs first."""
+        due = {call.task: call.due_ms for _, call in self.line.rows if call.do == "add"}
+        added = [call.task for _, call in self.line.rows if call.do == "add" and call.end != call.begin]
+        if len(self.timers) > 1 or self.drawn.callbacks or len(added) != len(set(added)):
+            return
+        for first, then in zip(self.order, self.order[1:], strict=False):
+            if due.get(then, 0) < due.get(first, 0):
+                yield Broken("T6", then, f"due at {due[then]} ms, ran after {first}, due at {due[first]} ms")
+
+    def _compared(self, timer: int, size: int) -> Iterator[Broken]:
+        least, most = possible_sizes(dict.fromkeys(self.names), self._calls(), self.kind.rules, timer)
+        if any(act.do == "call_every" for act in self.drawn.acts()):
+            # (How many of these wait is not followed.)
+            return
+        loose_close = not self.kind.rules.strict and any(call.do == "close" for _, call in self.line.rows)
+        if not least <= size <= most and not loose_close:
+            yield Broken("T5", "timer", f"size() is {size}, and {least} to {most} tasks wait")
+
+    def _due(self, deadline_ms: int) -> int:
+        if self.kind.moves_clock:
+            # It runs what lies before the new time; what has no delay it runs at once.
+            return deadline_ms + (deadline_ms > self.line.now_ms())
+        return deadline_ms // self.tick_ms * self.tick_ms
+
+    def _failing(self, call: Callable[[], object]) -> str:
+        """Its error, in the word of `Call`; others are not expected, and end the thread (O8)."""
+        try:
+            call()
+        except TimerClosed:
+            return "closed"
+        except ExecutorClosed:
+            return "refused"
+        except Planned:
+            if not self.kind.moves_clock:
+                raise
+        return ""
+
+    def _calls_functions(self) -> IntrusiveTimer | Calls:
+        timer = self.timers[0]
+        assert isinstance(timer, IntrusiveTimer | Calls), "only what calls functions has this"
+        return timer
+
+    def _repetition(self) -> Iterator[Broken]:
+        """What repeats goes on until it is cancelled, and then no more."""
+        steady = (
+            self.queued
+            and not self.kind.moves_clock
+            and not any(act.do in _ENDS for act in self.drawn.acts())
+        )
+        going = [one for one in self.repeated if all(gone[0] is not one[0] for gone in self.cancelled)]
+        if steady and going:
+            before = [len(ran_ms) for _, ran_ms in going]
+            self._until(self.line.now_ms() + max(self.periods) + self.tick_ms)
+            for one, count in zip(going, before, strict=True):
+                ran_ms = one[1]
+                if len(ran_ms) == count and all(gone[0] is not one[0] for gone in self.cancelled):
+                    yield Broken("T3", "repeated", f"ran at {ran_ms} ms, and not again")
+        self.do_unrepeat()
+        if self.queued:
+            self._until(self.line.now_ms() + max(self.periods) + self.tick_ms)
+        for _, ran_ms, count in self.cancelled:
+            if len(ran_ms) > count + 1:
+                yield Broken("T4", "repeated", f"ran {len(ran_ms) - count} times after it had been cancelled")
+
+    def _wheel(self) -> IntrusiveTimer:
+        timer = self.timers[0]
+        assert isinstance(timer, IntrusiveTimer), "only the wheel for use has this"
+        return timer

@@ -1,0 +1,268 @@
+"""Drawn programs over every timer: tasks, functions, drains, stops, executors that refuse, callbacks that do it all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from purgatorio import (
+    HashedWheel,
+    HeapTimer,
+    MockTimer,
+    ReaperTimer,
+    SystemTimer,
+    TimerTask,
+)
+from purgatorio.timer import IntrusiveTimer
+from purgatorio.timer.interface import Timer
+from purgatorio_spec.oracle.timer_history import TimerRules
+from purgatorio_stress.explorer.races import RacingSync
+from purgatorio_stress.random_program.act import Drawn
+from purgatorio_stress.random_program.player import BEFORE, CALLBACK, THREAD, Plain, Verb, Vocabulary
+from purgatorio_stress.random_program.timer_player import (
+    DELAYS,
+    INLINE,
+    LONGEST_MS,
+    Make,
+    SharedWheel,
+    TimerKind,
+    TimerPlayer,
+)
+
+_HORIZON_MS: Final = 40
+
+
+def _system(player: TimerPlayer, size: int, number: int) -> Timer:
+    return SystemTimer(f"timer-{number}", tick_ms=player.tick_ms, wheel_size=size, **player.parts)
+
+
+def _heap(player: TimerPlayer, size: int, number: int) -> Timer:
+    return HeapTimer("timer", tick_ms=player.tick_ms, **player.parts)
+
+
+def _hashed(player: TimerPlayer, size: int, number: int, own_worker: bool = False) -> Timer:
+    return HashedWheel(
+        "timer", tick_ms=player.tick_ms, wheel_size=size, own_worker=own_worker, **player.parts
+    )
+
+
+def _intrusive(player: TimerPlayer, size: int, number: int, integer_handles: bool = False) -> Timer:
+    slots = 1 << size.bit_length() - 1
+    timer = IntrusiveTimer(
+        f"timer-{number}", tick_ms=player.tick_ms, wheel_size=slots, levels=1,
+        integer_handles=integer_handles, **player.parts,
+    )  # fmt: skip
+    if isinstance(player.world.sync, RacingSync):
+        timer._wheel = SharedWheel(player, slots)
+    return timer
+
+
+def _mixed(player: TimerPlayer, size: int, number: int) -> Timer:
+    return (_intrusive if number == 0 else _system)(player, size, number)
+
+
+def _mock(player: TimerPlayer, size: int, number: int) -> Timer:
+    return MockTimer(player.clock, sync=player.world.sync)  # type: ignore[arg-type]  # it moves like a manual clock
+
+
+def _driven(make: Make) -> Make:
+    def made(player: TimerPlayer, size: int, number: int) -> Timer:
+        world = player.world
+        return ReaperTimer("reaper", make(player, size, number), faults=world.faults, sync=world.sync)
+
+    return made
+
+
+_DOMAINS: Final = {
+    "step": (1, 2, 3, 4, 8, 9),
+    "pass": (1, 1, 2, 2, 3, 4, 5, 8, 9, 30),
+    "sleep": (1, 2, 3, 5),
+    "wait": (0, 0, 0, 2),
+    "times": (1, 1, 2),
+    "turns": (5, 3),
+    "timer": (0, 1),
+    "first": (0,),
+    "end": (0, 3),
+}
+
+_COMMON: Final = (
+    Verb("add", ("thing",), weight=8),
+    Verb("cancel", ("thing",), weight=4),
+    Verb("forget", ("thing",), weight=1),
+    Verb("size", weight=1),
+    Verb("probe", ("thing",), weight=1),
+    Verb("close", where=THREAD + CALLBACK, weight=1),
+    Verb("raise", where=CALLBACK),
+)
+_DRAINED: Final = (
+    Verb("drain", ("wait",), weight=5),
+    Verb("step", ("step",), BEFORE + THREAD, weight=3),
+    Verb("run", where=BEFORE + THREAD, weight=2),
+    Verb("pass", ("pass",), BEFORE + THREAD, weight=4),
+    Verb("refuse", ("times",), weight=1),
+    Verb("walk", ("turns",), THREAD, weight=1),
+)
+_STOPS: Final = (Verb("stop", where=THREAD + CALLBACK, weight=1), Verb("finish", ("end",), THREAD, weight=1))
+_SLEEP: Final = (Verb("sleep", ("sleep",), THREAD, weight=3),)
+_REAPED: Final = (*_SLEEP, Verb("drive", weight=1))
+_CALLS: Final = (
+    Verb("call_later", ("thing",), weight=1),
+    Verb("uncall", ("thing",), weight=1),
+    Verb("call_every", ("thing",), BEFORE + THREAD, weight=1),
+    Verb("unrepeat", where=THREAD + CALLBACK, weight=1),
+    Verb("misuse", where=BEFORE + THREAD, weight=1),
+)
+_FUNCTIONS: Final = (
+    Verb("call_later", ("thing",), weight=5),
+    Verb("uncall", ("thing",), weight=3),
+    *_CALLS[2:],
+    Verb("call_at", ("thing",), weight=2),
+    Verb("next_due", weight=1),
+)
+_SETTINGS: Final = ((1, 1, 1, 2, 3), (2, 2, 3, 4), (0, 0, 0, 1), (0, 0, 1))
+_REAPED_SETTINGS: Final = (*_SETTINGS[:2], (0, 0, INLINE), _SETTINGS[3])
+_THING: Final = (DELAYS,)
+_SECOND: Final = (
+    Verb("add", ("thing", "timer"), weight=8),
+    Verb("forget", ("thing", "timer"), weight=2),
+    Verb("drain", ("first", "timer"), weight=5),
+    Verb("size", ("timer",), weight=1),
+)
+
+
+def _known_before(drawn: Drawn, dialect: str) -> bool:
+    """Not promised: what becomes of a task that two threads add for the first time, to two different timers."""
+    known = {act.args[0] for act in drawn.before if act.do == "add"}
+    added = {act.args[0] for act in drawn.acts() if act.do == "add"}
+    return len(drawn.threads) < 2 or added <= known
+
+
+def _raises_at_most(drawn: Drawn, dialect: str) -> bool:
+    """What runs on the drainer runs under its locks, so it calls nothing there."""
+    return drawn.settings[2] != INLINE or all(one.act.do == "raise" for one in drawn.callbacks)
+
+
+def _walks_alone(drawn: Drawn) -> bool:
+    """A walk is long."""
+    return len(drawn.threads) == 1 or all(act.do != "walk" for thread in drawn.threads for act in thread)
+
+
+def _one_thread(drawn: Drawn, dialect: str) -> bool:
+    return len(drawn.threads) == 1
+
+
+_PLAIN: Final = Plain(((1,), (3,)), "add.0", "add.1,refuse.1,step.3,drain.2,cancel.0,close,walk.5")
+_PLAIN_FUNCTIONS: Final = Plain(
+    ((1,), (3,)), "call_later.0", "call_later.1,refuse.1,step.3,drain.2,uncall.0,close,walk.5"
+)
+_PLAIN_SECOND: Final = Plain(((1,), (3,)), "add.0.0", "add.0.1,add.1.1,forget.0.0,drain.0.0,step.3,walk.5")
+_PLAIN_REAPED: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,sleep.5,close", (1, 2, INLINE, 0))
+_PLAIN_MOCK: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,drain.3,close")
+_PLAIN_WORKER: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,sleep.5,close,finish.3,stop")
+
+
+def _vocabulary(
+    name: str,
+    kind: TimerKind,
+    verbs: tuple[Verb, ...],
+    *classes: type,
+    horizon_ms: int = LONGEST_MS,
+    settings: tuple[tuple[int, ...], ...] = _SETTINGS,
+    plain: Plain = _PLAIN,
+    legal: Callable[[Drawn, str], bool] = lambda drawn, dialect: True,
+) -> Vocabulary:
+    return Vocabulary(
+        name,
+        verbs,
+        settings,
+        _THING,
+        partial(TimerPlayer, kind),
+        (*classes, TimerTask),
+        _DOMAINS,
+        ("run",),
+        horizon_ms=horizon_ms,
+        tick_ms=lambda drawn: drawn.settings[0],
+        legal=lambda drawn, dialect: legal(drawn, dialect) and _walks_alone(drawn),
+        plain=plain,
+        apart={
+            "TimerTask.entry": "for timers",
+            "TimerTask.set_entry": "for timers",
+            "SystemTimer.wheel": "shows its parts",
+            "SystemTimer.queue": "shows its parts",
+            "IntrusiveTimer.hand_over": "for drains and batches",
+            "IntrusiveTimer.leave": "for nodes",
+        },
+    )
+
+
+def _without(verbs: tuple[Verb, ...], *names: str) -> tuple[Verb, ...]:
+    return tuple(verb for verb in verbs if verb.do not in names)
+
+
+_STRICT: Final = TimerRules(strict=True)
+_LOOSE: Final = TimerRules()
+
+TIMERS: Final = (
+    _vocabulary("system", TimerKind(_system, _LOOSE, lags=True), (*_COMMON, *_DRAINED, *_CALLS), SystemTimer),
+    _vocabulary("hashed", TimerKind(_hashed, _STRICT), (*_COMMON, *_DRAINED, *_CALLS, *_STOPS), HashedWheel),
+    _vocabulary("heap", TimerKind(_heap, _LOOSE), (*_COMMON, *_DRAINED, *_CALLS), HeapTimer),
+    _vocabulary(
+        "intrusive",
+        TimerKind(_intrusive, _STRICT),
+        (*_COMMON, *_DRAINED, *_FUNCTIONS),
+        IntrusiveTimer,
+        plain=_PLAIN_FUNCTIONS,
+    ),
+    _vocabulary(
+        "intrusive-integers",
+        TimerKind(partial(_intrusive, integer_handles=True), _STRICT),
+        (*_COMMON, *_DRAINED, *_FUNCTIONS),
+        IntrusiveTimer,
+        plain=_PLAIN_FUNCTIONS,
+    ),
+    _vocabulary(
+        "two-timers",
+        TimerKind(_intrusive, _STRICT, timers=2),
+        (*_without(_COMMON, "add", "forget", "size", "close"), *_without(_DRAINED, "drain"), *_SECOND),
+        plain=_PLAIN_SECOND,
+        legal=_known_before,
+    ),
+    _vocabulary(
+        "mixed-timers",
+        TimerKind(_mixed, _LOOSE, timers=2, lags=True),
+        (*_without(_COMMON, "add", "forget", "size", "close"), *_without(_DRAINED, "drain"), *_SECOND),
+        plain=_PLAIN_SECOND,
+        legal=_one_thread,
+    ),
+    _vocabulary(
+        "mock",
+        TimerKind(_mock, _LOOSE, moves_clock=True),
+        (*_COMMON, *_CALLS, Verb("drain", ("pass",), weight=5)),
+        MockTimer,
+        plain=_PLAIN_MOCK,
+        legal=_one_thread,
+    ),
+    *(
+        _vocabulary(
+            f"reaper-{name}",
+            TimerKind(_driven(make), TimerRules(driven=True)),
+            (*_COMMON, *_CALLS, *_REAPED),
+            ReaperTimer,
+            horizon_ms=_HORIZON_MS,
+            settings=_REAPED_SETTINGS,
+            plain=_PLAIN_REAPED,
+            legal=_raises_at_most,
+        )
+        for name, make in (("system", _system), ("intrusive", _intrusive), ("heap", _heap))
+    ),
+    _vocabulary(
+        "hashed-worker",
+        TimerKind(partial(_hashed, own_worker=True), TimerRules(strict=True, driven=True)),
+        (*_COMMON, *_CALLS, *_STOPS, *_SLEEP),
+        HashedWheel,
+        plain=_PLAIN_WORKER,
+        horizon_ms=_HORIZON_MS,
+    ),
+)
+"""One vocabulary for each timer."""

@@ -1,0 +1,33 @@
+"""The kit for the JVM, the example and the test cases in Java, compiled as a stranger would."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from purgatorio_conformance.java_home import JavaNotFound, find_java
+from purgatorio_conformance.subject.java_build import kit_folder
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "jvm-kit"
+QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+
+
+def kit_classes(folders: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """`java`, and a folder of classes. Skips where there is no compiler."""
+    try:
+        java = find_java().java
+    except JavaNotFound as missing:
+        pytest.skip(str(missing))
+    compiler = java.with_name("javac")
+    if not compiler.exists():
+        pytest.skip("a Java runtime without a compiler")
+    classes = folders.mktemp("kit")
+    sources = [*(kit_folder() / "purgatorio" / "kit").glob("*.java"), *EXAMPLE.glob("*.java")]
+    sources += (Path(__file__).parent / "java").glob("*.java")
+    # Casts that this compiler infers are there for janino, which does not.
+    options = ["--release", "11", "-g", "-Xlint:all,-cast", "-Werror", "-d", classes]
+    done = subprocess.run(
+        [str(word) for word in (compiler, *options, *sources)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return java, classes

@@ -1,0 +1,57 @@
+"""docs/conformance-suite.md can be followed to its end: its files run as they stand, its tables name what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import purgatorio_conformance.suite.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
+from docs.makers.marked import listing
+from purgatorio_conformance.suite import case
+from purgatorio_conformance.suite.contract import LACKS
+from purgatorio_conformance.suite.gated import gated_scenarios
+from purgatorio_conformance.suite.purgatory_scenarios import PURGATORY_SCENARIOS
+from purgatorio_conformance.suite.timer_scenarios import TIMER_SCENARIOS
+
+pytest_plugins = ["pytester"]
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "conformance-suite.md").read_text()
+
+
+def block(name: str) -> str:
+    """The file between two markers of the page."""
+    return listing(PAGE, name)
+
+
+@pytest.mark.parametrize("name", ["timer", "purgatory", pytest.param("real_time", marks=pytest.mark.slow)])
+def test_the_files_of_the_page_run(
+    name: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a stranger would paste them: nothing fails, nothing is UNKNOWN, and most is not skipped."""
+    monkeypatch.setattr(case, "DRAWN_EXAMPLES", 15)
+    pytester.makepyfile(**{f"test_my_{name}": block(name)})
+    unknown = "skip" if name == "real_time" else "fail"
+    result = pytester.runpytest_inprocess("-q", f"--purgatorio-unknown={unknown}", "-rs")
+    found = result.parseoutcomes()
+    assert result.ret == 0, result.outlines
+    assert found["passed"] > found.get("skipped", 0)
+
+
+def test_the_file_fails_where_it_should(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: without the second try, as before KAFKA-1952, the window is seen."""
+    monkeypatch.setattr(case, "DRAWN_EXAMPLES", 15)
+    broken = block("purgatory").replace(
+        "        if operation.try_complete():  # once more", "        if False:  # once more"
+    )
+    assert broken != block("purgatory")
+    pytester.makepyfile(test_my_purgatory=broken)
+    result = pytester.runpytest_inprocess("-q", "--purgatorio-clause", "O4", "-k", "window")
+    assert result.parseoutcomes()["failed"] == 1
+
+
+def test_the_tables_name_what_there_is() -> None:
+    """Every lack and every scenario."""
+    names = [*LACKS, *(one.name for one in TIMER_SCENARIOS), *(one.name for one in PURGATORY_SCENARIOS)]
+    names += [one.name for one in gated_scenarios("purgatory")]
+    assert not [name for name in names if f"`{name}`" not in PAGE]

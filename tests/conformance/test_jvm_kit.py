@@ -1,0 +1,219 @@
+"""The kit for the JVM: compiled for Java 11 without a warning, its recorder, its gates, the example's every path."""
+
+import gzip
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conformance.kit_classes import QUICK
+from purgatorio_conformance.protocol.driver import command_subjects, describe_command
+from purgatorio_conformance.subject.child import ChildLimits, LineChild
+from purgatorio_conformance.subject.contract import SubjectFailed
+from purgatorio_conformance.subjects import record_runs
+from purgatorio_spec.check import check_files
+from purgatorio_spec.trace.record import MIN_INT, End
+from stress.trace_structure import ReadRun, check_intervals, read_run
+
+pytestmark = pytest.mark.xdist_group("jvm-kit")  # `built` is built once
+
+
+def said(built: tuple[Path, Path], *arguments: str) -> str:
+    """What `RecorderCases` prints."""
+    java, classes = built
+    command = [str(java), *QUICK, "-cp", str(classes), "RecorderCases", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout
+
+
+def recorded(built: tuple[Path, Path], case: str, path: Path) -> ReadRun:
+    """The trace that a case leaves."""
+    said(built, case, str(path))
+    return read_run(path)
+
+
+def test_every_field_of_the_format(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """The whole of the format can be written, and is read by the one parser."""
+    run = recorded(built, "every-field", tmp_path / "run.jsonl")
+    assert run.end == End(10, 0)
+    assert (run.header.run, run.header.profile, run.header.purge_interval) == ("the run", "locked", 3)
+    assert run.header.implementation.name == 'it "is" \\ ours'
+    assert (run.header.timer.tick_ns, run.header.timer.wheel_size) == (1, 8)
+    assert (run.header.timer.early_ns, run.header.timer.late_ns) == (0, 5)
+    register, ready, registered, add, added, _, threw, _, gauge, quiesce = run.events
+    assert (register.id, register.keys, register.delay_ns) == ("op-é\n😀", ("a", "b"), MIN_INT)
+    assert ready.t_call is not None
+    assert ready.t_call <= ready.t
+    assert (registered.c, registered.out) == (register.i, 0)
+    assert added.deadline_t == add.t + 7, "counted from the call"
+    assert threw.err == "IllegalStateException"
+    assert gauge.state is not None
+    assert (gauge.state.watched, gauge.state.delayed) == (2, None)
+    assert quiesce.state is not None
+    assert quiesce.state.watched is None
+
+
+def test_threads_are_in_one_order_and_nothing_is_lost(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """Eight threads, four names: eight lanes, 80,000 events, tickets without gaps, in file order."""
+    run = recorded(built, "many-threads", tmp_path / "run.jsonl.gz")
+    check_intervals(run.events)
+    assert run.end == End(80_000, 0)
+    assert [event.i for event in run.events] == list(range(80_000))
+    assert {event.th for event in run.events} == {f"w-{n}{more}" for n in range(4) for more in ("", "#2")}
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
+def test_exit_without_close_loses_nothing_and_is_no_whole_run(
+    built: tuple[Path, Path], tmp_path: Path, name: str
+) -> None:
+    """All that was recorded is there; no end record, so that nobody takes it for a run that came to its end."""
+    path = tmp_path / name
+    said(built, "exit-without-close", str(path))
+    text = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [line["kind"] for line in lines] == ["header"] + ["event"] * 1_000
+
+
+def test_full_disk_is_told_and_counted(built: tuple[Path, Path]) -> None:
+    """What could not be written is dropped, and is said to be."""
+    assert said(built, "full-disk") == "no space left; dropped 10, written 0\n"
+
+
+def test_a_jvm_that_hangs_is_asked_for_its_stacks(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """Two threads wait for each other: the message says so, and the stacks are kept."""
+    java, classes = built
+    command = [
+        str(java),
+        *QUICK,
+        "-cp",
+        str(classes),
+        "RecorderCases",
+        "deadlock",
+        str(tmp_path / "run.jsonl"),
+    ]
+    with LineChild("crossing", command, ChildLimits(silence_s=2.0)) as child:
+        with pytest.raises(
+            SubjectFailed,
+            match=r"finds a deadlock: \S+ and \S+ at \S*crossing\S*\(RecorderCases\.java:\d+\)$",
+        ) as caught:
+            list(child.lines())
+        assert b"RecorderCases.crossing" in child.errors()
+    assert caught.value.kind == "deadlock"
+
+
+def adapter(built: tuple[Path, Path], bug: str = "NONE") -> list[str]:
+    """The command of the example."""
+    java, classes = built
+    return [str(java), *QUICK, f"-Dbug={bug}", "-cp", str(classes), "ToyAdapter"]
+
+
+@pytest.mark.parametrize(
+    ("bug", "broken"),
+    [
+        ("NONE", set()),
+        ("NO_RECHECK", {"O4"}),
+        pytest.param("GIVE_UP", {"O4"}, marks=pytest.mark.slow),
+        pytest.param("FORCE_WITHOUT_LOCK", {"O6"}, marks=pytest.mark.slow),
+        pytest.param("NO_DISARM", {"T4"}, marks=pytest.mark.slow),
+    ],
+)
+def test_races_find_the_twins(built: tuple[Path, Path], tmp_path: Path, bug: str, broken: set[str]) -> None:
+    """The races are recorded whole, break nothing in the example and what they should in each of its twins."""
+    command = [*adapter(built, bug), "races", str(tmp_path), "--rounds", "1000", "--seed", "3"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert ", 0 dropped" in done.stdout
+    (path,) = tmp_path.glob("*.jsonl.gz")
+    result = check_files([path])
+    (run,) = result.runs
+    found = {clause for clause, one in run.clauses.items() if one.verdict == "VIOLATED"}
+    assert (broken <= found) if broken else not found
+    if not broken:
+        idle = {clause for clause, one in run.clauses.items() if one.verdict == "PASS" and not one.occasions}
+        assert not idle, "every clause had occasions"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("bug", "broken"), [("NONE", set()), ("DROPS_UNSEEN", {"O4"})])
+def test_a_list_dropped_beside_a_registration_is_found_by_steps(
+    built: tuple[Path, Path], tmp_path: Path, bug: str, broken: set[str]
+) -> None:
+    """No callback is near: the thread that drops the list is stopped between two of its lines. If sizes are read while
+    the lost operation still waits, which takes a fast machine, they are wrong, too (P2)."""
+    (subject,) = (one for one in command_subjects(adapter(built, bug)) if one.mode == "real-lines")
+    (record,) = record_runs([subject], tmp_path, suffix=".jsonl")
+    assert record.failure is None
+    assert record.path is not None
+    (run,) = check_files([record.path]).runs
+    assert {name for name, clause in run.clauses.items() if clause.violations} - {"P2"} == broken
+
+
+def test_a_stranger_may_ask_for_what_there_is_not(built: tuple[Path, Path]) -> None:
+    """Wrong arguments are told and end with status 2."""
+    for wrong in (["race"], ["races"], ["races", "x", "--scenario", "none"], ["races", "x", "--rounds"]):
+        done = subprocess.run([*adapter(built), *wrong], capture_output=True, text=True, check=False)
+        assert done.returncode == 2, wrong
+        assert "races FOLDER" in done.stderr
+
+
+def test_two_threads_of_one_name_are_two(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """A pool that calls its threads alike: what they do at once is not taken for one thread's."""
+    java, classes = built
+    command = [str(java), *QUICK, "-cp", str(classes), "NamesakePool"]
+    (subject,) = (one for one in command_subjects(command, lines=None) if one.mode == "real-free")
+    (record,) = record_runs([subject], tmp_path, suffix=".jsonl")
+    assert record.failure is None, record.failure
+    assert record.path is not None
+    assert {"subject/worker", "subject/worker#2"} <= {event.th for event in read_run(record.path).events}
+
+
+def test_kit_speaks_the_protocol_with_gates(built: tuple[Path, Path]) -> None:
+    """What it declares, and a thread that is stopped, makes a call where it stands, and goes on."""
+    command = adapter(built)
+    description = describe_command(command)
+    assert description.protocol == "purgatorio-subject/1.1"
+    assert set(description.gates) == set(description.reports)
+    with LineChild("kit", command) as child:
+        lines = child.lines()
+
+        def ask(**call: object) -> None:
+            child.send([json.dumps(call).encode()])
+
+        def heard(kind: str) -> dict[str, object]:
+            for line in lines:
+                message: dict[str, object] = json.loads(line)
+                if message["m"] == kind:
+                    return message
+            raise AssertionError(f"no {kind}")
+
+        ask(m="start", n=1, part="purgatory", time="real", gates=["try_complete"])
+        assert heard("answer")["n"] == 1
+        ask(m="register", n=2, id="a", keys=["k"], delay_ns=10**12)
+        first = heard("held")
+        assert (first["f"], first["id"], first["during"]) == ("try_complete", "a", 2)
+        ask(m="ready", n=3, id="a", hold=first["hold"])
+        assert heard("answer")["n"] == 3
+        ask(m="gauge", n=4, lane=1)
+        assert heard("answer") == {"m": "answer", "n": 4, "watched": 0, "delayed": 0}
+        ask(m="go", n=5, holds=[first["hold"]], fail=1)
+        assert heard("leave")["err"] == "Failure"
+        assert heard("answer") == {"m": "answer", "n": 2, "err": "Failure"}
+        ask(m="start", n=6, part="purgatory", time="real", gates=["try_complete"])
+        assert heard("answer")["n"] == 6
+        ask(m="register", n=7, id="b", keys=["k"], delay_ns=10**12)
+        heard("held")
+        ask(m="start", n=8, part="purgatory", time="real")
+        assert heard("answer")["n"] == 8, "a run may be left in the midst of a call"
+        ask(m="register", n=9, id="c", keys=["k"], delay_ns=10**12)
+        assert heard("answer") == {"m": "answer", "n": 9, "out": 0}
+
+
+@pytest.mark.slow
+def test_example_is_driven_and_its_twin_is_found(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """Over the protocol, as `verify --command` does it."""
+    for bug, verdict in (("NONE", "PASS"), ("NO_RECHECK", "VIOLATED")):
+        subjects = command_subjects(adapter(built, bug), label=bug)
+        runs = record_runs(subjects, tmp_path / bug, seed=1, ops=200)
+        assert not [run.failure for run in runs if run.failure is not None]
+        assert check_files([run.path for run in runs if run.path is not None]).verdict == verdict

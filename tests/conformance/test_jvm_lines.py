@@ -1,0 +1,332 @@
+"""Steps at the lines of a JVM's code that knows nothing of them, and every way in which they cannot be had."""
+
+import json
+import os
+import socket
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from conformance.kit_classes import QUICK
+from purgatorio_conformance.protocol import driver, gates
+from purgatorio_conformance.protocol.coverage import not_looked_for
+from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects
+from purgatorio_conformance.protocol.gate_program import gate_programs
+from purgatorio_conformance.protocol.jdwp import (
+    Jvm,
+    JvmGone,
+    Line,
+    Listening,
+    Location,
+    Stopped,
+    places_between,
+)
+from purgatorio_conformance.protocol.lines import Lines, Point
+from purgatorio_conformance.protocol.played_order import NO_LINE, NO_LINE_OF_ITS_OWN, Orders
+from purgatorio_conformance.protocol.session import noted
+from purgatorio_conformance.protocol.shortest import order_of_run
+from purgatorio_conformance.protocol.small_program import CLASSES, SmallProgram, delays_for
+from purgatorio_conformance.subject.child import LineChild, Quiet
+from purgatorio_conformance.subject.contract import SubjectFailed
+from purgatorio_conformance.subject.plan import MS
+from purgatorio_conformance.subjects import record_runs
+from purgatorio_spec.check import check_files
+
+pytestmark = pytest.mark.xdist_group("jvm-kit")  # `built` is built once
+
+_FAILS_WITH_THE_AGENT = """#!/bin/sh
+case "$JAVA_TOOL_OPTIONS" in *jdwp*) echo "Could not find agent library jdwp on the library path" >&2; exit 1;; esac
+exec {java} "$@"
+"""
+
+
+def subject(
+    built: tuple[Path, Path],
+    case: str,
+    java: Path | None = None,
+    lines: str | None = "*",
+    mode: Mode = "virtual-lines",
+) -> CommandSubject:
+    """A case, to be driven with threads that are stopped."""
+    own, classes = built
+    command = [str(java or own), *QUICK, f"-Dcase={case}", "-cp", str(classes), "LineCases"]
+    return next(one for one in command_subjects(command, lines=lines) if one.mode == mode)
+
+
+def found(one: CommandSubject, folder: Path) -> tuple[set[str], Path]:
+    """The clauses that a run breaks, and its trace."""
+    (record,) = record_runs([one], folder, suffix=".jsonl")
+    assert record.failure is None, record.failure
+    assert record.path is not None
+    (run,) = check_files([record.path]).runs
+    return {name for name, clause in run.clauses.items() if clause.violations}, record.path
+
+
+def test_a_race_between_two_lines_is_found_and_its_line_is_named(
+    built: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """An add that is lost beside another: no callback is near, and the code has no mark."""
+    lost = subject(built, "lost")
+    broken, trace = found(lost, tmp_path)
+    assert "T3" in broken
+    session = order_of_run(lost, trace, "T3", tmp_path / "again.jsonl")
+    held = [json.loads(line[2:]) for line in session if line.startswith('< {"m":"held"')]
+    assert {one["f"] for one in held} == {"step"}, (
+        "the lines at which two stand are looked up by plays of their own"
+    )
+    assert "(LineCases.java:" in held[0]["at"]
+    assert held[0]["at"].startswith("LineCases$Tasks."), "the line that it stands before"
+
+
+def test_a_race_within_one_line_is_found(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """A counter that is read and written in one line; the twin below counts under the lock."""
+    assert "T5" in found(subject(built, "counted"), tmp_path)[0]
+
+
+@pytest.mark.parametrize(("case", "broken"), [("moved", {"T3"}), ("again", set())])
+def test_a_task_is_added_again_beside_time_that_moves_it(
+    case: str, broken: set[str], built: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who moves it has it in hand, and puts it back beside the new one: it runs twice. In the twin all that is one."""
+    name = "move-add-again"
+    monkeypatch.setattr(
+        gates,
+        "gate_programs",
+        lambda part, delays: tuple(one for one in gate_programs(part, delays) if one.name == name),
+    )
+    monkeypatch.setattr(driver, "_DRAWN_MOST", 0)
+    # Who listens is driven in this process, where only the one program is known.
+    one = replace(subject(built, case), listener=noted([]))
+    assert found(one, tmp_path)[0] == broken
+    assert [orders.program.name for orders in one.account.orders if orders.plays] == [name]
+
+
+@pytest.mark.parametrize("why", [NO_LINE, NO_LINE_OF_ITS_OWN])
+def test_programs_that_were_stopped_at_no_line_are_told_with_the_reason(
+    why: str, built: tuple[Path, Path]
+) -> None:
+    """Of each run in one line; that it was played elsewhere does not hide it."""
+    lines, at_gates = subject(built, "clean"), subject(built, "clean", mode="virtual-gates")
+    first, second, third = gate_programs("timer", delays_for(lines.description, MS))[:3]
+    everything = [Orders(SmallProgram("", looks_for, (), ()), 1) for looks_for in CLASSES["timer"]]
+    at_gates.account.orders += [*everything, Orders(first, 3)]
+    lines.account.orders += [Orders(first, skipped=why), Orders(second, 3), Orders(third, skipped=why)]
+    assert [one for one in not_looked_for([lines, at_gates]) if one[0] == lines.name] == [
+        (lines.name, f"not played at lines ({why}): {first.name}, {third.name}")
+    ]
+
+
+@pytest.mark.parametrize(("second", "places"), [(13, [8]), (14, [])])
+def test_a_field_that_a_line_reads_again_may_have_changed_between(second: int, places: list[int]) -> None:
+    """As in `if (entry != null) entry.remove()`."""
+    read = (0x2A, 0xB4, 0, 13), (0xC6, 0, 10), (0x2A, 0xB4, 0, second), (0xB6, 0, 17)
+    code = bytes(one for instruction in read for one in instruction)
+    assert list(places_between(code, 0, len(code))) == places
+
+
+def test_its_twin_with_a_lock_is_kept_though_the_lock_is_held(
+    built: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """A thread that stands with the monitor blocks the other, which is told from one that runs."""
+    clean, gates = subject(built, "clean"), subject(built, "clean", mode="virtual-gates")
+    assert not found(clean, tmp_path)[0]
+    assert not found(gates, tmp_path)[0]
+    assert not [said for _, said in not_looked_for([clean, gates]) if "below zero" not in said]
+    assert not clean.account.left_out
+    places = [point for play in clean.account.plays if play.stop is not None for point in play.stop.points]
+    assert {"LineCases$Tasks.add", "LineCases$Tasks.put"} <= {place.line.method for place in places}
+
+
+def test_lines_can_be_left_alone(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """The same race, not looked for: nobody is stopped, or only in classes that have no part in it."""
+    for lines in (None, "org.acme.*"):
+        without = subject(built, "lost", lines=lines, mode="virtual-gates")
+        assert found(without, tmp_path / str(lines))[0] == set()
+        assert not any(play.stop and play.stop.points for play in without.account.plays)
+
+
+def test_a_jvm_without_the_agent_is_driven_without_and_it_is_said(
+    built: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """It does not start with the agent, and is started again."""
+    java = tmp_path / "java"
+    java.write_text(_FAILS_WITH_THE_AGENT.format(java=built[0]))
+    java.chmod(0o755)
+    bare = subject(built, "lost", java, mode="virtual-gates")
+    assert bare.lines is None
+    assert found(bare, tmp_path)[0] == set()
+    (line,) = [one for _, one in not_looked_for([bare]) if "between two lines" in one]
+    assert "Could not find agent library" in line
+
+
+def test_a_jvm_that_dies_while_a_thread_stands(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """What was recorded until then is kept, and nobody waits for it."""
+    dies = subject(built, "dies")
+    with pytest.raises(SubjectFailed) as caught:
+        dies.run(dies.shape.make(1, 1, 1, dies.tick_ns), tmp_path / "run.jsonl", lambda *_: None)
+    assert (caught.value.kind, "exit status 7" in caught.value.why) == ("died", True), caught.value.why
+    assert "JAVA_TOOL_OPTIONS" not in caught.value.why
+    assert caught.value.trace is not None
+
+
+class _Circle:
+    """Of a thread that runs in a circle something comes for ever."""
+
+    def __init__(self, place: int) -> None:
+        self._place = place
+
+    def fileno(self) -> int:
+        """See `Aside`. The end of a pipe that nobody writes to."""
+        return self._place
+
+    def read_lines(self) -> list[bytes]:
+        """See `Aside`."""
+        return []
+
+
+def test_a_jvm_is_asked_for_its_stacks_though_a_thread_runs_in_a_circle(
+    built: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are told, and nobody waits for it to come to rest."""
+    monkeypatch.setattr("purgatorio_conformance.subject.child._STACKS_MOST_S", 2.0)
+    java, classes = built
+    ours, theirs = os.pipe()
+    os.close(theirs)
+    with LineChild("circle", [str(java), *QUICK, "-cp", str(classes), "LineCases"]) as child:
+        child.say(b'{"m":"describe","n":0,"protocol":"purgatorio-subject/1.1"}')
+        assert isinstance(child.hear(20.0), bytes)
+        child.hear_also(_Circle(ours))
+        failure = child.silent(0.1)
+        assert (failure.kind, b"main" in child.errors()) == ("hang", True)
+    os.close(ours)
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"GET / HTTP/1.1", b"JDWP-Handshake", b"JDWP-Handshake\xff\xff\xff\xff" * 9]
+)
+def test_who_calls_and_is_no_jvm_is_let_be(said: bytes) -> None:
+    """He hangs up, speaks otherwise, or says nothing of what was asked: there is no JVM, and no wait."""
+    with closing(Listening()) as listening:
+        option = listening.environ()["JAVA_TOOL_OPTIONS"].rpartition(":")[2]
+        with socket.create_connection(("127.0.0.1", int(option))) as caller:
+            caller.sendall(said)
+            caller.shutdown(socket.SHUT_WR)
+            caller.settimeout(5)
+            assert caller.recv(14) == b"JDWP-Handshake"
+            assert listening.jvms() == []
+
+
+def test_a_reply_is_never_waited_for_longer_than_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A JVM that is stopped as a whole, say."""
+    monkeypatch.setattr("purgatorio_conformance.protocol.jdwp._ANSWER_S", 0.05)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"JDWP-Handshake")
+        with pytest.raises(JvmGone):
+            Jvm(ours)
+
+
+class _Stops:
+    """A child, and its JVM, whose lane 0 stands before a line of the thread 7 as soon as its call has said so much."""
+
+    def __init__(self, *said: bytes) -> None:
+        self.said = [*said]
+        self.stops: list[Stopped] = []
+        self.gone_on: list[int] = []
+
+    def say(self, line: bytes) -> None:
+        """See `LineChild`."""
+
+    def hear(self, within_s: float) -> bytes | Quiet:
+        """See `LineChild`."""
+        if not self.said and self.lines is not None:
+            self.said += self.lines.read_lines() or []
+        return self.said.pop(0) if self.said else Quiet.SILENT
+
+    def hear_also(self, aside: Lines) -> None:
+        """See `LineChild`."""
+        self.lines = aside
+
+    lines: Lines | None = None
+
+    def jvms(self) -> list["_Stops"]:
+        """See `Listening`."""
+        return [self]
+
+    def close(self) -> None:
+        """See `Listening`."""
+
+    def threads(self) -> dict[int, str]:
+        """See `Jvm`."""
+        return {7: "lane-0"}
+
+    def stop_at(self, thread: int, at: Location, nth: int) -> int:
+        """See `Jvm`."""
+        self.stops.append(Stopped(1, thread, at))
+        return 1
+
+    def read(self, within_s: float) -> list[Stopped]:
+        """See `Jvm`."""
+        stops, self.stops = self.stops, []
+        return stops
+
+    def line(self, at: Location) -> Line:
+        """See `Jvm`."""
+        return Line("Adapter.tell", at[2], "Adapter.java:9")
+
+    def go_on(self, thread: int) -> None:
+        """See `Jvm`."""
+        self.gone_on.append(thread)
+
+    began: tuple[int, ...] = ()
+
+    def frames(self, thread: int) -> tuple[int, ...]:
+        """See `Jvm`."""
+        return self.began
+
+    def around(self, of: int) -> str:
+        """See `Jvm`."""
+        return ("java.lang.Thread", "Adapter", "org.acme.Purgatory", "purgatorio.kit.Lane")[of]
+
+
+@pytest.mark.parametrize(
+    ("began", "classes", "left_out"),
+    [((0, 1, 2), (1, 2, 2), 1), ((0, 1), (1, 1, 2), 0), ((0, 3, 1), (1, 2, 2), 0), ((0,), (1, 2, 2), 0)],
+    ids=["by hand", "all in one class", "the kit's", "not known"],
+)
+def test_lines_of_who_takes_the_calls_are_left_out(
+    began: tuple[int, ...], classes: tuple[int, ...], left_out: int
+) -> None:
+    """Where the lane's thread began, unless most of the lines are there: then the purgatory is, too."""
+    child = _Stops()
+    child.began = began
+    lines = Lines(cast(LineChild, child), cast(Listening, child), "*")
+    assert lines.connect()
+    lines.points += [Point("", child.line((of, 2, n)), 1, (of, 2, n)) for n, of in enumerate(classes)]
+    lines.leave_adapter_out()
+    assert lines.adapters == {point.line for point in lines.points[:left_out]}
+
+
+@pytest.mark.parametrize("gate", [True, False], ids=["at a gate", "in the subject"])
+def test_who_has_told_of_a_gate_and_stops_at_a_line_is_in_the_adapter(gate: bool) -> None:
+    """He goes on at once, unheard, and the line is known; anybody else stands there until he is let go."""
+    told = b'{"m":"held","hold":3,"f":"try_complete","id":"op","during":5}'
+    other = b'{"m":"held","hold":3,"f":"try_complete","id":"op","th":"reaper"}'
+    child = _Stops(told if gate else other)
+    lines = Lines(cast(LineChild, child), cast(Listening, child), "*")
+    assert lines.connect()
+    at = (1, 2, 3)
+    lines.points.append(Point("", child.line(at), 1, at))
+    lines.say(b'{"m":"start","n":4,"gates":["try_complete","step"]}')
+    lines.say(b'{"m":"check","n":5,"step":0,"key":"k"}')
+    assert lines.hear(0) == (told if gate else other)
+    stopped = lines.hear(0)
+    assert isinstance(stopped, Quiet) == gate
+    assert (child.gone_on, lines.adapters) == (([7], {child.line(at)}) if gate else ([], set()))
+    # Once he was let go from his gate he is in the subject again.
+    lines.say(b'{"m":"go","n":6,"holds":[3]}')
+    lines.say(b'{"m":"check","n":7,"step":0,"key":"k"}')
+    assert not isinstance(lines.hear(0), Quiet)

@@ -1,0 +1,469 @@
+"""What a plan of seconds does not reach, and what is found there: the toys with one thing changed."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from purgatorio import ManualClock, QueuedExecutor, SystemTimer, TimerTask
+from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM, Reach, levels_of
+from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.driver import command_subjects
+from purgatorio_conformance.protocol.message import (
+    MAX_TIME_NS,
+    Add,
+    Call,
+    Check,
+    Description,
+    Register,
+    Start,
+)
+from purgatorio_conformance.protocol.real_time import drive_real
+from purgatorio_conformance.protocol.session import Session
+from purgatorio_conformance.subject.plan import MS
+from purgatorio_conformance.subjects import record_runs
+from purgatorio_spec.check import check_files
+from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.verdict import Verdict
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
+
+WHEEL_ADD = "        already_due ="
+LOST = "        if {}:\n            return\n"
+PURGE = "        live = {key"
+PURGED_AT = '"purge_interval": 50'
+SKIPS = {
+    "        self.watchers, self.timeouts": "        self.swept, self.purged = set(), 0\n"
+    "        self.watchers, self.timeouts",
+    "        first =": "        self.swept.add(key)\n        first =",
+    "return sum(": "done = sum(",
+    "    def cancel_key": "        found = self.watchers.get(key, [])\n"
+    "        self.watchers[key] = [op for op in found if op not in self.completed]\n"
+    "        return done\n\n    def cancel_key",
+    PURGE: LOST.format("len(self.completed) - self.purged <= 50")
+    + "        self.purged = len(self.completed)\n"
+    + "        left_out, self.swept = self.swept, set()\n"
+    + PURGE,
+    '"purge_interval": 0': PURGED_AT,
+}
+"""A check takes away what is completed, and a purge comes as late as it may."""
+PURGES = LOST.format("self.estimate - delayed <= 50") + "        self.estimate = delayed\n" + PURGE
+ESTIMATES = {
+    "        self.ready, self.completed =": "        self.estimate = self.seen = 0\n"
+    "        self.ready, self.completed =",
+    "        heapq.heappush(self.timeouts": "        self.estimate += 1\n        heapq.heappush(self.timeouts",
+    PURGE: "        delayed = len(self.armed)\n" + PURGES,
+    '"purge_interval": 0': PURGED_AT,
+}
+"""A purge comes as Kafka's does, by what was registered and what is delayed."""
+HASHES = {
+    "def say(": "def java(key):\n"
+    "    made = 0\n"
+    "    for each in key:\n"
+    "        made = (31 * made + ord(each)) % 2**32\n"
+    "    return made ^ made >> 16\n\n\ndef say(",
+}
+"""As Java hashes strings, and spreads the hashes of a map."""
+CHANGES = [
+    ("toy_wheel", "T3", {WHEEL_ADD: LOST.format("delay_ns >= 400 * TICK_NS * 8") + WHEEL_ADD}),
+    ("toy_wheel", "T3", {WHEEL_ADD: LOST.format("delay_ns >= 86_400_000 * TICK_NS") + WHEEL_ADD}),
+    ("toy_wheel", "T3", {
+        WHEEL_ADD: LOST.format("self.idle") + WHEEL_ADD,
+        "        self.now_ns = now_ns\n        last": "        self.idle = now_ns - self.now_ns > 5_000 * TICK_NS\n"
+        "        self.now_ns = now_ns\n        last",
+        "        self.fire = fire": "        self.fire, self.idle = fire, False",
+    }),
+    ("toy_wheel", "T3", {
+        WHEEL_ADD: "        late_ns = self.now_ns - (self.idle or self.now_ns)\n"
+        "        self.idle = -1 if delay_ns >= 8 * TICK_NS else self.idle or self.now_ns\n"
+        + LOST.format("delay_ns >= 8 * TICK_NS and 64 * TICK_NS < late_ns <= self.now_ns") + WHEEL_ADD,
+        "        self.fire = fire": "        self.fire, self.idle = fire, None",
+    }),
+    ("toy_wheel", "T3", {
+        WHEEL_ADD: LOST.format("self.tick >> 31 < due_tick >> 31 and due_tick < self.tick + 8") + WHEEL_ADD,
+    }),
+    ("toy_wheel", "T5", {
+        'subject/1"': 'subject/1.1"',
+        '"gauge"]': '"gauge", "add-again"]',
+        "wheel.add(": 'wheel.again += wheel.cancel(call["id"])\n        wheel.add(',
+        "return sum(": "return self.again + sum(",
+        "        self.now_ns = now_ns\n        last": "        self.now_ns, self.again = now_ns, 0\n        last",
+        "        self.fire = fire": "        self.fire, self.again = fire, 0",
+    }),
+    ("toy_purgatory", "O4", {
+        "return sum(self.try_complete(op) for op in self.watchers.get(key, [])[first:])":
+        "done = vain = 0\n"
+        "        for op in self.watchers.get(key, [])[first:]:\n"
+        "            if op not in self.completed and vain < 300:\n"
+        "                tried = self.try_complete(op)\n"
+        "                done, vain = done + tried, 0 if tried else vain + 1\n"
+        "        return done",
+    }),
+    ("toy_purgatory", "O4", {"        for key in keys:": "        for key in keys[:255]:"}),
+    ("toy_purgatory", "O4", {
+        "        for key in keys:": "        many = collections.Counter(java(key) % 512 for key in self.watchers)\n"
+        "        for key in keys if many[java(keys[0]) % 512] < 32 else ():",
+        "import json": "import collections\nimport json",
+    } | HASHES),
+    ("toy_purgatory", "T4", {"        for op in given_back:": "        for op in given_back[:64]:"}),
+    ("toy_purgatory", "P1", {
+        PURGE: LOST.format("len(self.completed) % 1000 > 10") + PURGE,
+        '"purge_interval": 0': PURGED_AT,
+    }),
+    ("toy_purgatory", "P1", ESTIMATES | {
+        PURGE: "        delayed = len(self.armed)\n" + LOST.format("self.estimate - delayed <= 50")
+        + "        self.estimate -= sum(op in self.completed for ops in self.watchers.values() for op in ops)\n"
+        + PURGE,
+    }),
+    ("toy_purgatory", "P1", ESTIMATES | {
+        PURGE: "        delayed = len(self.armed)\n" + LOST.format("not delayed") + PURGES,
+    }),
+    ("toy_purgatory", "P1", ESTIMATES | {
+        "        for op in given_back": "        self.estimate -= len(given_back)\n        for op in given_back",
+    }),
+    ("toy_purgatory", "P1", ESTIMATES | {PURGE: "        delayed, self.seen = self.seen, len(self.armed)\n" + PURGES}),
+    ("toy_purgatory", "P1", ESTIMATES | {
+        PURGE: "        delayed, left = len(self.armed), iter([1] * 1_000)\n" + PURGES,
+        "not in self.completed] for key": "not in self.completed or not next(left, 0)] for key",
+    }),
+    ("toy_purgatory", "P1", ESTIMATES | {
+        "        heapq.heappush(self.timeouts": "        self.estimate += len(keys) > 1\n"
+        "        heapq.heappush(self.timeouts",
+    }),
+    ("toy_purgatory", "P1", SKIPS | {
+        "not in self.completed] for key": "not in self.completed or key in left_out] for key",
+    }),
+    ("toy_purgatory", "P1", ESTIMATES | {
+        "not in self.completed] for key": "not in self.completed or java(key) % 512 == 511] for key",
+    } | HASHES),
+    ("toy_purgatory", "P1", ESTIMATES | {
+        "not in self.completed] for key": "not in self.completed or java(key) % 64 == 0] for key",
+    } | HASHES),
+]  # fmt: skip
+"""A level that is lost, one of days, tasks after an idle gap, the first of a level that comes late, those that wait
+over a tick whose number ends with 31 zero bits; one that is counted twice when it is added again; a check that gives
+up, a last key that is forgotten, a key for which there is no room beside those of its hash; a key that gives back
+more than it disarms; a purge that comes too late, one whose estimate it lowers by entries, one that waits for
+something live, one whose estimate each key lowers by what it gives back, one that counts what was delayed a turn ago,
+one that takes a thousand entries at most, one that does not count operations of one key, one that leaves out what was
+checked since the last, and one that leaves out the last of its lists, or the first."""
+
+
+def driven(program: str, changes: dict[str, str], folder: Path, operations: int) -> RunResult:
+    """The changed program in virtual time, step by step, judged."""
+    source = (EXAMPLES / f"{program}.py").read_text(encoding="utf-8")
+    for text, instead in changes.items():
+        assert source.count(text) == 1, text
+        source = source.replace(text, instead)
+    path = folder / "changed.py"
+    path.write_text(source, encoding="utf-8")
+    subject = command_subjects([sys.executable, "-I", "-S", str(path)])[0]
+    (record,) = record_runs([subject], folder, ops=operations, suffix=".jsonl")
+    assert record.failure is None
+    assert record.path is not None
+    return check_files([record.path]).runs[0]
+
+
+@dataclass
+class SlowTime:
+    """Stands in for a run whose subject takes `tick_s` for every tick that passes, and `answer_s` for its answer, on a
+    machine that does something else for a second at two of three leaps."""
+
+    tick_s: float
+    answer_s: float = 0.0
+    now_ns: int = 0
+    spent_s: float = 0.0
+    leaps: int = 0
+    longest_ns: int = 0
+
+    def clock_s(self) -> float:
+        return self.spent_s
+
+    def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
+        """Only how long tasks wait is looked at."""
+        if isinstance(call, Add):
+            self.longest_ns = max(self.longest_ns, call.delay_ns)
+
+    def advance_through(self, until_ns: int) -> None:
+        self.now_ns = max(self.now_ns, until_ns)
+
+    def leap(self, by_ns: int) -> None:
+        self.leaps += 1
+        self.now_ns += by_ns
+        self.spent_s += by_ns // MS * self.tick_s + self.answer_s + (self.leaps % 3 > 0)
+
+    def settle(self) -> None:
+        """Nothing is kept waiting."""
+
+
+@pytest.mark.parametrize(
+    ("tick_s", "answer_s", "left_out"),
+    [
+        (0.0, 0.0, ""),
+        (0.0, 0.1, ""),
+        (4.8e-9, 0.0, "a task that waits for weeks: time passes too slowly"),
+        (1e-6, 0.0, "levels of 3,200,000,000,000 ns a bucket and more: time passes too slowly there"),
+    ],
+)
+def test_what_is_left_out_is_said_and_hangs_on_the_subject_alone(
+    tick_s: float, answer_s: float, left_out: str
+) -> None:
+    """Not on what else the machine does: a second here and there leaves nothing out, nor does a slow answer."""
+    told = Description(
+        0,
+        "purgatorio-subject/1",
+        "slow",
+        ("timer", "virtual-time"),
+        (),
+        tick_ns=MS,
+        wheel_size=20,
+        unit_ns=MS,
+    )
+    run = SlowTime(tick_s, answer_s)
+    reach = Reach(run, told, "timer", 1, run.clock_s)
+    reach.through_levels(longest_ns=MAX_TIME_NS)
+    assert reach.left_out == left_out
+    assert (run.longest_ns > 24 * 86_400_000 * MS) is (not left_out)
+
+
+@dataclass
+class Heard(SlowTime):
+    """Keeps what was called."""
+
+    calls: list[Call] = field(default_factory=list)
+
+    def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
+        self.calls.append(call)
+
+
+@pytest.mark.parametrize("most_delay_ns", [MAX_TIME_NS, 8_000 * MS])
+def test_in_real_time_short_delays_are_compared_with_some_that_look_shorter_in_32_bits(
+    most_delay_ns: int,
+) -> None:
+    """Where such are taken: in nanoseconds and in milliseconds, some of either sign. All are completed at last."""
+    run = Heard(0.0)
+    told = Description(0, "", "one", ("purgatory", "real-time"), (), most_delay_ns=most_delay_ns)
+    Reach(run, told, "purgatory", 1).in_real_time()
+    delays = {call.id: call.delay_ns for call in run.calls if isinstance(call, Register)}
+    longest = {name: delay_ns for name, delay_ns in delays.items() if delay_ns > 3_600_000 * MS}
+    for unit_ns in (1, MS):
+        bits = [(delay_ns // unit_ns - 2_000 * MS // unit_ns) % 2**32 for delay_ns in longest.values()]
+        assert {bit >= 2**31 for bit in bits} == (set() if most_delay_ns < MAX_TIME_NS else {False, True})
+    assert {call.key for call in run.calls[-2 * len(longest) :] if isinstance(call, Check)} >= set(longest)
+
+
+@pytest.mark.parametrize("part", ["timer", "purgatory"])
+def test_in_real_time_one_waits_alone_for_longer_than_a_timer_is_kept_awake(part: Part) -> None:
+    """Nothing is called from when it is added to when it is due."""
+    run = Heard(0.0)
+    Reach(run, Description(0, "", "one", (part, "real-time"), ()), part, 1).in_real_time()
+    added = [call for call in run.calls if isinstance(call, Add | Register)]
+    assert added[-1].delay_ns > 5_000 * MS > max(call.delay_ns for call in added[-5:-1])
+
+
+@dataclass
+class Late(Heard):
+    """Each is over so much too late."""
+
+    late_ns: int = 0
+
+    def settle(self) -> None:
+        self.now_ns += self.late_ns
+
+
+@pytest.mark.parametrize(("late_ms", "tick_ms", "whole"), [(1, 1, True), (60, 1, False), (1, 10, True)])
+def test_in_real_time_the_first_of_a_level_comes_late_or_not_at_all(
+    late_ms: int, tick_ms: int, whole: bool
+) -> None:
+    """One that comes because a thread was late is too early for it: the same again with a new wheel. Levels of seconds
+    are left out."""
+    run = Late(0.0, late_ns=late_ms * MS)
+    told = Description(
+        0, "", "one", ("timer", "real-time"), (), tick_ns=tick_ms * MS, wheel_size=20, unit_ns=MS
+    )
+    assert Reach(run, told, "timer", 1).first_of_levels(real=True) is whole
+    delays = [call.delay_ns // MS for call in run.calls if isinstance(call, Add)]
+    assert delays[-2:] == ([30, 600] if whole and tick_ms == 1 else [4] if tick_ms == 1 else [])
+    assert max(delays[:-2], default=0) <= 4
+
+
+HOUR_NS = 3_600_000 * MS
+
+
+@dataclass
+class Loses:
+    """A session, its conversation and its clock, of a timer that is late with all that it takes, or loses it."""
+
+    late_ns: int
+    loses: bool
+    now_ns: int = 0
+    starts: int = 0
+    added_ns: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def conversation(self) -> Loses:
+        return self
+
+    @property
+    def settled(self) -> Loses:
+        return self
+
+    @property
+    def known(self) -> set[str]:
+        return {*self.added_ns}
+
+    @property
+    def pending(self) -> set[str]:
+        return {
+            name
+            for name, due_ns in self.added_ns.items()
+            if self.loses or due_ns + self.late_ns > self.now_ns
+        }
+
+    def overdue(self, lost_ns: int) -> list[str]:
+        return [name for name in self.pending if self.added_ns[name] + lost_ns < self.now_ns]
+
+    def loose(self) -> bool:
+        return False
+
+    def makes_sense(self, call: Call) -> bool:
+        return True
+
+    def wait_for_lane(self, lane: int) -> None: ...
+
+    def call(self, call: Call) -> None:
+        self.starts += isinstance(call, Start)
+
+    def ask(self, call: Call, lane: int) -> None:
+        assert isinstance(call, Add)
+        self.added_ns[call.id] = self.now_ns + call.delay_ns
+
+    def listen(self, until_s: float) -> None:
+        self.now_ns = max(self.now_ns, int(until_s * 1e9))
+        assert self.now_ns < HOUR_NS, "it waits for what cannot come"
+
+    def monotonic(self) -> float:
+        return self.now_ns / 1e9
+
+    def monotonic_ns(self) -> int:
+        return self.now_ns
+
+
+@pytest.mark.parametrize(("loses", "starts"), [(True, 1), (False, 21)])
+def test_in_real_time_what_is_lost_is_not_waited_for_in_each_new_start(
+    loses: bool, starts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its twin is only late, too late for the next to be within a turn, and is started anew each time."""
+    monkeypatch.setattr(Reach, "in_real_time", lambda reach: None)
+    session = Loses(50 * MS, loses)
+    monkeypatch.setattr("purgatorio_conformance.protocol.real_time.time", session)
+    told = Description(0, "", "one", ("timer", "real-time"), (), tick_ns=MS, wheel_size=20, unit_ns=MS)
+    drive_real(cast(Session, session), told, "timer", 1, REACHES_FROM, [], HOUR_NS, 100 * MS, print)
+    assert session.starts == starts
+
+
+class _Noted(TimerTask):
+    """It notes when it ran, after its deadline or before it."""
+
+    def __init__(self, delay_ms: int, clock: ManualClock, beside_ms: list[int]) -> None:
+        super().__init__(delay_ms)
+        self._clock = clock
+        self._deadline_ms = clock.now_ms() + delay_ms
+        self._beside_ms = beside_ms
+
+    def run(self) -> None:
+        self._beside_ms.append(self._clock.now_ms() - self._deadline_ms)
+
+
+class TakesTheNext(SystemTimer):
+    """It takes the next bucket out of the queue before it drains the one in hand, which may put something there."""
+
+    def advance_clock(self, timeout_ms: int) -> bool:
+        """See `Timer`."""
+        following = first = self._queue.poll()
+        while (bucket := following) is not None:
+            following = self._queue.poll()
+            self._wheel.advance_clock(bucket.expiration_ms())
+            bucket.flush(lambda entry: self._add_entry(entry) and None)
+        return first is not None
+
+
+class OfReference:
+    """A run in virtual time of the reference's timer, or another."""
+
+    def __init__(self, made: type[SystemTimer]) -> None:
+        self._clock = ManualClock()
+        self._executor = QueuedExecutor()
+        self._timer = made("reach", clock=self._clock, executor=self._executor)
+        self._last_ms = 0
+        self.beside_ms: list[int] = []
+
+    @property
+    def now_ns(self) -> int:
+        return self._clock.now_ms() * MS
+
+    def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
+        """Only tasks are added."""
+        assert isinstance(call, Add)
+        self._timer.add(_Noted(call.delay_ns // MS, self._clock, self.beside_ms))
+        self._last_ms = max(self._last_ms, (self.now_ns + call.delay_ns) // MS)
+
+    def advance_through(self, until_ns: int) -> None:
+        while self._clock.advance_to(min(self._clock.now_ms() + 100, until_ns // MS)) < until_ns // MS:
+            self._drive()
+        self._drive()
+
+    def leap(self, by_ns: int) -> None:
+        self._clock.advance(by_ns // MS)
+        self._drive()
+
+    def settle(self) -> None:
+        self.advance_through(self._last_ms * MS)
+
+    def _drive(self) -> None:
+        self._timer.advance_clock(0)
+        self._executor.run_all()
+
+
+@pytest.mark.parametrize("made", [SystemTimer, TakesTheNext])
+def test_several_buckets_are_overslept_beside_what_is_due_a_turn_later(made: type[SystemTimer]) -> None:
+    """Nothing is early, nor later than the leap, unless two that a turn lies between get into one bucket."""
+    run = OfReference(made)
+    told = Description(0, "", "one", ("timer", "virtual-time"), (), tick_ns=MS, wheel_size=20, unit_ns=MS)
+    Reach(run, told, "timer", 1).over_buckets(100 * MS)
+    late = {beside_ms for beside_ms in run.beside_ms if not 0 <= beside_ms <= 100}
+    assert bool(late) is (made is TakesTheNext)
+    assert (min(late, default=0) < 0) is (made is TakesTheNext)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "clause", "changes"), CHANGES)
+def test_what_lies_beyond_a_plan_is_reached(
+    program: str, clause: str, changes: dict[str, str], tmp_path: Path
+) -> None:
+    """Found from the first size of a plan on that reaches, and not by a smaller one."""
+    assert driven(program, changes, tmp_path, REACHES_FROM).clauses[clause].verdict is Verdict.VIOLATED
+    assert driven(program, changes, tmp_path, 50).clauses[clause].verdict is not Verdict.VIOLATED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", [{'"purge_interval": 0': PURGED_AT}, SKIPS, ESTIMATES])
+def test_a_clean_purgatory_is_read_at_rest_a_hundred_times(changes: dict[str, str], tmp_path: Path) -> None:
+    """Garbage beyond the purge interval, several times over: P1 and P2 have occasions."""
+    run = driven("toy_purgatory", changes, tmp_path, REACHES_FROM)
+    assert run.verdict is Verdict.PASS
+    assert run.clauses["P1"].occasions >= 100
+    assert run.clauses["P2"].occasions >= 100
+
+
+@pytest.mark.parametrize(("tick_ms", "size"), [(1, 20), (1, 8), (1, 512), (10, 64)])
+def test_four_levels_and_a_day_are_among_the_levels(tick_ms: int, size: int) -> None:
+    """Of any wheel of that order, from the start of a clock that has three months before it."""
+    described = Description(0, "", "", (), (), tick_ns=tick_ms * MS, wheel_size=size)
+    levels = levels_of(described, 30 * 24 * 3_600_000 * MS)
+    assert len(levels) >= 4
+    assert levels[-1] * size >= 24 * 3_600_000 * MS

@@ -1,0 +1,133 @@
+"""Races by luck: the small programs on free lanes, and what that finds where there are no gates."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from purgatorio_conformance.protocol.coverage import looked_for, not_looked_for
+from purgatorio_conformance.protocol.driver import command_subjects
+from purgatorio_conformance.protocol.free_play import free_programs
+from purgatorio_conformance.protocol.gate_program import gate_programs
+from purgatorio_conformance.protocol.played_order import BROKEN, Orders
+from purgatorio_conformance.protocol.small_program import CLASSES, OTHER_WAYS, Delays, Inside
+from purgatorio_conformance.subject.plan import MS
+from purgatorio_conformance.subjects import record_runs
+from purgatorio_spec.check import check_files
+from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.verdict import Verdict
+
+TESTS = Path(__file__).resolve().parents[1]
+REFERENCE = (sys.executable, str(TESTS.parent / "examples" / "subjects" / "reference_purgatory.py"))
+GIVES_UP = (sys.executable, str(TESTS / "which_path.py"), "--serve", "11")
+
+
+def played(command: tuple[str, ...], folder: Path, rounds: int) -> RunResult:
+    """The run on free lanes, judged; so many rounds of every program."""
+    subjects = [one for one in command_subjects(command, time="real") if one.mode == "real-free"]
+    (record,) = record_runs(subjects, folder, suffix=".jsonl", ops=10 * rounds)
+    assert record.failure is None
+    assert record.path is not None
+    return check_files([record.path]).runs[0]
+
+
+def test_a_correct_purgatory_passes_and_was_looked_at(tmp_path: Path) -> None:
+    """Its operations met events, forces, expiries and cancels."""
+    run = played(REFERENCE, tmp_path, 3)
+    assert run.verdict is Verdict.PASS
+    assert min(run.clauses[clause].occasions for clause in ("O1", "O4", "O6", "T4")) > 10
+
+
+@pytest.mark.slow
+def test_giving_up_at_a_taken_lock_is_met_without_gates(tmp_path: Path) -> None:
+    """The twin: KAFKA-6653 in the reference, whose callbacks dwell."""
+    run = played(GIVES_UP, tmp_path, 100)
+    assert {name for name, clause in run.clauses.items() if clause.violations} == {"O4"}
+
+
+def test_what_has_one_lane_or_no_purgatory_is_asked_for_less() -> None:
+    """Programs of two lanes need two; those with calls from inside callbacks, or of one order, need a gate."""
+    description = command_subjects(REFERENCE)[0].description
+    programs = free_programs(description, "purgatory")
+    assert {"two-events", "expiry-event", "forces-at-once"} <= {one.name for one in programs}
+    gated = {"event-inside-registration", "sizes-inside-callbacks", "purge-cancel"}
+    assert not gated & {one.name for one in programs}
+    assert free_programs(replace(description, lanes=1), "purgatory") == ()
+
+
+def test_calls_from_inside_are_made_where_code_of_others_runs() -> None:
+    """In callbacks. Nobody's code runs where a time-out is handed to the timer; a lock may be held there."""
+    programs = [one for part in CLASSES for one in gate_programs(part, Delays(0, 1, 9, 5, 6, 2, 7, 3, 4, 1))]
+    inside = [
+        one for one in programs if any(isinstance(call, Inside) and not call.at for call in one.calls())
+    ]
+    assert inside
+    assert not [one.name for one in inside if {"timer_add", "timer_cancel"} & {*one.places}]
+
+
+def test_a_run_with_gates_that_broke_off_is_not_called_one_without() -> None:
+    """Nothing of it is known to have been looked for, but gates there are."""
+    subjects = command_subjects(REFERENCE, time="real")
+    assert any("(the run with gates broke off)" in line for _, line in not_looked_for(subjects))
+    without = [one for one in subjects if not one.held]
+    assert any("(no gates)" in line for _, line in not_looked_for(without))
+
+
+def test_what_was_looked_for_is_counted_and_what_was_not_has_its_reason() -> None:
+    """By class of bugs: of two programs of a class one is enough, and what kept the others out is said."""
+    *others, gated = command_subjects(REFERENCE, time="real")
+    programs = {one.name: one for one in gate_programs("purgatory", Delays(0, 1, 9, 5, 6, 2, 7, 3, 4, 1))}
+    events, inside = programs["two-events"], programs["event-inside-registration"]
+    gated.account.orders[:] = [
+        Orders(events, 3),
+        Orders(events, skipped="luck"),
+        Orders(inside, skipped="no gates here"),
+    ]
+    assert looked_for([*others, gated]) == [
+        (f"{gated.label} purgatory", f"looked for, in so many plays: {events.looks_for} 3")
+    ]
+    said = [line for _, line in not_looked_for([*others, gated]) if inside.looks_for in line]
+    assert [("no gates here" in line, events.looks_for in line) for line in said] == [(True, False)]
+    gated.account.orders[:] = gated.account.orders[:1]
+    for broke_off, why in ((True, "the run with gates broke off"), (False, "no gates")):
+        gated.account.broke_off = broke_off
+        (line,) = [line for _, line in not_looked_for([*others, gated]) if inside.looks_for in line]
+        assert (f"({why})" in line, events.looks_for in line) == (True, False)
+
+
+def test_what_nothing_was_done_for_is_not_blamed_on_the_way_that_could_not() -> None:
+    """A class that a broken promise kept from being played is said to be that, whichever way was told of last."""
+    *others, gated = command_subjects(REFERENCE, time="real")
+    program = gate_programs("purgatory", Delays(0, 1, 9, 5, 6, 2, 7, 3, 4, 1))[0]
+    way = next(iter(OTHER_WAYS))
+    for reasons, said in (([BROKEN, way], BROKEN), (["no force", way], "no force"), ([way], way)):
+        gated.account.orders[:] = [Orders(program, skipped=why) for why in reasons]
+        (line,) = [one for _, one in not_looked_for([*others, gated]) if program.looks_for in one]
+        assert f"({said})" in line
+
+
+@pytest.mark.parametrize(
+    ("least_ns", "unit_ns", "why"),
+    [
+        (0, 1, "(least_delay_ns is 0)"),
+        (MS, MS, "(least_delay_ns is 1,000,000)"),
+        (1 - MS, MS, "(least_delay_ns is -999,999, and unit_ns 1,000,000)"),
+        (-1, 1, ""),
+        (-MS, MS, ""),
+    ],
+)
+def test_that_no_delay_below_zero_was_asked_for_is_told(least_ns: int, unit_ns: int, why: str) -> None:
+    """Of a subject whose least delay, in whole units, is not below zero; the plans of all others have some."""
+    subjects = [
+        replace(one, description=replace(one.description, least_delay_ns=least_ns, unit_ns=unit_ns))
+        for one in command_subjects(REFERENCE, time="virtual")
+        if one.mode == "virtual-steps"
+    ]
+    plans = [one.shape.make(seed, 200, 1, one.tick_ns) for one in subjects for seed in range(3)]
+    told = [line for _, line in not_looked_for(subjects) if "below zero" in line]
+    below = [any((step.delay_ns or 0) < 0 for step in plan.steps) for plan in plans]
+    assert below == [not why] * len(plans)
+    assert [why in line for line in told] == [True] * bool(why)

@@ -1,0 +1,376 @@
+"""A subject that misbehaves is a reported failure of its kind: never a crash, and what was recorded is kept."""
+
+from __future__ import annotations
+
+import gc
+import re
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from purgatorio_conformance import subjects
+from purgatorio_conformance.protocol import proof
+from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
+from purgatorio_conformance.protocol.message import Add, Advance
+from purgatorio_conformance.protocol.shortest import shortest_hang
+from purgatorio_conformance.subject.child import STDERR_KEPT_BYTES, ChildLimits
+from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, silent
+from purgatorio_conformance.subject.plan import MS, make_plan
+from purgatorio_conformance.subjects import RunRecord, record_runs
+from purgatorio_conformance.suite.command import CommandPlayer
+from purgatorio_conformance.suite.program import CallProgram, Pass
+from purgatorio_pipeline.command.driving import judge_records
+from purgatorio_pipeline.judging import judge_in_process
+from purgatorio_spec.check import check_files
+from purgatorio_spec.trace.record import End
+from stress.trace_structure import ReadRun, check_intervals, read_run
+
+BAD = Path(__file__).with_name("bad_subject.py")
+PLAN = make_plan(1, 20, 1, 1_000_000)
+QUICK = ChildLimits(silence_s=1.5, start_s=20.0, total_s=60.0, lines=5_000)
+"""So short a silence is a failure of subjects that are meant to fall silent, and only of those."""
+PATIENT = ChildLimits(silence_s=30.0, total_s=60.0, lines=5_000)
+
+
+def command(how: str = "") -> list[str]:
+    """The program that misbehaves in this way. Isolated: it starts in half the time."""
+    return [sys.executable, "-I", "-S", str(BAD), *([how] if how else [])]
+
+
+def subject(how: str, limits: ChildLimits) -> CommandSubject:
+    """It, driven step by step."""
+    return command_subjects(command(how), limits=limits)[0]
+
+
+def record(how: str, folder: Path, limits: ChildLimits = PATIENT) -> tuple[SubjectFailed, ReadRun]:
+    """Its failure, and what was recorded until then."""
+    with pytest.raises(SubjectFailed) as caught:
+        subject(how, limits).run(PLAN, folder / "run.jsonl", silent)
+    assert caught.value.trace == folder / "run.jsonl"
+    return caught.value, read_run(folder / "run.jsonl")
+
+
+def test_the_twin_that_behaves_is_recorded_to_its_end(tmp_path: Path) -> None:
+    """The same program without an argument fails nowhere."""
+    path = subject("", PATIENT).run(PLAN, tmp_path / "run.jsonl", silent)
+    run = read_run(path)
+    check_intervals(run.events)
+    assert run.end == End(len(run.events), 0)
+    assert str(check_files([path]).verdict) == "PASS"
+    assert not (tmp_path / "run.stderr").exists()
+
+
+@pytest.mark.parametrize(("how", "violations"), [("fire-early-and-die", 1), ("die", 0)])
+def test_in_the_suite_what_was_broken_before_a_program_died_is_told(how: str, violations: int) -> None:
+    """A task that starts a second too early, and then no more; the twin only dies."""
+    player = CommandPlayer(command(how), describe_command(command(how)), "timer")
+    try:
+        judged = player.carry_out(CallProgram("dies", (Add("a", 1000 * MS), Pass(MS))))
+    finally:
+        player.close()
+    assert "ended with exit status 7" in judged.broken_off
+    assert judged.result.clauses["T1"].violations == violations
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "why"),
+    [
+        ("hang", "deadlock", "P3 is broken: silent for 1.5 s, with call 4 (advance) not answered"),
+        ("close-output", "closed-output", "closed its output and does not end"),
+        ("close-input", "closed-input", "closed its standard input and lives on"),
+        ("live-on", "hang", "lives on 1.5 s after it was stopped"),
+    ],
+)
+def test_falling_silent_is_told_apart(how: str, kind: FailureKind, why: str, tmp_path: Path) -> None:
+    """Four ways to be silent, each of its own kind, after a silence that the caller chooses."""
+    failure, run = record(how, tmp_path, QUICK)
+    assert failure.kind == kind
+    assert why in failure.why
+    assert run.end is None
+    assert run.count("timer_add") > 0, "what came before is kept"
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "why"),
+    [
+        ("die", "died", "ended with exit status 7 with call"),
+        ("die-quietly", "died", "ended with exit status 0 with call"),
+        ("be-killed", "died", "by signal 9"),
+        ("detach", "died", "ended with exit status 0 with call"),
+        ("bad-end", "died", "ended with exit status 3 after it was stopped"),
+        ("rubbish", "rubbish", "Listening on port 8080"),
+        ("binary", "rubbish", "not JSON"),
+        ("unknown-field", "rubbish", "field 'result': unknown field"),
+        ("undeclared", "rubbish", "on_expiration, which its description does not declare"),
+        ("endless-line", "flood", "a line of more than 65536 bytes"),
+        ("endless-events", "flood", "more than 5000 lines"),
+        ("answer-twice", "answered-twice", "was answered before"),
+        ("answer-stop-twice", "answered-twice", "was answered before"),
+        ("answer-another", "wrong-id", "which was never made"),
+        ("unknown-task", "wrong-id", "'nobody', which was never added"),
+        (
+            "answer-early",
+            "rubbish",
+            "while no call was under way, in virtual time: a call is answered only when",
+        ),
+        ("refuse", "raises", "P3 is broken: advance ended with 'OutOfMemory'; it does so too"),
+        ("refuse-crowd", "refused", "advance ended with 'OutOfMemory'"),
+    ],
+)
+def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, tmp_path: Path) -> None:
+    """The text names what was said or done, and what came before is kept, without an end record."""
+    failure, run = record(how, tmp_path)
+    assert (failure.kind, why in failure.why) == (kind, True), failure.why
+    assert run.end is None
+    assert run.count("timer_add") > 0
+    assert str(check_files([tmp_path / "run.jsonl"]).verdict) in ("UNKNOWN", "VIOLATED"), "never PASS"
+
+
+@pytest.mark.parametrize(
+    ("how", "works_s", "steps", "few", "kind"),
+    [
+        ("spin", 0.1, 1_000, 1, "endless"),
+        pytest.param("spin", 60.0, 1_000, 1, "hang", marks=pytest.mark.slow),
+        ("spin", 0.1, -1, 1, "hang"),
+        ("spin-crowd", 0.1, 1_000, 2, "endless"),
+        ("spin-crowd", 0.1, 1_000, 1, "hang"),
+        ("spin-many", 0.1, 1_000, proof._FEW_MOST, "endless"),
+        pytest.param("spin-many", 0.1, 1_000, 8, "hang", marks=pytest.mark.slow),
+    ],
+)
+def test_who_works_for_long_may_be_slow(
+    how: str,
+    works_s: float,
+    steps: int,
+    few: int,
+    kind: FailureKind,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A call that takes far longer than any before it does not end where there is next to nothing else to do. The
+    twins may still return: one has not worked for long there, one may look at each of too many ticks, one needs a
+    crowd."""
+    monkeypatch.setattr(proof, "_ENDLESS_S", works_s)
+    monkeypatch.setattr(proof, "_HASTY_S", 0.1)
+    monkeypatch.setattr(proof, "_ENDLESS_STEPS", steps)
+    monkeypatch.setattr(proof, "_FEW_MOST", few)
+    failure, _ = record(how, tmp_path, QUICK)
+    assert failure.kind == kind, failure.why
+    assert failure.why.startswith("P3 is broken: ") is (kind == "endless")
+    assert re.search(r"; at work for \d+ s of that; no answer before took longer than 0\.0", failure.why)
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "clause"),
+    [
+        ("real-hang", "late", "T2"),
+        ("real-hang-at-once", "hang", "T2"),
+        ("real-purgatory-hang", "late", "O5"),
+        ("real-purgatory-hang-at-once", "hang", "O5"),
+    ],
+)
+def test_who_hangs_with_tasks_that_are_due_is_late(
+    tmp_path: Path, how: str, kind: FailureKind, clause: str
+) -> None:
+    """In real time, for longer than is allowed: whenever they are over, it is too late. The twins had taken nothing."""
+    (real,) = (
+        one for one in command_subjects(command(how), limits=QUICK, late_slack_ns=MS) if one.mode == "real"
+    )
+    (record,) = record_runs([real], tmp_path, ops=20)
+    assert record.failure is not None
+    assert record.failure.kind == kind, record.failure.why
+    assert (f"{clause} is broken: " in record.failure.why) is (kind == "late")
+    (run,) = judge_records([record], judge_in_process).result.runs
+    assert str(run.verdict) == ("VIOLATED" if kind == "late" else "UNKNOWN")
+
+
+def test_ctrl_c_ends_programs_that_would_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run with gates takes minutes, and this one for ever: its program is killed after the time that runs under way
+    have. What was recorded is kept. Nobody waits for a run that has not begun."""
+    monkeypatch.setattr(subjects, "_GRACE_S", 0.0)
+    hangs = threading.Event()
+
+    def asked(_: str, line: bytes) -> None:
+        if b"advance" in line:
+            hangs.set()
+
+    def pressed(_: str, line: bytes) -> None:
+        assert hangs.wait(60)
+        raise KeyboardInterrupt
+
+    ended: list[RunRecord] = []
+    collecting = gc.get_threshold()
+    endless = replace(subject("hang", PATIENT), listener=asked)
+    # A signal would do, but for what else in the process has a handler, or swallows the exception.
+    interrupted = replace(subject("", PATIENT), label="interrupted", listener=pressed)
+    # It may begin in the place of the interrupted, and hangs as well.
+    takes_its_place = replace(subject("hang", PATIENT), label="takes-its-place")
+    queued = replace(subject("", PATIENT), label="queued")
+    with pytest.raises(KeyboardInterrupt):
+        record_runs(
+            [interrupted, endless, takes_its_place, queued], tmp_path, suffix=".jsonl", ended=ended.append
+        )
+    assert not list(tmp_path.glob("queued*")), "it waited for a worker"
+    assert gc.get_threshold() == collecting, "as before"
+    assert not ended, "nobody waits for its verdict"
+    assert not list(tmp_path.glob("*-deadlock.jsonl")), "it was killed, and its silence not waited for"
+    assert str(check_files([tmp_path / f"{endless.name}-seed1.jsonl"]).verdict) == "UNKNOWN"
+
+
+def test_a_hang_is_cut_down_to_the_calls_that_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It hangs at the first advance after an add; the twin that behaves has nothing to cut down."""
+    monkeypatch.setattr("purgatorio_conformance.protocol.shortest._PATIENT_S", 1.0)
+    hanging = subject("hang", QUICK)
+    with pytest.raises(SubjectFailed) as caught:
+        hanging.run(PLAN, tmp_path / "run.jsonl", silent)
+    assert caught.value.trace is not None
+    found = shortest_hang(hanging, caught.value.trace, 1, 20, tmp_path)
+    assert found is not None
+    assert [type(call) for call in found.script.calls] == [Add, Advance]
+    assert found.session[-1].startswith('> {"m":"advance"'), "it is not answered"
+    twin = subject("", PATIENT)
+    assert shortest_hang(twin, twin.run(PLAN, tmp_path / "twin.jsonl", silent), 1, 20, tmp_path) is None
+
+
+@pytest.mark.parametrize(("how", "kind"), [("refuse-over-of-many", "refused"), ("refuse-over", "raises")])
+def test_an_error_comes_again_after_what_was_asked_of_that_task_alone(
+    how: str, kind: FailureKind, tmp_path: Path
+) -> None:
+    """A cancel of what is over ends with an error; made behind its add alone it does not. The twin needs a crowd."""
+    (timer,) = (one for one in command_subjects(command(how), limits=PATIENT) if one.mode == "virtual-steps")
+    (record,) = record_runs([timer], tmp_path, ops=100)
+    assert record.failure is not None
+    assert record.failure.kind == kind, record.failure.why
+    assert "(cancel) with 'KeyError'" in record.failure.why
+
+
+@pytest.mark.parametrize(("how", "kind"), [("refuse-some-spin", "hang"), ("refuse-all-spin", "raises")])
+def test_who_circles_behind_an_error_is_asked_about_the_error(
+    how: str, kind: FailureKind, tmp_path: Path
+) -> None:
+    """It may have left behind why it does. The twin may refuse."""
+    failure, _ = record(how, tmp_path, QUICK)
+    assert failure.kind == kind, failure.why
+    assert failure.why.startswith("P3 is broken: ") is (kind == "raises")
+
+
+@pytest.mark.parametrize(("how", "kind"), [("refuse-some", "refused"), ("refuse-all", "raises")])
+def test_errors_that_nobody_asked_for_are_no_pass(how: str, kind: FailureKind, tmp_path: Path) -> None:
+    """The run goes on to its end and breaks nothing; it is said how many calls there were, and which was the first.
+    Who takes one task at a time may refuse the second, and nobody may refuse the only one."""
+    failure, run = record(how, tmp_path)
+    assert failure.kind == kind
+    assert re.search(
+        r"\d+ of \d+ calls ended with an error, the first of them call \d+ \(add\) with 'Ind", failure.why
+    )
+    assert failure.why.startswith("P3 is broken: ") is (kind == "raises")
+    assert run.end is not None
+    assert str(check_files([tmp_path / "run.jsonl"]).verdict) == "PASS", "by its clauses alone"
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "why"),
+    [
+        ("gate-stuck", "hang", "silent for 1.5 s, with call"),
+        ("gate-goes-on", "rubbish", "at 'timer_fire', and nobody let it go"),
+        ("gate-dies", "died", "ended with exit status 7 with call"),
+    ],
+)
+def test_misbehaviour_at_a_gate_has_its_kind(how: str, kind: FailureKind, why: str, tmp_path: Path) -> None:
+    """Where no word that it may go on was said, or where it was and nothing comes of it."""
+    limits = QUICK if how == "gate-stuck" else PATIENT
+    gated = next(one for one in command_subjects(command(how), limits=limits) if one.mode == "virtual-gates")
+    with pytest.raises(SubjectFailed) as caught:
+        gated.run(PLAN, tmp_path / "run.jsonl", silent)
+    assert (caught.value.kind, why in caught.value.why) == (kind, True), caught.value.why
+    assert read_run(tmp_path / "run.jsonl").end is None
+
+
+def test_what_a_play_leaves_behind_may_hang_a_later_one(tmp_path: Path) -> None:
+    """By itself that one does not; after all the plays before it, it does so again."""
+    limits = replace(QUICK, silence_s=0.5)
+    (gated,) = (
+        one
+        for one in command_subjects(command("gate-hang-later"), limits=limits)
+        if one.mode == "virtual-gates"
+    )
+    with pytest.raises(SubjectFailed) as caught:
+        gated.run(PLAN, tmp_path / "run.jsonl", silent)
+    assert caught.value.kind == "deadlock", caught.value.why
+    assert caught.value.why.endswith(proof.TWICE)
+    assert (tmp_path / "run-deadlock.jsonl").exists()
+
+
+def test_a_stop_that_nobody_asked_for_is_rubbish(tmp_path: Path) -> None:
+    """In a run without gates nobody would ever let it go."""
+    failure, _ = record("gate-unasked", tmp_path)
+    assert (failure.kind, "where no gate was asked for" in failure.why) == ("rubbish", True), failure.why
+
+
+def test_the_twin_that_behaves_at_its_gates_is_recorded_to_its_end(tmp_path: Path) -> None:
+    """The same program with nothing wrong."""
+    gated = next(
+        one for one in command_subjects(command("gate"), limits=PATIENT) if one.mode == "virtual-gates"
+    )
+    run = read_run(gated.run(PLAN, tmp_path / "run.jsonl", silent))
+    assert run.end == End(len(run.events), 0)
+    assert run.count("timer_fire") > 0
+
+
+def test_who_detaches_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """A subject that has ended is over, though another process holds its pipes; and that one is ended as well."""
+    path = subject("detach-after-stop", PATIENT).run(PLAN, tmp_path / "run.jsonl", silent)
+    assert str(check_files([path]).verdict) == "PASS"
+
+
+def test_last_words_are_in_the_text_and_beside_the_trace(tmp_path: Path) -> None:
+    """The cause stands on standard error; it is shown without its escapes."""
+    failure, _ = record("die", tmp_path)
+    assert r"its standard error ends: \x1b[31mout of cheese" in failure.why
+    assert (tmp_path / "run.stderr").read_bytes() == b"\x1b[31mout of cheese\n"
+
+
+def test_noise_on_standard_error_is_kept_and_bounded(tmp_path: Path) -> None:
+    """Megabytes of warnings harm nothing: the run is whole, and the last 64 KiB of them lie beside it."""
+    path = subject("noise", PATIENT).run(PLAN, tmp_path / "run.jsonl", silent)
+    assert str(check_files([path]).verdict) == "PASS"
+    kept = (tmp_path / "run.stderr").read_bytes()
+    assert len(kept) == STDERR_KEPT_BYTES
+    assert kept.endswith(b"noise\n")
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "why"),
+    [
+        ("wrong-version", "wrong-version", "it speaks 'purgatorio-subject/2'"),
+        ("silent-start", "hang", "silent for 0.3 s, with call 0 (describe) not answered"),
+    ],
+)
+def test_what_fails_before_a_run_has_no_trace(how: str, kind: FailureKind, why: str) -> None:
+    """The version is echoed, and the start has a time limit of its own."""
+    with pytest.raises(SubjectFailed) as caught:
+        command_subjects(command(how), limits=ChildLimits(start_s=0.3 if how == "silent-start" else 30.0))
+    assert (caught.value.kind, why in caught.value.why) == (kind, True), caught.value.why
+    assert caught.value.trace is None
+
+
+@pytest.mark.parametrize(
+    ("program", "kind"),
+    [(["no-such-program"], "unavailable"), ([sys.executable, "-I", "-S", "-c", "print(1)"], "rubbish")],
+)
+def test_what_is_no_subject_at_all(program: list[str], kind: FailureKind) -> None:
+    """The commonest mistakes of a first try."""
+    with pytest.raises(SubjectFailed) as caught:
+        command_subjects(program)
+    assert caught.value.kind == kind
+
+
+def test_a_time_that_the_subject_does_not_know_is_refused() -> None:
+    """Nothing to drive is no pass."""
+    with pytest.raises(SubjectFailed, match="does not know real time"):
+        command_subjects(command(), time="real")

@@ -1,0 +1,383 @@
+"""The example subjects, driven for real: the correct ones pass, their twins with one wrong character are found out.
+
+All in virtual time, so nothing here waits; real time is shown on one small run.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
+from purgatorio_conformance.protocol.message import (
+    MAX_TIME_NS,
+    Add,
+    Advance,
+    Call,
+    Cancel,
+    Check,
+    Description,
+    Force,
+    Ready,
+    Register,
+)
+from purgatorio_conformance.protocol.recorded_calls import script_of
+from purgatorio_conformance.protocol.script import Script, ScriptPlayer, late_bound_ns
+from purgatorio_conformance.protocol.shortest import shortest, shortest_of_run
+from purgatorio_conformance.protocol.timeline import fitted, shape_of, timeline
+from purgatorio_conformance.subject.child import ChildLimits
+from purgatorio_conformance.subject.contract import SubjectFailed
+from purgatorio_conformance.subject.plan import HUGE_NS, MS, make_plan
+from purgatorio_conformance.subjects import record_runs
+from purgatorio_spec.check import check_files
+from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.recording import Recording, judge
+from purgatorio_spec.trace.trace_file import write_run
+from purgatorio_spec.verdict import Verdict
+from stress.trace_structure import ReadRun, check_intervals, read_run
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
+PYTHON = (sys.executable, "-I", "-S")
+WHEEL = (*PYTHON, str(EXAMPLES / "toy_wheel.py"))
+REFERENCE = EXAMPLES / "reference_purgatory.py"
+PURGATORY = (*PYTHON, str(EXAMPLES / "toy_purgatory.py"))
+PATIENCE_NS = 30_000_000_000
+"""No verdict here may hang on how busy the machine is."""
+NODE = shutil.which("node")
+NODE_WHEEL = (NODE or "node", str(EXAMPLES / "toy_wheel.js"))
+needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
+
+SUBJECTS = [
+    pytest.param(WHEEL, {"T1", "T2", "T3", "T4", "T5"}, id="python-wheel"),
+    pytest.param(NODE_WHEEL, {"T1", "T2", "T3", "T4", "T5"}, id="javascript-wheel", marks=needs_node),
+    pytest.param(
+        PURGATORY,
+        {"O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2", "T1", "T2", "T3", "T4", "T5"},
+        id="python-purgatory",
+    ),
+]
+TWINS = [
+    pytest.param(WHEEL, "T1", 1, id="python-wheel"),
+    pytest.param(NODE_WHEEL, "T1", 3, id="javascript-wheel", marks=needs_node),
+    pytest.param(PURGATORY, "O4", 3, id="python-purgatory"),
+]
+
+
+def record(
+    command: Sequence[str], folder: Path, ops: int
+) -> tuple[Sequence[CommandSubject], list[RunResult]]:
+    """Both manners of virtual time, recorded and judged."""
+    subjects = [one for one in command_subjects(command, time="virtual") if not one.held]
+    records = record_runs(subjects, folder, ops=ops, suffix=".jsonl")
+    assert [record.failure for record in records] == [None] * len(records)
+    runs = check_files([record.path for record in records if record.path is not None]).runs
+    return subjects, list(runs)
+
+
+@pytest.mark.parametrize(("command", "clauses"), SUBJECTS)
+def test_a_correct_subject_passes_every_clause_with_occasions(
+    command: Sequence[str], clauses: set[str], tmp_path: Path
+) -> None:
+    """No false alarm, and no empty pass: each clause that the subject can be judged by had something to judge."""
+    subjects, runs = record(command, tmp_path, 150)
+    assert [subject.mode for subject in subjects] == ["virtual-steps", "virtual-jumps", "virtual-scope"]
+    for run in runs:
+        check_intervals(read_run(Path(run.file)).events)
+        verdicts = {name: clause.verdict for name, clause in run.clauses.items()}
+        assert {name for name, verdict in verdicts.items() if verdict is Verdict.PASS} == clauses
+        assert {name for name in clauses if run.clauses[name].occasions == 0} == set()
+        assert set(verdicts.values()) <= {Verdict.PASS, Verdict.SKIPPED}
+
+
+@pytest.mark.parametrize(("command", "clause", "calls"), TWINS)
+def test_one_wrong_character_is_found_with_the_fewest_calls(
+    command: Sequence[str], clause: str, calls: int, tmp_path: Path
+) -> None:
+    """The twin of each: its clause is broken, and the shortest script that shows it is as short as it can be."""
+    subjects, runs = record([*command, "--bug"], tmp_path, 100)
+    assert {run.clauses[clause].verdict for run in runs} == {Verdict.VIOLATED}
+    subjects[0].account.left_out = "what the run itself did not do"
+    found = shortest_of_run(subjects[0], Path(runs[0].file), clause, 1, 100, tmp_path)
+    assert found is not None
+    assert subjects[0].account.left_out == "what the run itself did not do", (
+        "of the shorter ones nothing is told"
+    )
+    assert len(found.script.calls) <= calls, found.session
+    found.recording.write(tmp_path / "shortest.jsonl")
+    again = check_files([tmp_path / "shortest.jsonl"]).runs[0]
+    assert again.clauses[clause].violations == 1, "its trace is a trace like any other"
+    with closing(ScriptPlayer(command)) as correct:
+        played = correct.play(found.script)
+    judged = judge(Recording(played.header, played.events)).result.clauses[clause]
+    assert judged.verdict is Verdict.PASS, "the correct twin is told the same, and keeps the promise"
+
+
+@pytest.mark.parametrize("mode", [0, pytest.param(1, marks=pytest.mark.slow)], ids=["steps", "jumps"])
+def test_a_violation_amid_a_long_run_is_found_with_the_fewest_calls(mode: int, tmp_path: Path) -> None:
+    """A task of seconds that comes half a second after it was added, which no small plan has: nothing that was called
+    after that is tried."""
+    source = Path(WHEEL[-1]).read_text(encoding="utf-8")
+    path = tmp_path / "changed.py"
+    line = "        already_due ="
+    assert line in source
+    early = "        due_tick = self.tick + 500 if delay_ns >= 1500 * TICK_NS else due_tick\n"
+    path.write_text(source.replace(line, early + line), encoding="utf-8")
+    subjects, runs = record([*WHEEL[:-1], str(path)], tmp_path, 600)
+    found = shortest_of_run(subjects[mode], Path(runs[mode].file), "T1", 1, 600, tmp_path)
+    assert found is not None
+    assert len(found.script.calls) == 2, found.session
+
+
+def test_a_script_is_read_back_from_its_trace(tmp_path: Path) -> None:
+    """Which calls were the driver's is known by their place: outside of all others."""
+    calls: tuple[Call, ...] = (
+        Register("op-0", ("a", "b"), 5),
+        Ready("op-0"),
+        Check("b"),
+        Register("op-1", ("a",), 7),
+        Force("op-1"),
+        Advance(20),
+    )
+    with closing(ScriptPlayer(PURGATORY)) as player:
+        played = player.play(Script("purgatory", 3, calls))
+    path = write_run(tmp_path / "run.jsonl", played.header, played.events, 0)
+    assert script_of(path, "purgatory") == Script("purgatory", 3, calls)
+    checked = next(event.i for event in played.events if event.f == "check_and_complete")
+    assert script_of(path, "purgatory", checked) == Script("purgatory", 3, calls[:3])
+
+
+def test_a_violation_that_is_not_there_is_not_made_short() -> None:
+    """Nothing is reported that a fresh start does not show."""
+    assert shortest(WHEEL, Script("timer", 0, (Add("t", 5), Advance(MS))), "T1", "t") is None
+
+
+@pytest.mark.parametrize(
+    ("calls", "late_ns"),
+    [
+        ((), 0),
+        ((Add("a", 5), Advance(5)), 0),
+        ((Add("a", 5), Advance(9)), 4),
+        ((Add("a", 5), Advance(4)), 0),
+        ((Add("a", 0),), 0),
+        ((Advance(3), Add("a", 0), Advance(4)), 1),
+        ((Advance(3), Add("a", 0), Advance(3), Advance(4)), 0),
+        ((Add("a", HUGE_NS), Advance(9)), 0),
+    ],
+)
+def test_a_late_bound_is_judged_only_where_it_could_be_kept(calls: tuple[Call, ...], late_ns: int) -> None:
+    """A subject that is asked too late, or not again, is not late; by what the least lucky task could keep."""
+    with closing(ScriptPlayer(WHEEL)) as player:
+        assert late_bound_ns(player.play(Script("timer", 0, calls)).events, 0) == late_ns
+
+
+def test_one_program_plays_many_scripts_each_from_a_fresh_start() -> None:
+    """A second `start` forgets the run before it."""
+    script = Script("timer", 7, (Add("a", 5), Advance(2 * MS)))
+    with closing(ScriptPlayer(WHEEL)) as player:
+        first, second = player.play(script), player.play(script)
+    assert first.events == second.events
+    assert [event.f for event in first.events if event.ph == "call"] == [
+        "timer_add",
+        "advance_clock",
+        "timer_fire",
+    ]
+
+
+PLAIN = Description(0, "", "x", ("timer",), ("timer_fire",))
+
+
+def test_the_limits_of_a_player_are_for_each_script() -> None:
+    """A session of a thousand small scripts is no flood; one large script is."""
+    script = Script("timer", 0, tuple(Advance(now_ns) for now_ns in range(20)))
+    with closing(ScriptPlayer(WHEEL, ChildLimits(lines=30))) as player:
+        for _ in range(3):
+            player.play(script)
+        with pytest.raises(SubjectFailed, match="more than 30 lines"):
+            player.play(replace(script, calls=script.calls * 2))
+
+
+def test_a_plan_keeps_to_what_the_subject_declares() -> None:
+    """No delay outside its range or unit, no huge one where nothing can be cancelled, no cancel it does not know."""
+    plan = make_plan(1, 2_000, 4, MS)
+    coarse = replace(
+        PLAIN,
+        capabilities=("timer", "cancel"),
+        unit_ns=10 * MS,
+        least_delay_ns=20 * MS,
+        most_delay_ns=500 * MS,
+    )
+    dues = timeline(fitted(plan, shape_of(coarse, "timer", virtual=True), "timer", coarse), "timer", coarse)
+    delays = {due.call.delay_ns for due in dues if isinstance(due.call, Add)}
+    assert min(delays) == 20 * MS
+    assert max(delays) == 500 * MS
+    assert all(delay_ns % (10 * MS) == 0 for delay_ns in delays)
+    assert all(due.at_ns % (10 * MS) == 0 and due.lane == 0 for due in dues)
+    assert any(isinstance(due.call, Cancel) for due in dues)
+
+    plain = replace(PLAIN, lanes=3, least_delay_ns=-5)
+    dues = timeline(fitted(plan, shape_of(plain, "timer", virtual=False), "timer", plain), "timer", plain)
+    delays = {due.call.delay_ns for due in dues if isinstance(due.call, Add)}
+    assert min(delays) == -5
+    assert max(delays) < HUGE_NS < MAX_TIME_NS
+    assert {type(due.call) for due in dues} == {Add}
+    assert {due.lane for due in dues} == {0, 1, 2}
+
+
+REAL_TIME = """
+import heapq, json, select, sys, time
+def say(**message): print(json.dumps(message), flush=True)
+pending, cancelled = [], set()
+buffer = b""
+while True:
+    now = time.monotonic_ns()
+    while pending and pending[0][0] <= now:
+        _, task = heapq.heappop(pending)
+        if task not in cancelled: say(m="fired", id=task, th="loop")
+    wait = max(0, pending[0][0] - now) / 1e9 if pending else None
+    if not select.select([0], [], [], wait)[0]: continue
+    import os
+    data = os.read(0, 65536)
+    if not data: break
+    buffer += data
+    *lines, buffer = buffer.split(b"\\n")
+    for line in lines:
+        call = json.loads(line); n = call["n"]; name = call["m"]
+        if name == "describe":
+            say(m="description", n=n, protocol="purgatorio-subject/1", name="real", reports=["timer_fire"],
+                capabilities=["timer", "real-time", "cancel"], early_ns=0, late_ns=0, lanes=2)
+            continue
+        if name == "add": heapq.heappush(pending, (time.monotonic_ns() + call["delay_ns"], call["id"]))
+        if name == "cancel": cancelled.add(call["id"])
+        say(m="answer", n=n)
+"""
+
+
+def test_real_time_is_recorded_by_the_machines_clock(tmp_path: Path) -> None:
+    """A heap that waits for its input and its first deadline: two lanes, a thread of its own, a declared late bound
+    with the machine's slack on top."""
+    subject = command_subjects([*PYTHON, "-c", REAL_TIME], time="real", late_slack_ns=PATIENCE_NS)[0]
+    plan = make_plan(3, 40, 2, MS, span_ns=60 * MS, longest_ns=50 * MS)
+    path = subject.run(plan, tmp_path / "run.jsonl", lambda run, settled, planned: None)
+    run = read_run(path)
+    check_intervals(run.events)
+    assert {event.th for event in run.events} == {"caller-0", "caller-1", "subject/loop"}
+    assert run.header.clock.id == "monotonic"
+    assert run.header.timer.late_ns == PATIENCE_NS
+    result = check_files([path]).runs[0]
+    assert (str(result.verdict), result.clauses["T1"].occasions > 10) == ("PASS", True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("javac") is None, reason="no JDK is installed")
+def test_a_program_in_java_is_driven_by_the_same_lines(tmp_path: Path) -> None:
+    """The JDK's executor, in a file that `java` compiles as it starts it: slow, and otherwise like the others."""
+    program = ["java", str(EXAMPLES / "JdkExecutor.java")]
+    subject = command_subjects(program, time="real", late_slack_ns=PATIENCE_NS)[0]
+    plan = make_plan(3, 200, 1, MS, span_ns=100 * MS, longest_ns=80 * MS)
+    result = check_files([subject.run(plan, tmp_path / "run.jsonl", lambda *_: None)]).runs[0]
+    assert (str(result.verdict), result.subject.split()[0]) == ("PASS", "ScheduledThreadPoolExecutor")
+    assert {name for name in ("T1", "T3", "T4", "T5") if result.clauses[name].occasions == 0} == set()
+
+
+def test_a_task_that_is_lost_in_real_time_is_missed(tmp_path: Path) -> None:
+    """The twin: the driver waits for the declared bound and its own slack, and then it is lost."""
+    lossy = REAL_TIME.replace("if task not in cancelled:", "if int(task[2:]) % 2:")
+    assert lossy != REAL_TIME
+    subject = command_subjects([*PYTHON, "-c", lossy], time="real", late_slack_ns=100 * MS)[0]
+    plan = make_plan(3, 40, 2, MS, span_ns=60 * MS, longest_ns=50 * MS)
+    path = subject.run(plan, tmp_path / "run.jsonl", lambda run, settled, planned: None)
+    assert check_files([path]).runs[0].clauses["T3"].verdict is Verdict.VIOLATED
+
+
+def test_an_interrupted_run_keeps_what_was_recorded(tmp_path: Path) -> None:
+    """Ctrl-C in the middle: the trace is there, without an end record, and the child is gone."""
+    heard = count()
+
+    def interrupt(way: str, line: bytes) -> None:
+        if next(heard) == 200:
+            raise KeyboardInterrupt
+
+    subject = command_subjects(WHEEL, time="virtual", listener=interrupt)[0]
+    with pytest.raises(KeyboardInterrupt):
+        subject.run(make_plan(1, 100, 1, MS), tmp_path / "run.jsonl", lambda run, settled, planned: None)
+    run = read_run(tmp_path / "run.jsonl")
+    assert (len(run.events) > 50, run.end) == (True, None)
+
+
+@pytest.mark.parametrize("dialect", ["locked", "pending-flag"])
+def test_a_purgatory_with_threads_is_judged_without_a_false_alarm(dialect: str, tmp_path: Path) -> None:
+    """The reference behind the protocol: four lanes, a reaper and an executor, all told by `during` and `th`."""
+    result, run = record_purgatory([str(REFERENCE), dialect], tmp_path)
+    assert result.verdict is Verdict.PASS
+    clauses = {"O1", "O2", "O3", "O4", "O5", "O7", "P1", "P2", "T1", "T2", "T3", "T4", "T5"}
+    assert {name for name in clauses if result.clauses[name].occasions == 0} == set()
+    threads = {event.th for event in run.events}
+    assert {f"caller-{lane}" for lane in range(4)} < threads
+    assert any(thread.startswith("subject/executor") for thread in threads), threads
+
+
+def test_a_purgatory_with_threads_that_keeps_its_timers_is_found_out(tmp_path: Path) -> None:
+    """The twin: completed operations stay in the timer, and fire."""
+    source = REFERENCE.read_text(encoding="utf-8")
+    assert source.count("super().cancel()") == 1
+    broken = tmp_path / "broken.py"
+    broken.write_text(source.replace("super().cancel()", "pass"), encoding="utf-8")
+    result, _ = record_purgatory([str(broken)], tmp_path)
+    assert result.clauses["T4"].verdict is Verdict.VIOLATED
+
+
+def record_purgatory(arguments: Sequence[str], folder: Path) -> tuple[RunResult, ReadRun]:
+    """A small run in real time; the programs need this project to be installed."""
+    subject = command_subjects([sys.executable, *arguments], time="real", late_slack_ns=PATIENCE_NS)[0]
+    plan = make_plan(5, 150, 4, MS, span_ns=80 * MS, longest_ns=60 * MS)
+    path = subject.run(plan, folder / "run.jsonl", lambda run, settled, planned: None)
+    run = read_run(path)
+    check_intervals(run.events)
+    return check_files([path]).runs[0], run
+
+
+def test_names_of_runs_are_fit_for_files() -> None:
+    """Whatever a program calls itself."""
+    names = [
+        command_subjects(WHEEL, time="virtual", label=label)[0].name for label in ("My Timer 1.0", "../..")
+    ]
+    assert names == ["my-timer-1-0-timer-virtual-steps", "subject-timer-virtual-steps"]
+
+
+def test_the_description_is_what_the_program_says() -> None:
+    """Before any run."""
+    said = describe_command(WHEEL)
+    assert (said.name, said.tick_ns, said.wheel_size, said.lanes) == ("toy-wheel", MS, 8, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("TICK_NS = 1_000_000", "TICK_NS = 3_600_000_000_000"),
+        ("TICK_NS = 1_000_000", "TICK_NS = 1"),
+        ('"late_ns": TICK_NS', '"late_ns": 1 << 50'),
+        ('"late_ns": TICK_NS', '"late_ns": TICK_NS, "unit_ns": 7_000_000'),
+        ('"late_ns": TICK_NS', '"late_ns": TICK_NS, "unit_ns": 1_000_000_000'),
+        ('"late_ns": TICK_NS', '"late_ns": TICK_NS, "most_delay_ns": 1'),
+        ('"late_ns": TICK_NS', '"late_ns": TICK_NS, "least_delay_ns": 5_000_000_000'),
+        ('"late_ns": TICK_NS', '"late_ns": TICK_NS, "most_delay_ns": 2**63-1, "least_delay_ns": -2**63'),
+        ('"wheel_size": 8', '"wheel_size": 1 << 31'),
+    ],
+)
+def test_odd_constants_give_no_false_alarm(text: str, instead: str, tmp_path: Path) -> None:
+    """A tick of an hour or of a nanosecond, bounds of days, units that divide nothing: the wheel is as correct."""
+    source = (EXAMPLES / "toy_wheel.py").read_text(encoding="utf-8")
+    assert source.count(text) == 1
+    odd = tmp_path / "odd.py"
+    odd.write_text(source.replace(text, instead), encoding="utf-8")
+    _, runs = record([*PYTHON, str(odd)], tmp_path, 40)
+    assert {run.verdict for run in runs} == {Verdict.PASS}
+    # Of the scope there may be little, or nothing: it has no room, or no delay.
+    assert all(run.clauses["T2"].occasions > 20 for run in runs[:2])

@@ -1,0 +1,250 @@
+"""A child that misbehaves becomes a clear failure of its kind, and is gone afterwards: one test for each kind."""
+
+import os
+import select
+import socket
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from purgatorio_conformance.java_home import JavaNotFound, find_java
+from purgatorio_conformance.subject.child import ChildLimits, LineChild, lanes_wait
+from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
+
+QUICK = ChildLimits(silence_s=30.0, total_s=60.0, line_bytes=1_000, lines=1_000)
+
+
+def talk(script: str, limits: ChildLimits = QUICK, say: list[bytes] | None = None) -> list[bytes]:
+    """Run a Python child to its end and return what it said."""
+    with LineChild("fake", [sys.executable, "-c", script], limits) as child:
+        if say is not None:
+            child.send(say)
+        return list(child.lines())
+
+
+def failure(script: str, limits: ChildLimits = QUICK, say: list[bytes] | None = None) -> SubjectFailed:
+    """The failure that the child's behaviour becomes."""
+    with pytest.raises(SubjectFailed) as caught:
+        talk(script, limits, say)
+    return caught.value
+
+
+def kind_of(script: str, limits: ChildLimits = QUICK) -> FailureKind:
+    """Only the kind."""
+    return failure(script, limits).kind
+
+
+def test_well_behaved_child_is_heard_to_its_end() -> None:
+    """The twin of all the others: lines in both directions, a last line without its end, exit status 0."""
+    script = "import sys\nfor line in sys.stdin:\n  print('got', line.strip())\n  if 'end' in line: break\n"
+    assert talk(script + "sys.stdout.write('last')", say=[b"one", b"end"]) == [
+        b"got one",
+        b"got end",
+        b"last",
+    ]
+
+
+def test_silent_child_is_a_hang() -> None:
+    """A child that says nothing must not hold up the tool."""
+    found = failure("import time; time.sleep(600)", ChildLimits(silence_s=0.2))
+    assert (found.kind, "silent for 0.2 s" in str(found)) == ("hang", True)
+
+
+READS = '"main" #1\n   java.lang.Thread.State: RUNNABLE\n\tat java.io.FileInputStream.readBytes(Native)\n\n'
+PARKED = "\tat jdk.internal.misc.Unsafe.park(Native)\n\t- parking to wait for  <0x1>\n"
+
+
+def lanes(*places: str) -> str:
+    """What a JVM says of its lanes, each of which waits in a method."""
+    state = "   java.lang.Thread.State: WAITING (parking)\n"
+    return "".join(f'"lane-{n}" #{n}\n{state}{PARKED}\tat {place}\n\n' for n, place in enumerate(places))
+
+
+@pytest.mark.parametrize(
+    ("stacks", "idle"),
+    [
+        (READS + lanes("Mine.next(Mine.java:7)", "Mine.next(Mine.java:7)"), True),
+        # A lane has a call; there is but one; the reader has the call; one lane is gone, which tells nothing of a call.
+        (READS + lanes("Mine.next(Mine.java:7)", "Mine.settle(Mine.java:9)"), False),
+        (READS + lanes("Mine.next(Mine.java:7)"), False),
+        (lanes("Mine.next(Mine.java:7)", "Mine.next(Mine.java:7)"), False),
+        (READS, False),
+    ],
+)
+def test_lanes_that_all_wait_have_no_call(stacks: str, idle: bool) -> None:
+    """An adapter that forgot a call is told from an implementation that hangs in it."""
+    assert lanes_wait(stacks) is idle
+
+
+class Chatter:
+    """Something happens without end, and no line of it is ever the child's: a JVM that tells of each line to which a
+    watched thread comes, of one that runs in a circle."""
+
+    def __init__(self) -> None:
+        self._ours, theirs = socket.socketpair()
+        theirs.sendall(b"again")
+        self._theirs = theirs
+
+    def fileno(self) -> int:
+        """See `Aside`."""
+        return self._ours.fileno()
+
+    def read_lines(self) -> list[bytes]:
+        """See `Aside`. What has come is left there, so that there is always more."""
+        return []
+
+    def close(self) -> None:
+        """Both ends."""
+        self._ours.close()
+        self._theirs.close()
+
+
+@pytest.mark.parametrize(("silence_s", "total_s"), [(0.2, 60.0), (60.0, 0.2)])
+def test_what_is_no_line_of_the_child_is_not_waited_for_without_end(silence_s: float, total_s: float) -> None:
+    """Neither limit is forgotten over it."""
+    limits = ChildLimits(silence_s=silence_s, total_s=total_s)
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+    with closing(Chatter()) as chatter, LineChild("fake", command, limits) as child:
+        child.hear_also(chatter)
+        with pytest.raises(SubjectFailed, match=r"silent for 0\.2 s|not done after 0\.2 s") as caught:
+            next(child.lines())
+    assert caught.value.kind == "hang"
+
+
+def test_child_that_talks_for_ever_is_a_hang_in_the_end() -> None:
+    """Never silent, never done: the total time ends it."""
+    script = "import time\nwhile True: print('x', flush=True); time.sleep(0.01)"
+    found = failure(script, ChildLimits(silence_s=30.0, total_s=0.5))
+    assert (found.kind, "not done after 0.5 s" in str(found)) == ("hang", True)
+
+
+def test_child_that_closes_its_output_and_stays_is_told_as_that() -> None:
+    """End of file is not the end of the process."""
+    script = "import os, time; os.close(1); time.sleep(600)"
+    assert kind_of(script, ChildLimits(silence_s=1.0)) == "closed-output"
+
+
+def test_child_that_closes_its_input_and_stays_is_told_as_that() -> None:
+    """Not a hang like others: it will never hear what it is told."""
+    script = "import os, time; os.close(0); print('deaf', flush=True); time.sleep(600)"
+    assert kind_of(script, ChildLimits(silence_s=0.3)) == "closed-input"
+
+
+def test_output_has_a_limit_in_bytes() -> None:
+    """Lines short enough and few enough, and still too much."""
+    found = failure("while True: print('x' * 900)", ChildLimits(line_bytes=1_000, output_bytes=50_000))
+    assert (found.kind, "more than 50000 bytes" in found.why) == ("flood", True)
+
+
+def test_last_words_cannot_write_to_the_terminal() -> None:
+    """Standard error is shown, and never obeyed."""
+    found = failure("import sys; sys.stderr.write('\\x1b[2Jgone\\nsecond line'); sys.exit(1)")
+    assert r"\x1b[2Jgone | second line" in found.why
+
+
+def test_dead_child_is_told_with_its_status_and_last_words() -> None:
+    """The cause stands on standard error: it belongs into the message."""
+    found = failure("import sys; print('a'); sys.stderr.write('x' * 9000 + 'out of cheese'); sys.exit(7)")
+    assert found.kind == "died"
+    assert "exit status 7" in found.why
+    assert found.why.endswith("out of cheese")
+    assert len(found.why) < 4_500, "a flood on standard error is bounded too"
+
+
+_LOOKED_AT = """
+import fcntl, os, pwd, sys
+place = f"/tmp/hsperfdata_{pwd.getpwuid(os.geteuid()).pw_name}"
+os.makedirs(place, mode=0o755, exist_ok=True)
+file = os.open(f"{place}/{os.getpid()}", os.O_RDWR | os.O_CREAT, 0o600)
+fcntl.flock(file, fcntl.LOCK_EX)
+os.set_inheritable(file, True)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""What another JVM does to the file of one that starts, for a moment. HotSpot has that folder's name built in, whatever
+TMPDIR says."""
+
+
+def test_a_jvm_that_starts_beside_another_says_nothing_among_its_messages() -> None:
+    """Four are started at once, so that it happens by itself, rarely."""
+    try:
+        command = [sys.executable, "-c", _LOOKED_AT, str(find_java().java), "-version"]
+    except JavaNotFound as missing:
+        pytest.skip(str(missing))
+    alone = subprocess.run(command, capture_output=True, check=True)
+    if b"[warning][perf" not in alone.stdout:
+        pytest.skip("this JVM does not look whether its file is its own")
+    with LineChild("fake", command, QUICK) as child:
+        assert list(child.lines()) == []
+        assert (b"version" in child.errors(), b"Picked up" in child.errors()) == (True, False)
+
+
+def test_killed_child_is_told_with_its_signal() -> None:
+    """A crash of the runtime looks like this."""
+    assert "by signal 9" in failure("import os; os.kill(os.getpid(), 9)").why
+
+
+def test_endless_line_is_a_flood() -> None:
+    """A line has a limit, and no more than the limit is ever held."""
+    script = "import sys\nwhile True: sys.stdout.write('x' * 65536)"
+    found = failure(script)
+    assert (found.kind, "more than 1000 bytes" in found.why) == ("flood", True)
+
+
+def test_endless_lines_are_a_flood() -> None:
+    """So has their number."""
+    found = failure("while True: print('x' * 10)")
+    assert (found.kind, "more than 1000 lines" in found.why) == ("flood", True)
+
+
+def test_child_that_does_not_read_blocks_nobody() -> None:
+    """A plan larger than the pipe, and a child that never reads it: sending returns, silence ends it."""
+    found = failure("import time; time.sleep(600)", ChildLimits(silence_s=0.2), say=[b"x" * 1_000] * 1_000)
+    assert found.kind == "hang"
+
+
+def test_missing_program_is_unavailable() -> None:
+    """Not a traceback from the depths of subprocess."""
+    with pytest.raises(SubjectFailed, match="no-such-program does not start") as caught:
+        LineChild("fake", ["no-such-program"])
+    assert caught.value.kind == "unavailable"
+
+
+@pytest.mark.parametrize("session", ["", ", start_new_session=True"])
+def test_grandchildren_end_with_the_child(session: str, tmp_path: Path) -> None:
+    """However the block is left, nothing of the family keeps running: the pipe's other end is closed everywhere."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    # The grandchild inherits the output, and says that it holds the other end of the pipe.
+    grandchild = f"import time; f = open({str(fifo)!r}, 'w'); print('started', flush=True); time.sleep(600)"
+    start = f"subprocess.Popen([sys.executable, '-c', {grandchild!r}]{session})"
+    script = f"import subprocess, sys\n{start}\nsys.stdin.read()"
+    with LineChild("fake", [sys.executable, "-c", script], QUICK) as child:
+        assert next(child.lines()) == b"started"
+    try:
+        readable, _, _ = select.select([reader], [], [], 60.0)
+        assert readable, "the grandchild still holds its end"
+        assert os.read(reader, 1) == b""
+    finally:
+        os.close(reader)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_child_of_one_thread_is_met_on_one_processor(threads: int) -> None:
+    """And nobody is held there afterwards; a child of more threads goes where it likes, as whoever talks to it."""
+    before = os.sched_getaffinity(0)
+    script = "import os, sys, threading\n"
+    script += "threading.Thread(target=threading.Event().wait, daemon=True).start()\n" * (threads - 1)
+    script += "for line in sys.stdin: print(*sorted(os.sched_getaffinity(0)), flush=True)"
+    with LineChild("fake", [sys.executable, "-c", script], QUICK) as child:
+        child.say(b"where?")
+        assert child.hear(30.0) == " ".join(map(str, sorted(before))).encode()
+        with child.on_one_processor():
+            ours = os.sched_getaffinity(0)
+            child.say(b"where?")
+            assert child.hear(30.0) == " ".join(map(str, sorted(ours))).encode()
+            assert len(ours) == (1 if threads == 1 else len(before))
+        assert os.sched_getaffinity(0) == before

@@ -1,0 +1,312 @@
+"""Other people's timers for real, on a small plan each; planted twins that must be found; and reasons to be SKIPPED."""
+
+import shutil
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from docs.makers.promises import promise_of
+from purgatorio_conformance.protocol.npm_timer_wheel import NpmTimerWheel
+from purgatorio_conformance.subject.contract import Subject, SubjectFailed, silent
+from purgatorio_conformance.subject.java_build import debian_jar
+from purgatorio_conformance.subject.jvm import JvmSubject, give_up_ns
+from purgatorio_conformance.subject.jvm_timers import (
+    caffeine_expiry,
+    jdk_executor,
+    jdk_timer,
+    jetty_scheduler,
+    vertx_timer,
+)
+from purgatorio_conformance.subject.netty import debian_netty_wheel, netty_wheel
+from purgatorio_conformance.subject.plan import MAX_DELAY_NS, MS, Plan, PlanShape, Step, make_plan
+from purgatorio_conformance.subject.python_timer import PythonSubject
+from purgatorio_conformance.subject.python_timers import sched_scheduler, threading_timer
+from purgatorio_conformance.subjects import FOREIGN, record_runs, subjects_named
+from purgatorio_spec.check import check_files
+from purgatorio_spec.judge.result import ClauseResult
+from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.trace.record import TimerConstants
+from purgatorio_spec.verdict import Verdict
+from stress.trace_structure import check_intervals, read_run
+
+JVM = [
+    jdk_executor(2),
+    jdk_timer(),
+    vertx_timer(),
+    jetty_scheduler(on_jdk_timer=False),
+    jetty_scheduler(on_jdk_timer=True),
+]
+PYTHON = [sched_scheduler(), threading_timer()]
+
+
+def small_plan(subject: Subject, timers: int = 150) -> Plan:
+    """All kinds of steps within a quarter of a second."""
+    return make_plan(3, timers, subject.threads, MS, span_ns=100 * MS, longest_ns=80 * MS)
+
+
+def judged(path: Path) -> dict[str, ClauseResult]:
+    """The verdicts by clause."""
+    (run,) = check_files([path]).runs
+    assert not run.problems
+    return run.clauses
+
+
+def kept(clauses: dict[str, ClauseResult], *names: str) -> None:
+    """These clauses passed, and had occasions not to."""
+    for name in names:
+        assert clauses[name].verdict is Verdict.PASS, (name, clauses[name])
+        # Few enough for a machine so busy that most cancels come late; the huge delays are always cancelled in time.
+        assert clauses[name].occasions > 3, name
+
+
+@pytest.mark.parametrize("subject", [*JVM, caffeine_expiry()], ids=lambda one: one.name)
+def test_its_driver_gives_a_lost_task_up_before_it_is_given_up(subject: JvmSubject) -> None:
+    """A timer without a size is silent until then: that is T3 of the task, not a hang of the timer."""
+    plan = small_plan(subject)
+    assert subject.limits_of(plan).silence_s * 1_000_000_000 > give_up_ns(plan, subject.tick_ns)
+
+
+@pytest.mark.parametrize("subject", [*JVM, *PYTHON], ids=lambda subject: subject.name)
+def test_real_timer_leaves_a_whole_trace_and_keeps_its_promises(
+    subject: JvmSubject | PythonSubject, tmp_path: Path
+) -> None:
+    """A timer that nobody here wrote, under several threads; what it does not promise is SKIPPED, not passed."""
+    path = subject.run(small_plan(subject), tmp_path / "run.jsonl.gz", silent)
+    run = read_run(path)
+    check_intervals(run.events)
+    assert run.end is not None
+    assert run.header.implementation.version == subject.version
+    assert run.header.params["left_open"] == 0
+    assert run.count("quiesce", "at") == 1
+    clauses = judged(path)
+    kept(clauses, "T1", "T3", "T4")
+    assert clauses["T2"].verdict is clauses["T5"].verdict is Verdict.SKIPPED
+    delays = {event.delay_ns or 0 for event in run.events if event.f == "timer_add" and event.ph == "call"}
+    assert {delay % subject.shape.unit_ns for delay in delays} == {0}, "asked in its own unit"
+    assert max(delays) > 3_600_000 * MS, "huge delays are among them"
+
+
+@pytest.mark.skipif(debian_jar("caffeine") is None, reason="Debian's libcaffeine-java is not installed")
+def test_caffeine_expires_entries_like_a_timer(tmp_path: Path) -> None:
+    """Its wheel is behind a cache: an entry stands for a task."""
+    path = caffeine_expiry().run(small_plan(caffeine_expiry(), 60), tmp_path / "run.jsonl", silent)
+    clauses = judged(path)
+    kept(clauses, "T1", "T3")
+    fires = {event.th for event in read_run(path).events if event.f == "timer_fire"}
+    assert fires, "expired entries are found by the cleaner, or by a caller's own write"
+
+
+@pytest.mark.skipif(debian_jar("netty-common") is None, reason="Debian's libnetty-java is not installed")
+def test_an_older_netty_is_driven_by_the_same_adapter(tmp_path: Path) -> None:
+    """One adapter, two libraries: what runs is chosen by the class path."""
+    path = debian_netty_wheel(MS, 64).run(
+        small_plan(debian_netty_wheel(MS, 64), 60), tmp_path / "run.jsonl", silent
+    )
+    assert read_run(path).header.implementation.version.startswith("4.1.")
+    kept(judged(path), "T1", "T2", "T3")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(debian_jar("netty-common") is None, reason="Debian's libnetty-java is not installed")
+def test_netty_14959_is_found_where_it_is_and_not_where_it_was_mended(tmp_path: Path) -> None:
+    """A real bug and its own mending: the same plans, and a count that only the older netty gets wrong."""
+    verdicts: dict[str, set[Verdict]] = {}
+    for seed in range(1, 6):
+        for subject in (
+            debian_netty_wheel(100 * MS, 512, dense=True),
+            netty_wheel(100 * MS, 512, dense=True),
+        ):
+            plan = subject.shape.make(seed, 2_000, subject.threads, subject.tick_ns)
+            clauses = judged(subject.run(plan, tmp_path / "run.jsonl.gz", silent))
+            kept(clauses, "T1", "T2", "T3", "T4")
+            verdicts.setdefault(subject.name, set()).add(clauses["T5"].verdict)
+    assert Verdict.VIOLATED in verdicts["debian-netty-tick100-wheel512-dense"]
+    assert verdicts["netty-tick100-wheel512-dense"] == {Verdict.PASS}
+
+
+class _Wrong:
+    """A timer of threads that a test breaks."""
+
+    def __init__(self, run: Callable[[int, Callable[[], None]], None]) -> None:
+        self._run = run
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        """As the test says."""
+        self._run(delay_ns, task)
+        return task
+
+    def cancel(self, handle: object) -> bool:
+        """Says that it won, whatever it did."""
+        return True
+
+    def stop(self) -> None:
+        """Nothing to stop."""
+
+
+def after(seconds: float, task: Callable[[], None]) -> None:
+    """Run it on a thread of its own."""
+    timer = threading.Timer(max(0.0, seconds), task)
+    timer.daemon = True
+    timer.start()
+
+
+def early(delay_ns: int, task: Callable[[], None]) -> None:
+    """At once, whatever was asked."""
+    task()
+
+
+def twice(delay_ns: int, task: Callable[[], None]) -> None:
+    """Once more than it should."""
+
+    def both() -> None:
+        task()
+        task()
+
+    after(delay_ns / 1e9, both)
+
+
+def on_time(delay_ns: int, task: Callable[[], None]) -> None:
+    """Right, but that `_Wrong` answers every cancel with yes and does nothing."""
+    after(delay_ns / 1e9, task)
+
+
+@pytest.mark.parametrize(
+    ("run", "clause", "cause"),
+    [(early, "T1", "early"), (twice, "T3", "fired-twice"), (on_time, "T4", "fired-after-cancel")],
+)
+def test_planted_bug_is_violated(
+    run: Callable[[int, Callable[[], None]], None], clause: str, cause: str, tmp_path: Path
+) -> None:
+    """The twins of the real timers: the same driver and profile, and one thing wrong."""
+    right = sched_scheduler()
+    subject = replace(right, make=lambda: _Wrong(run), shape=PlanShape(most_ns=50 * MS))
+    # The deadlines lie after the cancels, and at least one task has fired before the run ends.
+    steps = [Step(MS * n, n % 4, n, 40 * MS) for n in range(20)]
+    steps += [Step(MS * 25, n % 4, n, None) for n in range(0, 20, 2)]
+    path = subject.run(Plan(0, 4, 20, tuple(steps), 60 * MS), tmp_path / "run.jsonl", silent)
+    found = {name: one for name, one in judged(path).items() if one.verdict is Verdict.VIOLATED}
+    assert clause in found, found
+    assert cause in found[clause].causes
+
+
+def test_early_bound_of_a_wall_clock_grows_by_what_it_was_set_forward(tmp_path: Path) -> None:
+    """Whoever sets the clock makes such a timer early, and the timer has broken nothing."""
+    done = '{"kind":"done","events":0,"dropped":0,"skipped":0,"open":0,"oversleep_ns":0,"wall_shift_ns":7}'
+    plan = Plan(0, 1, 0, (), 0)
+    speaks = (sys.executable, "-c", f"print({done!r})")
+    moved = replace(jdk_timer(), command=speaks).run(plan, tmp_path / "moved.jsonl", silent)
+    assert read_run(moved).header.timer.early_ns == MS + 7
+    # A timer on the monotonic clock does not care.
+    still = replace(jdk_executor(1), command=speaks).run(plan, tmp_path / "still.jsonl", silent)
+    assert read_run(still).header.timer.early_ns == 0
+
+
+def test_a_broken_run_of_a_wall_clock_says_nothing_of_earliness(tmp_path: Path) -> None:
+    """How far the clock was set is known at the end only."""
+    event = '{"kind":"event","i":0,"th":"main","t":5,"ph":"call","f":"timer_add","id":"t-0","delay_ns":1}'
+    subject = replace(jdk_timer(), command=(sys.executable, "-c", f"print({event!r})"))
+    with pytest.raises(SubjectFailed) as caught:
+        subject.run(Plan(0, 1, 0, (), 0), tmp_path / "run.jsonl", silent)
+    assert caught.value.trace is not None
+    assert read_run(caught.value.trace).header.timer == TimerConstants()
+
+
+NPM = """
+exports.TimerWheel = class {
+  constructor() { this.items = []; }
+  schedule(data, delayMs) {
+    const item = { data, at: Date.now() + delayMs };
+    this.items.push(item);
+    return { remove: () => { this.items = this.items.filter((one) => one !== item); } };
+  }
+  advance() {
+    const due = this.items.filter((one) => one.at OPERATOR Date.now());
+    this.items = this.items.filter((one) => !due.includes(one));
+    return due.map((one) => one.data);
+  }
+};
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="no Node.js here")
+@pytest.mark.parametrize(("operator", "verdict"), [("<=", Verdict.PASS), ("- 2 <", Verdict.VIOLATED)])
+def test_npm_package_is_driven_in_virtual_time(
+    operator: str, verdict: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package of timer-wheel's name and interface: right, and 1 ms early."""
+    package = tmp_path / "node_modules" / "timer-wheel"
+    package.mkdir(parents=True)
+    (package / "package.json").write_text('{"name":"timer-wheel","version":"9.9.9","main":"index.js"}')
+    (package / "index.js").write_text(NPM.replace("OPERATOR", operator))
+    monkeypatch.chdir(tmp_path)
+    subject = NpmTimerWheel("virtual-steps")
+    assert subject.version == "9.9.9"
+    plan = subject.shape.make(1, 60, subject.threads, subject.tick_ns)
+    clauses = judged(subject.run(plan, tmp_path / "run.jsonl", silent))
+    assert clauses["T1"].verdict is verdict
+    assert clauses["T3"].verdict is Verdict.PASS
+    assert clauses["T1"].occasions > 10
+
+
+def absent(name: str) -> None:
+    """No jar, no program."""
+
+
+@pytest.mark.parametrize(
+    ("subject", "remedy"),
+    [
+        (debian_netty_wheel(MS, 8), "apt-get install libnetty-java"),
+        (caffeine_expiry(), "apt-get install libcaffeine-java"),
+        (NpmTimerWheel("virtual-steps"), "install Node.js"),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_what_is_not_installed_says_how_to_install_it(
+    subject: Subject, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason is a sentence that leads on, and no traceback."""
+    monkeypatch.setattr("purgatorio_conformance.subject.java_build.debian_jar", absent)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (record,) = record_runs([subject], tmp_path, ops=5)
+    assert record.path is None
+    assert record.failure is not None
+    assert record.failure.kind == "unavailable"
+    assert remedy in record.failure.why
+
+
+def test_every_foreign_subject_has_its_promises() -> None:
+    """No profile without the sentences that it was made from, and no bound that they do not carry."""
+    for subject in (subject for name in FOREIGN for subject in subjects_named(name)):
+        assert subject.profile in PROFILES, subject.name
+        promise = promise_of(subject.profile)
+        assert promise.said, subject.name
+        assert all(sentence and where for sentence, where in promise.said)
+        if isinstance(subject, JvmSubject) and subject.constants.late_ns is None:
+            assert promise.late.startswith("none promised"), subject.name
+
+
+def test_a_plan_is_fitted_to_what_a_timer_takes() -> None:
+    """Rounded up to the unit, never beyond the range; what cannot be cancelled is never waited for."""
+    shape = PlanShape(unit_ns=MS, least_ns=0, most_ns=MAX_DELAY_NS)
+    delays = [-MS, -1, 0, 1, MS, MS + 1, MAX_DELAY_NS]
+    plan = Plan(0, 1, len(delays), tuple(Step(5, 0, slot, delay) for slot, delay in enumerate(delays)), 0)
+    fitted = shape.fit(plan)
+    assert [step.delay_ns for step in fitted.steps] == [0, 0, 0, MS, MS, 2 * MS, MAX_DELAY_NS // MS * MS]
+    assert fitted.end_ns == 5 + 2 * MS
+    assert shape.fit(fitted) == fitted
+    waits = replace(shape, cancels=False).fit(replace(plan, steps=(*plan.steps, Step(9, 0, 0, None))))
+    assert [step.slot for step in waits.steps] == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_a_plan_cancels_is_not_waited_for_where_the_range_makes_an_hour_of_it() -> None:
+    """A timer that loses one task is given up after seconds: the cancelled hours of others do not count."""
+    shape = PlanShape(most_ns=3_600_000 * MS)
+    made = make_plan(1, 200, 4, MS)
+    assert any(step.delay_ns == MAX_DELAY_NS for step in made.steps)
+    fitted = shape.fit(made)
+    assert max(step.delay_ns or 0 for step in fitted.steps) == 3_600_000 * MS
+    assert shape.fit(fitted).end_ns == fitted.end_ns == made.end_ns

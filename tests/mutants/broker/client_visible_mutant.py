@@ -1,0 +1,74 @@
+"""A bug of the broker behind the socket that a client can feel, and the ways to write one down.
+
+Each names the clause (or one of the clauses) of the wire that must be the one to convict it. A bug is a patch of one
+function of the reference, or of the front; where the kill matrix has the bug already, its patch is taken from there.
+"""
+
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import cast
+
+from purgatorio.delayed.purgatory import Purgatory
+from purgatorio_broker.network import server
+from purgatorio_broker.network.api import APIS
+from purgatorio_broker.network.node import Node
+from purgatorio_broker.network.reply import Request
+from purgatorio_stress.mutant.catalogue import MUTANTS as KILL_MATRIX
+from purgatorio_stress.mutant.patch import Patch, edited
+
+Handle = Callable[[Node, Request], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FeltMutant:
+    """A bug. `clauses`: of the wire; one of them must convict it. `brokers`: how many it takes to feel it."""
+
+    name: str
+    what: str
+    clauses: tuple[str, ...]
+    patches: tuple[Patch, ...]
+    brokers: int = 1
+
+
+def felt(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) -> FeltMutant:
+    """One of this package."""
+    return FeltMutant(name, what, tuple(clauses.split()), patches, brokers)
+
+
+def known(number: int, clauses: str, *, brokers: int = 1) -> FeltMutant:
+    """One of the kill matrix."""
+    mutant = KILL_MATRIX[number]
+    return FeltMutant(mutant.name, mutant.what, tuple(clauses.split()), mutant.patches, brokers)
+
+
+def handled(handle: Handle, *words: str) -> Patch:
+    """A request that is handled otherwise: words as of `edited`."""
+    made = cast(Handle, edited(sys.modules[handle.__module__], handle.__name__, *words).replacement)
+    changed = {key: replace(one, handle=made) if one.handle is handle else one for key, one in APIS.items()}
+    return Patch(server, "APIS", changed)
+
+
+def under_first_key(kind: str) -> Patch:
+    """Operations of this class are watched under their first key alone."""
+    keys = f"keys[:1] if type(operation).__name__ == {kind!r} else keys"
+    return edited(
+        Purgatory, "try_complete_else_watch", "register(operation, keys,", f"register(operation, {keys},"
+    )
+
+
+def nothing(*given: object) -> None:
+    """Nothing is done."""
+
+
+def never(*given: object) -> bool:
+    """It is not so."""
+    return False
+
+
+def later(delay_s: float, call: Callable[[], object]) -> None:
+    """Call it then."""
+    timer = threading.Timer(delay_s, call)
+    timer.daemon = True
+    timer.start()

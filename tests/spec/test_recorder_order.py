@@ -1,0 +1,185 @@
+"""The recorder: one order over all threads, nothing twice, nothing lost unsaid, nobody made to wait."""
+
+import threading
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from benchmarks.stress_cost import measure_cost
+from purgatorio_spec.trace.record import Event, Header, Implementation, State
+from purgatorio_spec.trace.recorder import DROPPED, Recorder, around, monotonic_ticket
+from purgatorio_spec.trace.trace_file import write_run
+from stress.trace_structure import check_intervals, read_run
+
+
+def ticking() -> Callable[[], int]:
+    """A clock that reads 100, 101, 102, ..."""
+    return count(100).__next__
+
+
+def test_fields_reach_the_event() -> None:
+    """Each field of the trace format that a recorder writes comes through, booleans as numbers."""
+    recorder = Recorder(ticking())
+    c = recorder.call("try_complete_else_watch", "op-0", keys=("a", "b"), delay_ns=7)
+    recorder.at("ready", "op-0", t_call=99)
+    recorder.ret("try_complete_else_watch", c, "op-0", out=True)
+    recorder.at("gauge", state=State(3, 2))
+    name = threading.current_thread().name
+    assert recorder.drain() == [
+        Event(
+            0, name, 100, "call", "try_complete_else_watch", "op-0", None, ("a", "b"), delay_ns=7
+        ),
+        Event(1, name, 101, "at", "ready", "op-0", t_call=99),
+        Event(2, name, 102, "ret", "try_complete_else_watch", "op-0", 0, out=1),
+        Event(3, name, 103, "at", "gauge", state=State(3, 2)),
+    ]  # fmt: skip
+    assert type(recorder) is Recorder
+    assert recorder.drain() == []
+
+
+def test_around_records_the_value_and_passes_it_on() -> None:
+    """The wrapper must not change what the subject's caller sees."""
+    recorder = Recorder(ticking())
+    assert around(recorder, "try_complete", "op-0", lambda: "seven", len) == "seven"
+    assert [(e.ph, e.id, e.out) for e in recorder.drain()] == [("call", "op-0", None), ("ret", "op-0", 5)]
+
+
+def test_around_records_and_raises_what_was_raised() -> None:
+    """An exception is a result (`err`): the interval is closed, and the exception goes on."""
+    recorder = Recorder(ticking())
+
+    def explode() -> None:
+        raise LookupError("gone")
+
+    with pytest.raises(LookupError, match="gone"):
+        around(recorder, "on_complete", "op-0", explode, lambda _: None)
+    assert [(e.ph, e.err) for e in recorder.drain()] == [("call", None), ("ret", "LookupError")]
+
+
+def test_threads_share_one_order_while_somebody_drains() -> None:
+    """Eight threads and a drain beside them: every event once, in order, in its own thread's lane, none open."""
+    recorder = Recorder()
+    threads, pairs = 8, 400
+    go = threading.Barrier(threads + 1)
+
+    def work(own: int) -> None:
+        go.wait()
+        for number in range(pairs):
+            c = recorder.call("force_complete", f"{own}-{number}")
+            recorder.ret("force_complete", c, f"{own}-{number}", out=1)
+
+    running = [threading.Thread(target=work, args=(own,), name="same-name") for own in range(threads)]
+    for thread in running:
+        thread.start()
+    go.wait()
+    events: list[Event] = []
+    while any(thread.is_alive() for thread in running):
+        events += recorder.drain()
+    events += recorder.drain()
+    assert [event.i for event in events] == list(range(2 * threads * pairs))
+    check_intervals(events)
+    # Threads of one name keep lanes of their own, or their calls would seem to overlap.
+    assert {event.th for event in events} == {
+        "same-name", *(f"same-name#{n}" for n in range(2, threads + 1))
+    }  # fmt: skip
+    assert recorder.dropped == 0
+
+
+def test_overflow_is_counted_and_leaves_no_dangling_return() -> None:
+    """A full buffer never blocks and never grows; what it dropped is known, and the rest is still well formed."""
+    recorder = Recorder(ticking(), capacity=3)
+    first = recorder.call("timer_add", "a")
+    second = recorder.call("timer_fire", "b")
+    recorder.ret("timer_fire", second, "b")
+    lost = recorder.call("timer_fire", "c")
+    assert lost == DROPPED
+    recorder.ret("timer_add", first, "a")  # dropped: an open interval is legal
+    events = recorder.drain()
+    recorder.ret("timer_fire", lost, "c")  # there is room again, but its call is not in the trace
+    recorder.at("ready", "a")
+    events += recorder.drain()
+    assert [(e.i, e.ph, e.id) for e in events] == [
+        (0, "call", "a"), (1, "call", "b"), (2, "ret", "b"), (3, "at", "a")
+    ]  # fmt: skip
+    assert recorder.dropped == 3
+
+
+def test_drain_stops_at_a_ticket_that_is_not_written_yet() -> None:
+    """A thread between its ticket and its buffer must not let later events overtake it in the file."""
+    broken = False
+
+    def clock_ns() -> int:
+        if broken:
+            raise TimeoutError("the thread dies here, with its ticket")
+        return 0
+
+    recorder = Recorder(clock_ns)
+    c = recorder.call("timer_cancel", "a")
+    broken = True
+    with pytest.raises(TimeoutError):
+        recorder.ret("timer_cancel", c, "a")
+    broken = False
+    recorder.at("ready", "b")
+    assert [event.i for event in recorder.drain()] == [0]
+    assert recorder.drain() == []
+    # When the threads are given up, all that is there is written, and the gap stays a gap.
+    assert [event.i for event in recorder.drain(last=True)] == [2]
+
+
+def test_call_has_the_earlier_time_and_the_later_ticket() -> None:
+    """Deadlines count from a call's time, so it must be taken first; the order must enclose the call closely."""
+    order: list[str] = []
+
+    def clock_ns() -> int:
+        order.append("time")
+        return 0
+
+    recorder = Recorder(clock_ns)
+    ticket = monotonic_ticket()
+
+    def watched() -> int:
+        order.append("ticket")
+        return ticket()
+
+    log = recorder.log()
+    log._ticket = watched
+    log.ret("timer_add", log.call("timer_add", "a"), "a")
+    assert order == ["time", "ticket", "ticket", "time"]
+
+
+def test_ticket_takes_a_lock_where_there_is_no_gil() -> None:
+    """`itertools.count` is atomic by the GIL only; without it a lock must take its place."""
+    assert type(monotonic_ticket(gil=True)).__name__ == "method-wrapper"
+    ticket = monotonic_ticket(gil=False)
+    assert type(ticket).__name__ == "function"
+    assert [ticket(), ticket(), ticket()] == [0, 1, 2]
+
+
+def test_a_buffer_holds_at_least_one_event() -> None:
+    """A capacity of zero would record nothing and call it a run."""
+    with pytest.raises(ValueError, match="capacity"):
+        Recorder(capacity=0)
+
+
+@pytest.mark.parametrize(("dropped", "ended"), [(0, True), (2, True), (None, False)])
+def test_written_run_says_whether_it_is_whole(tmp_path: Path, dropped: int | None, ended: bool) -> None:
+    """A run that broke off must not carry an end record, or its missing events would be taken for none."""
+    recorder = Recorder()
+    recorder.ret("timer_fire", recorder.call("timer_fire", "a"), "a")
+    header = Header("r", Implementation("x", "1", "Python"), "asyncio", recorded=("timer_fire",))
+    # In any order: the file is sorted.
+    write_run(tmp_path / "r.jsonl", header, reversed(recorder.drain()), dropped)
+    run = read_run(tmp_path / "r.jsonl")
+    check_intervals(run.events)
+    assert (run.end is not None) == ended
+    assert run.end is None or run.end.dropped == dropped
+
+
+def test_cost_is_measured_on_one_and_on_several_threads() -> None:
+    """The figure that `bench` prints comes from real events; no bound is asserted here (machines differ)."""
+    cost = measure_cost(events=2_000, threads=4)
+    assert cost.threads == 4
+    assert cost.one_thread_ns > 0
+    assert cost.several_threads_ns > 0

@@ -1,0 +1,271 @@
+"""DelayedFetch: every situation of the decision table, and the promises around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from purgatorio_broker.delayed_fetch import DelayedFetch, FetchStatus
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import CONSUMER, FetchParams, FetchPartition, FetchResult
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.log import OffsetMetadata
+from purgatorio_broker.partition import Isolation
+from purgatorio_wire.table.fetch import FETCH, Distance, Divergence, Epoch, Fetched, request_is_complete
+from purgatorio_wire.table.replica import Replica
+from reference.broker_scene import P0, P1, Answers, Scene
+
+Results = Mapping[TopicPartition, FetchResult]
+
+STARTS = {
+    Distance.BEHIND_END: OffsetMetadata(25, 20, 50),
+    Distance.AT_END: OffsetMetadata(20, 10, 100),
+    Distance.OLDER_SEGMENT: OffsetMetadata(5, 0, 50),
+    Distance.SAME_SEGMENT: OffsetMetadata(15, 10, 50),
+    Distance.NO_PLACE: OffsetMetadata(15),
+}
+"""Of a log with 20 records of 10 bytes in segments of 100 bytes; it ends on the second segment."""
+
+EPOCHS = {Epoch.NOT_SAID: None, Epoch.CURRENT: 5, Epoch.BEHIND: 4, Epoch.AHEAD: 6}
+
+
+def last_fetched(situation: Fetched) -> int | None:
+    """Records 0 to 2 have epoch 3, the others epoch 5: what shows each divergence for the offset asked."""
+    return {
+        Divergence.NOT_ASKED: None,
+        Divergence.NONE: 5,
+        Divergence.UNDEFINED: 2,
+        Divergence.SMALLER_EPOCH: 4,
+        Divergence.SHORTER: 3,
+    }[situation.divergence]
+
+
+def scene_of(replica: Replica, throttled: bool) -> Scene:
+    """A broker whose partition stands as said."""
+    scene = Scene().leads(P0, epoch=3)
+    scene.append(P0, 10, 10, 10)
+    scene.leads(P0, epoch=5)
+    scene.append(P0, *[10] * 17)
+    if replica is Replica.FOLLOWS:
+        scene.manager.become_follower(P0, 5)
+    elif replica is Replica.OFFLINE:
+        scene.manager.fail_directory(P0)
+    elif replica is not Replica.LEADS:
+        scene.manager.stop_replica(P0, deleted=replica is Replica.UNKNOWN)
+    if throttled:
+        scene.manager.throttle(frozenset({P0}))
+    return scene
+
+
+def waiting_fetch(
+    scene: Scene, situation: Fetched, min_bytes: int, more: tuple[FetchStatus, ...] = ()
+) -> DelayedFetch:
+    """The operation in this situation. The follower that is held back is replica 9, which is not in sync."""
+    params = FetchParams(
+        30, min_bytes, 1000, Isolation.LOG_END, 9 if situation.throttled else CONSUMER, situation.leader_only
+    )
+    start = STARTS[situation.distance]
+    request = FetchPartition(
+        start.offset, situation.max_bytes, EPOCHS[situation.epoch], last_fetched(situation)
+    )
+    status = FetchStatus(P0, request, start if situation.has_place else None)
+    meter = scene.manager.fetch_expirations
+    return DelayedFetch(params, (status, *more), scene.manager, lambda: None, meter, scene.runtime)
+
+
+def test_every_situation() -> None:
+    """B201 to B214: the code agrees with the table, at min bytes, one below, and one above what is there."""
+    seen: set[str] = set()
+    scenes = {
+        (replica, throttled): scene_of(replica, throttled)
+        for replica in Replica
+        for throttled in (True, False)
+    }
+    for situation in FETCH.situations:
+        decided = FETCH.decide(situation)
+        seen.add(decided.clause)
+        for min_bytes in {max((decided.answer or 0) + more, 1) for more in (-1, 0, 1)}:
+            operation = waiting_fetch(scenes[situation.replica, situation.throttled], situation, min_bytes)
+            expected = request_is_complete([decided.answer], min_bytes)
+            assert operation.try_complete() is expected, (situation, min_bytes, decided)
+            assert operation.is_completed() is expected
+    assert seen == {case.id for case in FETCH.cases}
+
+
+@pytest.mark.parametrize(("min_bytes", "complete"), [(90, True), (91, False)])
+def test_the_sum_is_over_all_partitions(min_bytes: int, complete: bool) -> None:
+    """B214: 40 of one partition (its maximum) and 50 of the other make 90."""
+    scene = scene_of(Replica.LEADS, throttled=False).leads(P1)
+    scene.append(P1, 10, 10, 10, 10, 10)
+    second = FetchStatus(P1, FetchPartition(0, 1000), OffsetMetadata(0, 0, 0))
+    situation = Fetched(
+        True, Replica.LEADS, True, Epoch.CURRENT, Distance.SAME_SEGMENT, False, Divergence.NONE, 50, 40
+    )
+    assert waiting_fetch(scene, situation, min_bytes, (second,)).try_complete() is complete
+
+
+@pytest.mark.parametrize(("end", "complete"), [(0, True), (500, False)])
+def test_an_end_without_a_place(end: int, complete: bool) -> None:
+    """Fetch at 450, the high watermark a bare offset: 0 is a truncated log and answers; 500 says nothing of bytes."""
+    scene = Scene(segment_bytes=100_000)
+    scene.manager.become_follower(P0, 5)
+    scene.manager.partition_or_raise(P0).replicate([10] * 500, 5, end)
+    params = FetchParams(30, 1, 1000, Isolation.HIGH_WATERMARK, leader_only=False)
+    status = FetchStatus(P0, FetchPartition(450, 1000), OffsetMetadata(450, 0, 4500))
+    meter = scene.manager.fetch_expirations
+    operation = DelayedFetch(params, (status,), scene.manager, lambda: None, meter, scene.runtime)
+    assert operation.try_complete() is complete
+
+
+def consume(scene: Scene, offset: int, min_bytes: int = 1, **more: Isolation) -> Answers[Results]:
+    """A consumer's fetch of partition 0, ready to wait for 30 ms."""
+    answers: Answers[Results] = Answers()
+    params = FetchParams(30, min_bytes, 1000, more.get("isolation", Isolation.HIGH_WATERMARK))
+    scene.manager.fetch_records(params, {P0: FetchPartition(offset, 1000)}, answers)
+    return answers
+
+
+def test_a_consumer_waits_for_the_high_watermark() -> None:
+    """An append alone is not readable for it; the followers' fetches make it so."""
+    scene = Scene().leads(P0)
+    answers = consume(scene, 0)
+    scene.append(P0, 10)
+    assert not answers
+    scene.follower(1, P0, 1)
+    assert not answers
+    scene.follower(2, P0, 1)
+    assert [record.offset for record in answers.only()[P0].data.records] == [0]
+
+
+def test_a_follower_waits_for_the_log_end() -> None:
+    """An append by the leader answers the follower that waits at the end."""
+    scene = Scene().leads(P0)
+    answers: Answers[Results] = Answers()
+    params = FetchParams(500, 1, 1000, Isolation.LOG_END, replica_id=1)
+    scene.manager.fetch_records(params, {P0: FetchPartition(0, 1000)}, answers)
+    assert not answers
+    scene.append(P0, 10)
+    assert len(answers.only()[P0].data.records) == 1
+
+
+def test_it_reads_again_on_completion() -> None:
+    """What has come by the time-out is answered, though it is less than min bytes."""
+    scene = Scene()
+    scene.manager.become_leader(P0, 1, (0,), (0,))
+    answers = consume(scene, 0, min_bytes=100)
+    scene.append(P0, 10)
+    scene.advance(29)
+    assert not answers
+    scene.advance(1)
+    assert answers.only()[P0].size_bytes() == 10
+    assert scene.manager.fetch_expirations.count("consumer") == 1
+
+
+def test_a_committed_reader_stops_at_the_open_transaction() -> None:
+    """It waits at the last stable offset, and the answer names the aborted transaction that it shows."""
+    scene = Scene()
+    scene.manager.become_leader(P0, 1, (0,), (0,))
+    scene.manager.append_records(0, 1, {P0: (10,)}, lambda results: None, producer="p")
+    answers = consume(scene, 0, isolation=Isolation.COMMITTED)
+    scene.append(P0, 10)
+    assert not answers
+    scene.manager.append_records(0, 1, {P0: (1,)}, lambda results: None, producer="p", marker="abort")
+    scene.manager.run_actions()
+    data = answers.only()[P0].data
+    assert len(data.records) == 3
+    assert [(a.producer, a.first, a.last) for a in data.aborted] == [("p", 0, 2)]
+
+
+@pytest.mark.parametrize("follower_may_serve", [True, False])
+def test_becoming_a_follower_answers_consumers_that_need_a_leader(follower_may_serve: bool) -> None:
+    """A consumer that may be served by a follower goes on waiting; another is sent away at once."""
+    scene = Scene().leads(P0)
+    answers: Answers[Results] = Answers()
+    params = FetchParams(30, 1, 1000, leader_only=not follower_may_serve)
+    scene.manager.fetch_records(params, {P0: FetchPartition(0, 1000)}, answers)
+    scene.manager.become_follower(P0, 6)
+    scene.manager.run_actions()
+    assert bool(answers) is not follower_may_serve
+    scene.advance(30)
+    expected = Error.NONE if follower_may_serve else Error.NOT_LEADER_OR_FOLLOWER
+    assert answers.only()[P0].error is expected
+
+
+def test_a_new_epoch_fences_the_fetcher_that_waits() -> None:
+    """Case E by a change of leadership while it waits."""
+    scene = Scene().leads(P0, epoch=5)
+    answers: Answers[Results] = Answers()
+    request = {P0: FetchPartition(0, 1000, current_epoch=5)}
+    scene.manager.fetch_records(FetchParams(30, 1, 1000), request, answers)
+    scene.leads(P0, epoch=6)
+    assert answers.only()[P0].error is Error.FENCED_LEADER_EPOCH
+
+
+def test_a_diverging_fetcher_is_told_where() -> None:
+    """Case H on the immediate path: no records, no error, the end of the epoch that both have."""
+    scene = Scene().leads(P0, epoch=3)
+    scene.append(P0, 10)
+    scene.leads(P0, epoch=5)
+    scene.append(P0, 10)
+    answers: Answers[Results] = Answers()
+    request = {P0: FetchPartition(2, 1000, last_fetched_epoch=3)}
+    scene.manager.fetch_records(FetchParams(30, 1, 1000), request, answers)
+    result = answers.only()[P0]
+    assert result.error is Error.NONE
+    assert result.data.diverging is not None
+    assert (result.data.diverging.epoch, result.data.diverging.end_offset) == (3, 1)
+
+
+def test_a_throttled_follower_gets_nothing_until_it_is_let_go() -> None:
+    """Held back it waits though there is data; an in-sync follower of the same partition is never held back."""
+    scene = Scene().leads(P0, isr=(0, 1))
+    scene.append(P0, 10)
+    scene.follower(1, P0, 1)
+    scene.append(P0, 10)
+    scene.manager.throttle(frozenset({P0}))
+    boxes: dict[int, Answers[Results]] = {1: Answers(), 2: Answers()}
+    for follower, answers in boxes.items():
+        params = FetchParams(500, 1, 1000, Isolation.LOG_END, replica_id=follower)
+        scene.manager.fetch_records(params, {P0: FetchPartition(2 - follower, 1000)}, answers)
+    assert boxes[1].only()[P0].size_bytes() == 10
+    scene.advance(500)
+    assert boxes[2].only()[P0].size_bytes() == 0
+
+
+def test_max_wait_0_never_waits() -> None:
+    """Nothing is there, and the fetcher will not wait: an empty answer."""
+    scene = Scene().leads(P0)
+    answers: Answers[Results] = Answers()
+    scene.manager.fetch_records(FetchParams(0, 1, 1000), {P0: FetchPartition(0, 1000)}, answers)
+    assert answers.only()[P0].size_bytes() == 0
+
+
+@pytest.mark.parametrize(
+    ("params", "request_"),
+    [
+        (FetchParams(30, 500, 1000, isolation), FetchPartition(0, 1000))
+        for isolation in (Isolation.HIGH_WATERMARK, Isolation.COMMITTED)
+    ]
+    + [
+        (FetchParams(30, 500, 15), FetchPartition(0, 1000)),
+        (FetchParams(30, 500, 1000), FetchPartition(0, 25)),
+        (FetchParams(30, 500, 1000), FetchPartition(1, 1000, current_epoch=5)),
+        (FetchParams(30, 500, 1000, leader_only=False), FetchPartition(0, 1000)),
+        (FetchParams(30, 500, 1000, Isolation.LOG_END, replica_id=1), FetchPartition(2, 1000)),
+    ],
+)
+def test_to_have_waited_changes_no_answer(params: FetchParams, request_: FetchPartition) -> None:
+    """B215: isolation, maxima, epoch and replica are the request's, whether it waited or not."""
+    scene = Scene(segment_bytes=1000).leads(P0, isr=(0,))
+    scene.append(P0, 10, 10)
+    waited: Answers[Results] = Answers()
+    at_once: Answers[Results] = Answers()
+    scene.manager.fetch_records(params, {P0: request_}, waited)
+    assert not waited
+    scene.manager.append_records(0, 1, {P0: (10, 10)}, lambda results: None, producer="open transaction")
+    scene.manager.run_actions()
+    scene.advance(30)
+    scene.manager.fetch_records(replace(params, max_wait_ms=0), {P0: request_}, at_once)
+    assert waited.only() == at_once.only()

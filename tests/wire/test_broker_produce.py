@@ -1,0 +1,221 @@
+"""DelayedProduce: every situation of the decision table, in pairs, and the promises around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+
+import pytest
+
+from purgatorio.delayed.dialect import Dialect
+from purgatorio_broker.delayed_produce import DelayedProduce, ProduceResult
+from purgatorio_broker.error import Error
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.meter import ExpirationMeter
+from purgatorio_broker.partition import EnoughReplicas
+from purgatorio_broker.runtime import VirtualRuntime
+from purgatorio_wire.table.produce import PRODUCE, Produced, request_is_complete
+from purgatorio_wire.table.replica import Replica
+from reference.broker_scene import DIALECTS, P0, P1, Answers, Scene
+
+Results = Mapping[TopicPartition, ProduceResult]
+SECOND_OFFSET = 2
+
+
+def put_before(scene: Scene, partition: TopicPartition, situation: Produced) -> None:
+    """The append fails where the partition is not known at that time."""
+    if situation.appended:
+        scene.leads(partition)
+
+
+def put_after(scene: Scene, partition: TopicPartition, situation: Produced) -> None:
+    """Bring the partition into the situation, without trying anybody: actions are left queued."""
+    manager = scene.manager
+    if not situation.appended:
+        scene.leads(partition)
+    replica = manager.partition_or_raise(partition)
+    if situation.replica is Replica.FOLLOWS:
+        replica.become_follower(6)
+    elif situation.replica is Replica.ELSEWHERE:
+        manager.replicas.stop(partition, deleted=False)
+    elif situation.replica is Replica.UNKNOWN:
+        manager.replicas.stop(partition, deleted=True)
+    elif situation.replica is Replica.OFFLINE:
+        manager.replicas.fail(partition)
+    else:
+        end = replica.ends(None, leader_only=False).log_end.offset
+        for follower in (1, 2):
+            replica.follower_fetched(follower, end if situation.reached else 0)
+        if not situation.in_sync:
+            replica.shrink_isr((0, 1))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.name))
+def test_every_pair_of_situations(dialect: Dialect) -> None:
+    """B101 to B108: the code agrees with the table wherever two partitions can stand, before and at the time-out."""
+    seen: set[str] = set()
+    for first, second in product(PRODUCE.situations, repeat=2):
+        scene = Scene(min_isr=3, dialect=dialect)
+        situations = {P0: first, P1: second}
+        for partition, situation in situations.items():
+            put_before(scene, partition, situation)
+        answers: Answers[Results] = Answers()
+        scene.manager.append_records(30, -1, {P0: (10, 10), P1: (10, 10)}, answers)
+        appended = any(situation.appended for situation in situations.values())
+        assert bool(answers) is not appended
+        for partition, situation in situations.items():
+            put_after(scene, partition, situation)
+        scene.manager.check_key(P0)
+        decided = {partition: PRODUCE.decide(situation) for partition, situation in situations.items()}
+        seen |= {decision.clause for decision in decided.values()}
+        complete = request_is_complete(decision.answer for decision in decided.values())
+        assert bool(answers) is (complete or not appended), (first, second)
+        scene.runtime.advance(30)
+        got = {partition: result.error.value for partition, result in answers.only().items()}
+        assert got == {p: decision.answer or "REQUEST_TIMED_OUT" for p, decision in decided.items()}
+        waiting = [p for p, decision in decided.items() if decision.answer is None] if appended else []
+        assert scene.manager.produce_expirations.keys() == waiting
+    assert seen == {case.id for case in PRODUCE.cases}
+
+
+class Validator:
+    """Says what it is told to, and counts how often it was asked."""
+
+    def __init__(self, verdicts: dict[TopicPartition, EnoughReplicas]) -> None:
+        self.verdicts = verdicts
+        self.asked: list[TopicPartition] = []
+
+    def __call__(self, partition: TopicPartition, required_offset: int) -> EnoughReplicas:
+        assert required_offset == SECOND_OFFSET
+        self.asked.append(partition)
+        return self.verdicts[partition]
+
+
+def produce(results: Results, validator: Validator, answers: Answers[Results]) -> DelayedProduce:
+    """An operation outside of any broker."""
+    runtime = VirtualRuntime()
+    return DelayedProduce(10, results, validator, answers, ExpirationMeter(runtime.sync), runtime)
+
+
+APPENDED = ProduceResult(Error.NONE, 1, SECOND_OFFSET)
+
+
+def test_made_with_the_timeout_error() -> None:
+    """A pending partition stands as timed out from the start, with the offsets of its append."""
+    operation = produce({P0: APPENDED}, Validator({}), Answers())
+    assert operation.results()[P0] == ProduceResult(Error.REQUEST_TIMED_OUT, 1, SECOND_OFFSET)
+
+
+def test_not_caught_up_does_not_answer() -> None:
+    """Not enough replicas: False, nothing answered, still the time-out's error."""
+    answers: Answers[Results] = Answers()
+    operation = produce({P0: APPENDED}, Validator({P0: EnoughReplicas(False, Error.NONE)}), answers)
+    assert not operation.try_complete()
+    assert not answers
+    assert operation.results()[P0].error is Error.REQUEST_TIMED_OUT
+
+
+def test_a_failed_append_is_not_validated() -> None:
+    """B101: the validator is not called for it, and its error stays."""
+    validator = Validator({})
+    answers: Answers[Results] = Answers()
+    operation = produce({P0: ProduceResult(Error.INVALID_RECORD)}, validator, answers)
+    assert operation.try_complete()
+    assert validator.asked == []
+    assert answers.only()[P0].error is Error.INVALID_RECORD
+
+
+def test_a_decided_partition_is_not_asked_again() -> None:
+    """B109: one partition satisfied, then its ISR shrinks while the other still waits: the first keeps NONE."""
+    validator = Validator({P0: EnoughReplicas(True, Error.NONE), P1: EnoughReplicas(False, Error.NONE)})
+    answers: Answers[Results] = Answers()
+    operation = produce({P0: APPENDED, P1: APPENDED}, validator, answers)
+    assert not operation.try_complete()
+    assert operation.results()[P0].error is Error.NONE
+    assert operation.results()[P1].error is Error.REQUEST_TIMED_OUT
+    validator.verdicts[P0] = EnoughReplicas(False, Error.NOT_LEADER_OR_FOLLOWER)
+    validator.verdicts[P1] = EnoughReplicas(True, Error.NONE)
+    assert operation.try_complete()
+    assert validator.asked == [P0, P1, P1]
+    assert [result.error for result in answers.only().values()] == [Error.NONE, Error.NONE]
+
+
+def test_acks_0_and_1_do_not_wait() -> None:
+    """Only acks=-1 waits; the leader's append is all that the others ask for."""
+    for acks in (0, 1):
+        scene = Scene().leads(P0)
+        answers: Answers[Results] = Answers()
+        scene.manager.append_records(30, acks, {P0: (10,)}, answers)
+        assert answers.only()[P0] == ProduceResult(Error.NONE, 0, 1)
+        assert scene.manager.waiting() == (0, 0, 0)
+
+
+@pytest.mark.parametrize("acks", [-2, 2, 77])
+def test_invalid_acks_append_nothing(acks: int) -> None:
+    """INVALID_REQUIRED_ACKS for every partition, and the logs are untouched."""
+    scene = Scene().leads(P0)
+    answers: Answers[Results] = Answers()
+    scene.manager.append_records(30, acks, {P0: (10,), P1: (10,)}, answers)
+    assert {result.error for result in answers.only().values()} == {Error.INVALID_REQUIRED_ACKS}
+    assert scene.manager.partition_or_raise(P0).ends(None, leader_only=True).log_end.offset == 0
+
+
+def test_too_few_in_sync_append_nothing() -> None:
+    """acks=-1 below the minimum of in-sync replicas is refused before the append; acks=1 is not."""
+    scene = Scene(min_isr=2).leads(P0, isr=(0,))
+    answers: Answers[Results] = Answers()
+    scene.manager.append_records(30, -1, {P0: (10,)}, answers)
+    scene.manager.append_records(30, 1, {P0: (10,)}, answers)
+    assert [results[P0].error for results in answers.got] == [Error.NOT_ENOUGH_REPLICAS, Error.NONE]
+
+
+def test_the_minimum_counts_at_most_the_replicas() -> None:
+    """A minimum above the number of replicas would refuse for ever; it is capped."""
+    scene = Scene(min_isr=9).leads(P0)
+    answers: Answers[Results] = Answers()
+    scene.manager.append_records(30, -1, {P0: (10,)}, answers)
+    for follower in (1, 2):
+        scene.follower(follower, P0, 1)
+    assert answers.only()[P0].error is Error.NONE
+
+
+def test_becoming_a_follower_answers_who_waits() -> None:
+    """A pending produce gets NOT_LEADER_OR_FOLLOWER at once, through the queue of actions and not before."""
+    scene = Scene().leads(P0)
+    answers: Answers[Results] = Answers()
+    scene.manager.append_records(30, -1, {P0: (10,)}, answers)
+    scene.manager.become_follower(P0, 6)
+    assert not answers
+    scene.manager.run_actions()
+    assert answers.only()[P0].error is Error.NOT_LEADER_OR_FOLLOWER
+
+
+def test_the_isr_shrinking_to_the_leader_answers() -> None:
+    """The high watermark rises when the laggards leave the ISR; with too few left the producer is told."""
+    scene = Scene(min_isr=2).leads(P0)
+    answers: Answers[Results] = Answers()
+    scene.manager.append_records(30, -1, {P0: (10,)}, answers)
+    scene.manager.shrink_isr(P0, (0,))
+    scene.manager.run_actions()
+    assert answers.only()[P0].error is Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+
+def test_removing_a_partition_removes_its_meter() -> None:
+    """The partition's own count goes with it, the total stays; an unknown one is no error."""
+    scene = Scene().leads(P0)
+    scene.manager.append_records(30, -1, {P0: (10,)}, lambda results: None)
+    scene.advance(30)
+    meter = scene.manager.produce_expirations
+    assert (meter.total(), meter.count(P0)) == (1, 1)
+    scene.manager.stop_replica(P0, deleted=True)
+    scene.manager.stop_replica(P1, deleted=True)
+    assert (meter.total(), meter.count(P0), meter.keys()) == (1, 0, [])
+
+
+def test_shutdown_answers_who_waits() -> None:
+    """Nobody is left in limbo by a shutdown."""
+    scene = Scene().leads(P0)
+    answers: Answers[Results] = Answers()
+    scene.manager.append_records(30, -1, {P0: (10,)}, answers)
+    scene.manager.shutdown()
+    assert answers.only()[P0].error is Error.REQUEST_TIMED_OUT

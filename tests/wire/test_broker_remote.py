@@ -1,0 +1,246 @@
+"""DelayedRemoteFetch and DelayedRemoteListOffsets: every situation beside one of each kind, and the time-outs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+
+import pytest
+
+from purgatorio.threads import THREADS
+from purgatorio_broker.deferred import Cancelled, Deferred
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import FetchParams, FetchResult
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.log import Record
+from purgatorio_broker.partition import ReadRecords
+from purgatorio_broker.remote_reads import ListedOffset, OffsetFound, OffsetLookup, RemoteRead, RemoteReads
+from purgatorio_wire.table.produce import request_is_complete
+from purgatorio_wire.table.remote import (
+    REMOTE_ANSWER,
+    REMOTE_FETCH,
+    REMOTE_OFFSETS,
+    Answer,
+    Found,
+    Look,
+    Read,
+    Remote,
+    fetch_is_complete,
+)  # fmt: skip
+from purgatorio_wire.table.replica import Replica
+from reference.broker_scene import P0, P1, Answers, Scene
+
+Fetched = Mapping[TopicPartition, FetchResult]
+Listed = Mapping[str, Mapping[int, ListedOffset]]
+
+NOTHING = ReadRecords((), None, None)
+REMOTE_DATA = ReadRecords((Record(0, 1, 10, 0, 0),), None, None)
+PARAMS = FetchParams(30, 1, 1000)
+
+
+def scene() -> tuple[Scene, RemoteReads]:
+    """A leader of both partitions; a fetch waits 50 ms for the tier, an offset request 70 ms."""
+    made = Scene().leads(P0, P1)
+    return made, RemoteReads(made.runtime, made.manager, fetch_wait_ms=50, list_wait_ms=70)
+
+
+def move(made: Scene, partition: TopicPartition, replica: Replica) -> None:
+    """Bring the partition where it is said to be."""
+    manager = made.manager
+    if replica is Replica.FOLLOWS:
+        manager.become_follower(partition, 6)
+    elif replica is Replica.OFFLINE:
+        manager.fail_directory(partition)
+    elif replica is not Replica.LEADS:
+        manager.stop_replica(partition, deleted=replica is Replica.UNKNOWN)
+
+
+def answer_of(result: FetchResult) -> Answer:
+    """Where it came from."""
+    if result.error is Error.UNKNOWN_SERVER_ERROR:
+        return Answer.FAILED
+    return Answer.REMOTE if result.data is REMOTE_DATA else Answer.LOCAL
+
+
+def decide(future: Deferred[ReadRecords], read: Read) -> None:
+    """The tier answers."""
+    if read is Read.DONE:
+        future.complete(REMOTE_DATA)
+    elif read is Read.FAILED:
+        future.fail(OSError("the tier is gone"))
+
+
+def test_remote_fetches() -> None:
+    """B901 to B907: whether a request of two partitions completes, and what each is answered."""
+    kinds = {
+        (REMOTE_FETCH.decide(s).clause, REMOTE_ANSWER.decide(s).clause): s for s in REMOTE_FETCH.situations
+    }
+    for situations in product(REMOTE_FETCH.situations, kinds.values()):
+        made, remote = scene()
+        pairs: list[tuple[TopicPartition, Remote]] = list(zip((P0, P1), situations, strict=True))
+        futures: dict[TopicPartition, Deferred[ReadRecords]] = {p: Deferred(THREADS) for p, _ in pairs}
+        reads = tuple(RemoteRead(p, futures[p], situation.has_place) for p, situation in pairs)
+        local = {
+            p: FetchResult(Error.OFFSET_OUT_OF_RANGE if s.local_error else Error.NONE, NOTHING)
+            for p, s in pairs
+        }
+        for partition, situation in pairs:
+            move(made, partition, situation.replica)
+            decide(futures[partition], situation.read)
+        answers: Answers[Fetched] = Answers()
+        remote.fetch(PARAMS, reads, local, answers)
+        complete = fetch_is_complete(REMOTE_FETCH.decide(s).answer for s in situations)
+        assert bool(answers) is complete, situations
+        made.runtime.advance(50)
+        got = [answer_of(answers.only()[p]) for p, _ in pairs]
+        assert got == [REMOTE_ANSWER.decide(s).answer for s in situations]
+        assert [answers.only()[p].error is Error.OFFSET_OUT_OF_RANGE for p, _ in pairs] == [
+            s.local_error for s in situations
+        ]
+        assert remote.fetch_expirations.total() == (not complete)
+
+
+def waiting_reads(remote: RemoteReads) -> tuple[list[Deferred[ReadRecords]], Answers[Fetched]]:
+    """A fetch of both partitions that waits for the tier."""
+    futures: list[Deferred[ReadRecords]] = [Deferred(THREADS), Deferred(THREADS)]
+    reads = (RemoteRead(P0, futures[0]), RemoteRead(P1, futures[1]))
+    answers: Answers[Fetched] = Answers()
+    local = {P0: FetchResult(Error.NONE, NOTHING), P1: FetchResult(Error.NONE, NOTHING)}
+    remote.fetch(PARAMS, reads, local, answers)
+    assert not answers
+    return futures, answers
+
+
+def test_a_failed_remote_read_is_an_error_of_its_partition() -> None:
+    """The last future's completion answers, without any event besides; the other partition has its data."""
+    _, remote = scene()
+    futures, answers = waiting_reads(remote)
+    futures[0].complete(REMOTE_DATA)
+    assert not answers
+    futures[1].fail(OSError("gone"))
+    assert [result.error for result in answers.only().values()] == [Error.NONE, Error.UNKNOWN_SERVER_ERROR]
+    assert remote.waiting() == (0, 0)
+
+
+def test_leadership_lost_while_the_tier_is_asked() -> None:
+    """The partition has been stopped: answered at once, with the local results."""
+    made, remote = scene()
+    _, answers = waiting_reads(remote)
+    made.manager.stop_replica(P1)
+    assert remote.partition_moved(P1) == 1
+    assert [answer_of(result) for result in answers.only().values()] == [Answer.LOCAL, Answer.LOCAL]
+
+
+def test_the_manager_tells_of_what_it_loses() -> None:
+    """Named to it once, the purgatories of remote reads are checked with its own: by the queue, as they are."""
+    made, remote = scene()
+    made.manager.also_check(remote.partition_moved)
+    _, answers = waiting_reads(remote)
+    listed: Answers[Listed] = Answers()
+    remote.list_offsets(70, (OffsetLookup(P1, future=Deferred(THREADS)),), listed)
+    made.manager.stop_replica(P1)
+    assert not answers
+    assert not listed
+    made.manager.run_actions()
+    assert [answer_of(result) for result in answers.only().values()] == [Answer.LOCAL, Answer.LOCAL]
+    assert listed.only()["t"][1].error is Error.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_remote_fetch_that_expires() -> None:
+    """Answered first, then what is unfinished is cancelled; what is done is not; one mark for the request."""
+    made, remote = scene()
+    futures, answers = waiting_reads(remote)
+    futures[0].complete(REMOTE_DATA)
+    made.runtime.advance(49)
+    assert not answers
+    made.runtime.advance(1)
+    assert [answer_of(result) for result in answers.only().values()] == [Answer.REMOTE, Answer.LOCAL]
+    outcomes = [future.outcome() for future in futures]
+    assert [outcome is not None and isinstance(outcome.error, Cancelled) for outcome in outcomes] == [
+        False,
+        True,
+    ]
+    assert remote.fetch_expirations.total() == 1
+
+
+def test_followers_do_not_read_remotely() -> None:
+    """A programming error, said at once."""
+    _, remote = scene()
+    with pytest.raises(ValueError, match="replica 1"):
+        remote.fetch(FetchParams(30, 1, 1000, replica_id=1), (), {}, lambda results: None)
+
+
+def lookup(partition: TopicPartition, look: Look) -> OffsetLookup:
+    """The partition of the request, as far as it is known when it is made."""
+    if not look.asked:
+        return OffsetLookup(partition, answer=ListedOffset(Error.NONE, 1, 2, 3))
+    future: Deferred[OffsetFound | None] = Deferred(THREADS)
+    if look.read is Read.FAILED:
+        future.fail(OSError("gone"))
+    elif look.read is Read.DONE:
+        offset = 20 if look.found is Found.TOO_HIGH else 5
+        future.complete(None if look.found is Found.NOTHING else OffsetFound(100, offset, 3))
+    held_back = Error.OFFSET_NOT_AVAILABLE if look.held_back else Error.NONE
+    return OffsetLookup(partition, None, future, 20, held_back)
+
+
+def test_list_offsets_of_each_kind() -> None:
+    """B911 to B917, every situation beside one of each kind: who is answered when, and with what."""
+    kinds = {REMOTE_OFFSETS.decide(look).clause: look for look in REMOTE_OFFSETS.situations}
+    for situations in product(REMOTE_OFFSETS.situations, kinds.values()):
+        made, remote = scene()
+        for partition, look in zip((P0, P1), situations, strict=True):
+            move(made, partition, look.replica)
+        lookups = tuple(lookup(p, look) for p, look in zip((P0, P1), situations, strict=True))
+        answers: Answers[Listed] = Answers()
+        remote.list_offsets(30, lookups, answers)
+        decided = [REMOTE_OFFSETS.decide(look) for look in situations]
+        assert bool(answers) is request_is_complete(d.answer for d in decided), situations
+        made.runtime.advance(30)
+        got = answers.only()["t"]
+        assert [got[n].error.value for n in (0, 1)] == [d.answer or "REQUEST_TIMED_OUT" for d in decided]
+        shown = [got[n].offset for n in (0, 1)]
+        assert shown == [{"B911": 2, "B917": 5}.get(d.clause, -1) for d in decided]
+        for made_lookup, decision in zip(lookups, decided, strict=True):
+            if decision.clause == "B913":
+                assert made_lookup.future is not None
+                assert made_lookup.future.is_done()
+
+
+def test_list_offsets_that_expire() -> None:
+    """Each open partition is cancelled and counted; without a time-out of its own the default holds."""
+    made, remote = scene()
+    futures: list[Deferred[OffsetFound | None]] = [Deferred(THREADS), Deferred(THREADS)]
+    lookups = tuple(OffsetLookup(p, future=f) for p, f in zip((P0, P1), futures, strict=True))
+    answers: Answers[Listed] = Answers()
+    remote.list_offsets(0, lookups, answers)
+    made.runtime.advance(69)
+    assert not answers
+    made.runtime.advance(1)
+    assert {listed.error for listed in answers.only()["t"].values()} == {Error.REQUEST_TIMED_OUT}
+    assert all(future.is_done() for future in futures)
+    meter = remote.list_expirations
+    assert (meter.total(), meter.count(P0), meter.count(P1)) == (2, 1, 1)
+
+
+def test_removing_a_partition_removes_its_meter() -> None:
+    """The partition's own count goes with it, the total stays; an unknown one is no error."""
+    made, remote = scene()
+    future: Deferred[OffsetFound | None] = Deferred(THREADS)
+    remote.list_offsets(30, (OffsetLookup(P0, future=future),), lambda answers: None)
+    made.runtime.advance(30)
+    meter = remote.list_expirations
+    assert (meter.total(), meter.count(P0)) == (1, 1)
+    remote.partition_deleted(P0)
+    remote.partition_deleted(P1)
+    assert (meter.total(), meter.count(P0), meter.keys()) == (1, 0, [])
+
+
+def test_old_clients_are_not_told_the_epoch() -> None:
+    """The field is left blank, the offset is not."""
+    _, remote = scene()
+    future: Deferred[OffsetFound | None] = Deferred(THREADS)
+    answers: Answers[Listed] = Answers()
+    remote.list_offsets(30, (OffsetLookup(P0, future=future),), answers, with_epoch=False)
+    future.complete(OffsetFound(100, 5, 3))
+    assert answers.only()["t"][0] == ListedOffset(Error.NONE, 100, 5, -1)

@@ -1,0 +1,197 @@
+"""The broker and a group under arbitrary sequences of events (see the machines)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+
+from purgatorio_broker import group_coordinator
+from purgatorio_broker.delayed_parts import DelayedParts
+from purgatorio_broker.error import Error
+from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.partition import EnoughReplicas, LogEnds, Partition
+from purgatorio_broker.share_partition import SharePartition
+from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.mutant.patch import Patch, edited, patched
+from reference.broker_machine import BrokerMachine
+from reference.broker_scene import P0, P1
+from reference.group_machine import GroupMachine
+from reference.group_scene import REBALANCE_MS, SESSION_MS
+from reference.whole_machine import WholeMachine
+from wire.share_machine import ShareMachine
+
+ACKNOWLEDGED_EARLY = Patch(
+    Partition, "enough_replicas", lambda self, offset: EnoughReplicas(True, Error.NONE)
+)
+MACHINES = [BrokerMachine, GroupMachine, WholeMachine, ShareMachine]
+
+
+def run(machine: type[RuleBasedStateMachine], examples: int, steps: int, *, fixed: bool) -> None:
+    """Run the machine; `fixed`: the same examples each time."""
+    chosen = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        derandomize=fixed,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate] if fixed else list(Phase),
+    )
+    run_state_machine_as_test(machine, settings=chosen)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_arbitrary_days(machine: type[RuleBasedStateMachine]) -> None:
+    """Answered exactly once and in time, nothing acknowledged or shown too early, nobody expelled who was in time."""
+    run(machine, 40, 30, fixed=True)
+
+
+def test_an_early_acknowledgement_is_found() -> None:
+    """The twin of the broker's day: a producer is answered before its record is replicated."""
+    with patched([ACKNOWLEDGED_EARLY]), pytest.raises(AssertionError, match="acknowledged, not replicated"):
+        run(BrokerMachine, 150, 30, fixed=True)
+
+
+def replicated() -> BrokerMachine:
+    """The broker's day by hand: a consumer waits, a record is appended, both followers fetch it; all is looked at."""
+    machine = BrokerMachine()
+    machine.consume((P0,), 0, 1, 20)
+    machine.produce((P0,), -1, [10], 20)
+    for follower in (1, 2):
+        machine.follow(follower, P0, 0, True, 0)
+        machine.every_request_is_answered_once_and_in_time()
+        machine.a_fetch_waits_only_for_what_is_not_there()
+    machine.delete(P0, 0, 20)
+    machine.teardown()
+    return machine
+
+
+ANSWER = "self._callback(self.results())"
+TWINS = {
+    "a deletion that a replica has not made": Patch(
+        Partition, "low_watermark", lambda self: self._log.start()
+    ),
+    "enough was there": MUTANTS[31].patches[0],
+    "not replicated yet": Patch(LogEnds, "end", lambda self, isolation: self.log_end),
+    "answered twice": edited(DelayedParts, "on_complete", ANSWER, f"{ANSWER}, {ANSWER}"),
+    "acknowledged, not replicated": ACKNOWLEDGED_EARLY,
+}
+"""What the machine says, and the change that makes it say so."""
+
+
+@pytest.mark.parametrize("said", TWINS)
+def test_a_broken_promise_of_the_day_is_found(said: str) -> None:
+    """Each of the machine's checks, on a day that is the same each time; without the change it passes."""
+    replicated()
+    with patched([TWINS[said]]), pytest.raises(AssertionError, match=said):
+        replicated()
+
+
+def shared() -> ShareMachine:
+    """The share group's day by hand: a record is given out, and times out, until it is archived."""
+    machine = ShareMachine()
+    machine.append(P0, 1)
+    for member in ("m", "n", "m"):
+        machine.fetch(member, (P0,), 1, 1)
+        machine.reads_end()
+        machine.fetch("n", (P0,), 1, 1)
+        machine.pass_time(40)
+        machine.every_fetch_is_answered_once_and_in_time()
+        machine.no_lock_without_a_fetch()
+    machine.teardown()
+    return machine
+
+
+SHARE_TWINS = {
+    "given out too often": edited(SharePartition, "_give_back", "done or spent", "done"),
+    "two members have one record": Patch(
+        SharePartition, "acquire", lambda self, member, offsets: dict.fromkeys(offsets, 1)
+    ),
+    "a lock outlives its answer": MUTANTS[98].patches[0],
+}
+
+
+@pytest.mark.parametrize("said", SHARE_TWINS)
+def test_a_broken_promise_to_a_share_group_is_found(said: str) -> None:
+    """As above."""
+    shared()
+    with patched([SHARE_TWINS[said]]), pytest.raises(AssertionError, match=said):
+        shared()
+
+
+def stable(members: int) -> GroupMachine:
+    """The group's day by hand: so many members, in a stable generation."""
+    machine = GroupMachine()
+    for _ in range(members):
+        machine.come()
+    machine.pass_time(SESSION_MS - 1)
+    for number in reversed(range(members)):
+        machine.sync(number)
+    return machine
+
+
+def test_a_session_that_nobody_watches_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin of the group's day: no session is ever begun, so that silent members stay for ever."""
+    stable(1).teardown()
+    monkeypatch.setattr(GroupCoordinator, "_heard_of", lambda self, group, member, timeout_ms: None)
+    with pytest.raises(AssertionError, match="a silent member is left"):
+        stable(1).teardown()
+
+
+def test_a_heartbeat_that_counts_for_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin: a member is expelled though it sent its heartbeat in time."""
+
+    def day() -> None:
+        machine = stable(2)
+        machine.pass_time(SESSION_MS - 1)
+        machine.beat(0)
+        machine.pass_time(20)
+
+    day()
+    monkeypatch.setattr(GroupCoordinator, "heartbeat", lambda self, group, generation, member: Error.NONE)
+    with pytest.raises(AssertionError, match="expelled, though heard of in time"):
+        day()
+
+
+def test_what_a_time_out_stored_and_nobody_let_go_is_found() -> None:
+    """A twin (16): a rebalance ends at its time-out with nobody left, which is stored; a consumer waits for that."""
+
+    def day() -> None:
+        machine = WholeMachine()
+        machine.shrink(P1, (0,))
+        for _ in range(2):
+            machine.come()
+        machine.pass_time(SESSION_MS - 1)
+        for number in (1, 0):
+            machine.sync(number)
+        machine.leave(1)
+        machine.consume((P1,), 0, 1, 1000)
+        for _ in range(3):
+            machine.pass_time(REBALANCE_MS // 4)
+            machine.beat(0)
+        assert machine.fetches[0].answers.got == []
+        machine.pass_time(REBALANCE_MS // 4)
+        machine.a_fetch_waits_only_for_what_is_not_there()
+        assert machine.fetches == []
+
+    day()
+    with MUTANTS[16].applied(), pytest.raises(AssertionError, match="enough was there"):
+        day()
+
+
+def test_a_generation_without_a_member_is_found() -> None:
+    """A twin: the leader is told of a member that was never answered."""
+    a_stranger = edited(
+        group_coordinator, "_joined", "m.id for m in told", "m.id + id for m in told for id in ['', '?']"
+    )
+    stable(2).a_generation_has_all_its_members()
+    with patched([a_stranger]), pytest.raises(AssertionError):
+        stable(2).a_generation_has_all_its_members()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("machine", MACHINES)
+def test_many_arbitrary_days(machine: type[RuleBasedStateMachine]) -> None:
+    """The same, longer and not always the same."""
+    run(machine, 400, 50, fixed=False)

@@ -1,0 +1,474 @@
+"""Produce, Fetch, ListOffsets, DeleteRecords, OffsetForLeaderEpoch: what is asked of partitions."""
+
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from threading import Lock
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from purgatorio_broker.delayed_delete_records import DeleteResult
+from purgatorio_broker.delayed_produce import ProduceResult
+from purgatorio_broker.error import BrokerError, Error
+from purgatorio_broker.fetch_request import CONSUMER, FetchParams, FetchPartition, FetchResult
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.log import NewRecord
+from purgatorio_broker.network.fetch_sessions import CLOSES, FetchSession, place_of
+from purgatorio_broker.network.fields import Fields, Values, code_of
+from purgatorio_broker.network.node import Node
+from purgatorio_broker.network.record_batch import (
+    BatchHeader,
+    Corrupt,
+    Invalid,
+    batches_of,
+    first_offset,
+    last_timestamp_ms,
+    new_records,
+    stored,
+)
+from purgatorio_broker.network.reply import Reply, Request
+from purgatorio_broker.partition import Isolation, Partition
+from purgatorio_wire.trace.record import Written
+
+Asked = list[tuple[str | None, UUID | None, list[tuple[int, Fields]]]]
+"""The topics of a request, in its order: the name (None: nobody knows the id), the id where it gave one, and the
+partitions by number."""
+
+_LATEST = -1
+_EARLIEST = -2
+_NEWEST = -3
+
+
+def produce(node: Node, request: Request) -> None:
+    """Kafka's Produce, 3 to 13."""
+    asked = asked_of(node, request.fields.entries("topic_data"), "name", "partition_data", "index")
+    acks = request.fields.number("acks")
+    batches: dict[TopicPartition, list[NewRecord]] = {}
+    refused: dict[TopicPartition, int] = {}
+    again: dict[TopicPartition, BatchHeader] = {}
+    waits: dict[TopicPartition, ProduceResult] = {}
+    taken: dict[TopicPartition, Written] = {}
+    within: list[BatchHeader] = []
+    for name, _, partitions in asked:
+        for number, entry in partitions:
+            if name is None:
+                continue
+            partition = TopicPartition(name, number)
+            try:
+                header, new = _records(node, entry.data("records"))
+            except _Refused as why:
+                refused[partition] = why.code
+                continue
+            error = _begins(node, partition, header, within, acks)
+            if error is not ErrorCode.none:
+                refused[partition] = error.value
+                continue
+            known = node.sequences.take(partition, header) if acks else None
+            if isinstance(known, ErrorCode):
+                refused[partition] = known.value
+            elif known is not None:
+                again[partition] = header
+                if acks == -1:
+                    waits[partition] = _there_already(node, partition, known, header.records)
+            else:
+                batches[partition] = new
+                if acks:
+                    taken[partition] = header.written
+    unknown = any(name is None for name, _, _ in asked)
+    closes = acks == 0 and bool(refused or unknown)
+    sent = _Produced(node, request, asked, refused, again, taken, {*batches, *waits}, closes=closes)
+    producer, timeout_ms = within[0].producer if within else "", request.fields.ms("timeout")
+    try:
+        if waits:
+            node.manager.await_replicas(timeout_ms, waits, sent.came)
+        node.layer.produce(timeout_ms, acks, batches, sent.send, sent.close, producer)
+    finally:
+        for header in within:
+            if header.producer:
+                node.transactions.wrote(header.written.producer_id)
+    if acks == 0:
+        sent.none()
+
+
+def _begins(
+    node: Node, partition: TopicPartition, header: BatchHeader, before: list[BatchHeader], acks: int
+) -> ErrorCode:
+    """Whether a batch may be appended. One request is of one transaction, or of none. Whether too few replicas are in
+    sync is asked before its sequence numbers are."""
+    if before and before[0].producer != header.producer:
+        return ErrorCode.invalid_request
+    replica = node.manager.replicas.get(partition) if acks == -1 and header.written.producer_id >= 0 else None
+    if replica is not None and replica.leads() and not replica.takes_acks_of_all():
+        return ErrorCode.not_enough_replicas
+    if header.producer:
+        error = node.transactions.writes(header.written, partition)
+        if error is not ErrorCode.none:
+            return error
+    before.append(header)
+    return ErrorCode.none
+
+
+def _there_already(node: Node, partition: TopicPartition, base: int, count: int) -> ProduceResult:
+    """Which offset the replicas must have of a batch that is sent again. Where it is under way, that is its end or is
+    behind it."""
+    try:
+        end = node.manager.partition_or_raise(partition).ends(None, leader_only=True).log_end.offset
+    except BrokerError as gone:
+        return ProduceResult(gone.error)
+    return ProduceResult(Error.NONE, base, base + count if base >= 0 else end)
+
+
+class _Produced:
+    """Answers a produce when all that was `asked` of others, `awaited` by partition, has come."""
+
+    def __init__(
+        self,
+        node: Node,
+        request: Request,
+        asked: Asked,
+        refused: Mapping[TopicPartition, int],
+        again: Mapping[TopicPartition, BatchHeader],
+        taken: Mapping[TopicPartition, Written],
+        awaited: AbstractSet[TopicPartition],
+        *,
+        closes: bool,
+    ) -> None:
+        self._node = node
+        self._reply = request.reply
+        self._asked = asked
+        self._refused = refused
+        self._again = again
+        self._taken = taken
+        self._awaited = awaited
+        self._closes = closes
+        self._lock = Lock()
+        self._results: dict[TopicPartition, ProduceResult] = {}
+
+    def send(self, results: Mapping[TopicPartition, ProduceResult]) -> None:
+        """Of what was appended."""
+        bases = {partition: result.base_offset for partition, result in results.items()}
+        self._node.sequences.appended(bases, self._taken)
+        self.came(results)
+
+    def came(self, results: Mapping[TopicPartition, ProduceResult]) -> None:
+        """Of some partitions."""
+        with self._lock:
+            self._results |= results
+            if self._awaited > {*self._results}:
+                return
+        self._reply.send(lambda: self._answer(self._results))
+
+    def close(self) -> None:
+        self._reply.close()
+
+    def none(self) -> None:
+        """Nothing is sent where all went well (acks 0)."""
+        if self._closes:
+            self._reply.close()
+        self._reply.nothing()
+
+    def _answer(self, results: Mapping[TopicPartition, ProduceResult]) -> Values:
+        def entry(name: str | None, number: int, _: Fields) -> Values:
+            if name is None:
+                return {"error_code": ErrorCode.unknown_topic_id.value, "base_offset": -1}
+            partition = TopicPartition(name, number)
+            if partition in self._refused:
+                return {"error_code": self._refused[partition], "base_offset": -1}
+            result = results.get(partition, ProduceResult(Error.NONE))
+            base = result.base_offset
+            if partition in self._again:
+                base = self._node.sequences.base(partition, self._again[partition].written)
+                if base < 0:
+                    return {"error_code": ErrorCode.duplicate_sequence_number.value, "base_offset": -1}
+            start = _start(self._node, partition) if result.error is Error.NONE else -1
+            return {
+                "error_code": code_of(result.error),
+                "base_offset": base,
+                "log_start_offset": start,
+            }
+
+        return {"responses": grouped(self._asked, "name", "partition_responses", "index", entry)}
+
+
+class _Refused(Exception):
+    """The records of a partition are refused, with this error."""
+
+    def __init__(self, error: ErrorCode) -> None:
+        super().__init__(error.name)
+        self.code = int(error.value)
+
+
+def _records(node: Node, records: bytes) -> tuple[BatchHeader, list[NewRecord]]:
+    """The one batch that a partition's records are."""
+    try:
+        found = list(batches_of(records))
+    except Corrupt:
+        raise _Refused(ErrorCode.corrupt_message) from None
+    except Invalid:
+        raise _Refused(ErrorCode.invalid_record) from None
+    if len(found) != 1:
+        raise _Refused(ErrorCode.invalid_record)
+    header, batch = found[0]
+    if len(batch) > node.settings.max_message_bytes:
+        raise _Refused(ErrorCode.message_too_large)
+    if not node.takes(len(batch)):
+        raise _Refused(ErrorCode.kafka_storage_error)
+    return header, new_records(header, batch)
+
+
+def fetch(node: Node, request: Request) -> None:
+    """Kafka's Fetch, 4 to 17, with sessions from 7 on."""
+    fields = request.fields
+    asked = asked_of(node, fields.entries("topics"), "topic", "partitions", "partition")
+    epoch = fields.number("session_epoch", CLOSES)
+    session = _session(node, fields, epoch, asked)
+    if isinstance(session, ErrorCode):
+        code = session.value
+        request.reply.send(lambda: {"error_code": code, "responses": []})
+        return
+    if session is not None:
+        asked = _all_of(node, session)
+    replica = fields.number("replica_id", CONSUMER)
+    if request.version >= 15:
+        replica = fields.entry("replica_state").number("replica_id", CONSUMER)
+    max_bytes = min(fields.number("max_bytes", 0x7FFFFFFF), node.settings.max_fetch_bytes)
+    params = FetchParams(
+        max_wait_ms=fields.ms("max_wait"),
+        min_bytes=min(fields.number("min_bytes"), max_bytes),
+        max_bytes=max_bytes,
+        isolation=_isolation(replica, fields.number("isolation_level")),
+        replica_id=replica if replica >= 0 else CONSUMER,
+        leader_only=replica >= 0 or request.version < 11,
+    )
+    wanted = {
+        TopicPartition(name, number): FetchPartition(
+            entry.number("fetch_offset"),
+            entry.number("partition_max_bytes"),
+            _known(entry.number("current_leader_epoch", -1)),
+            _known(entry.number("last_fetched_epoch", -1)),
+            entry.number("log_start_offset"),
+        )
+        for name, _, partitions in asked
+        if name is not None
+        for number, entry in partitions
+    }
+    if replica >= 0:
+        node.heard_of(replica)
+    sent = _Fetched(node, request.reply, asked, session, params.isolation, whole=epoch <= 0)
+    node.layer.fetch(params, wanted, sent.send)
+
+
+def _session(node: Node, fields: Fields, epoch: int, asked: Asked) -> FetchSession | ErrorCode | None:
+    """That of a fetch, begun by it or brought up to what it says; None without one."""
+    wanted = {
+        place_of(name, topic_id, number): entry
+        for name, topic_id, entries in asked
+        for number, entry in entries
+    }
+    session_id = fields.number("session_id")
+    if epoch <= 0:
+        return node.sessions.begin(session_id, epoch, wanted)
+    forgotten = [
+        place_of(topic.text("topic"), topic.uuid("topic_id"), number)
+        for topic in fields.entries("forgotten_topics_data")
+        for number in topic.numbers("partitions")
+    ]
+    return node.sessions.go_on(session_id, epoch, wanted, forgotten)
+
+
+def _all_of(node: Node, session: FetchSession) -> Asked:
+    """All that a session has, as a request that names it. What an id means may have changed."""
+    topics: dict[tuple[str | None, UUID | None], list[tuple[int, Fields]]] = {}
+    for place, entry in session.wanted.items():
+        name = place.name if place.topic_id is None else node.cluster.named(place.topic_id)
+        topics.setdefault((name, place.topic_id), []).append((place.number, entry))
+    return [(name, topic_id, entries) for (name, topic_id), entries in topics.items()]
+
+
+class _Fetched:
+    """Answers a fetch when the request layer does."""
+
+    def __init__(
+        self, node: Node, reply: Reply, asked: Asked, session: FetchSession | None, isolation: Isolation, *,
+        whole: bool,
+    ) -> None:  # fmt: skip
+        self._node = node
+        self._reply = reply
+        self._asked = asked
+        self._session = session
+        self._isolation = isolation
+        self._whole = whole
+
+    def send(self, results: Mapping[TopicPartition, FetchResult]) -> None:
+        self._reply.send(lambda: self._answer(results))
+
+    def _answer(self, results: Mapping[TopicPartition, FetchResult]) -> Values:
+        def entry(name: str | None, number: int, _: Fields) -> Values:
+            if name is None:
+                return _no_data(ErrorCode.unknown_topic_id.value)
+            partition = TopicPartition(name, number)
+            return self._entry(partition, results[partition])
+
+        if self._session is None:
+            return {"responses": grouped(self._asked, "topic", "partitions", "partition_index", entry)}
+        told: Asked = []
+        values: dict[tuple[str | None, int], Values] = {}
+        for name, topic_id, entries in self._asked:
+            said = [(number, asked, entry(name, number, asked)) for number, asked in entries]
+            news = [
+                one for one in said
+                if self._session.news(place_of(name, topic_id, one[0]), one[2], whole=self._whole)
+            ]  # fmt: skip
+            values |= {(name, number): made for number, _, made in news}
+            told += [(name, topic_id, [(number, asked) for number, asked, _ in news])] if news else []
+        answers = grouped(
+            told, "topic", "partitions", "partition_index", lambda name, number, _: values[name, number]
+        )
+        return {"session_id": self._session.id, "responses": answers}
+
+    def _entry(self, partition: TopicPartition, result: FetchResult) -> Values:
+        ends = result.data.ends
+        if result.error is not Error.NONE:
+            return _no_data(code_of(result.error))
+        values: dict[str, object] = {
+            "error_code": 0,
+            "high_watermark": ends.high_watermark.offset if ends is not None else -1,
+            "last_stable_offset": ends.last_stable.offset if ends is not None else -1,
+            "log_start_offset": _start(self._node, partition),
+            "records": stored(result.data.records),
+            "aborted_transactions": self._aborted(result) if self._isolation is Isolation.COMMITTED else None,
+        }
+        if result.data.diverging is not None:
+            end = result.data.diverging
+            values["diverging_epoch"] = {"epoch": end.epoch, "end_offset": end.end_offset}
+        return values
+
+    @staticmethod
+    def _aborted(result: FetchResult) -> list[Values]:
+        """Whose records, from which offset on, are not to be shown."""
+        return [{"producer_id": int(one.producer), "first_offset": one.first} for one in result.data.aborted]
+
+
+def _no_data(code: int) -> Values:
+    return {"error_code": code, "high_watermark": -1, "records": b"", "aborted_transactions": None}
+
+
+def list_offsets(node: Node, request: Request) -> None:
+    """Kafka's ListOffsets, 1 to 9. A time is looked up by the largest time of each batch: the answer is the first
+    offset of the batch, not the record within it."""
+    asked = asked_of(node, request.fields.entries("topics"), "name", "partitions", "partition_index")
+    replica = request.fields.number("replica_id", CONSUMER)
+    isolation = _isolation(replica, request.fields.number("isolation_level"))
+
+    def entry(name: str | None, number: int, wanted: Fields) -> Values:
+        try:
+            replica = node.manager.partition_or_raise(TopicPartition(name or "", number))
+            epoch = _known(wanted.number("current_leader_epoch", -1))
+            at_ms, offset = _look_up(replica, wanted.number("timestamp"), isolation, epoch)
+        except BrokerError as refused:
+            return {"error_code": code_of(refused.error), "timestamp": -1, "offset": -1}
+        return {"error_code": 0, "timestamp": at_ms, "offset": offset, "leader_epoch": replica.epoch()}
+
+    request.reply.send(lambda: {"topics": grouped(asked, "name", "partitions", "partition_index", entry)})
+
+
+def _look_up(replica: Partition, wanted_ms: int, isolation: Isolation, epoch: int | None) -> tuple[int, int]:
+    """The time and the offset; -1 and -1 where nothing is so late."""
+    end = replica.ends(epoch, leader_only=True).end(isolation).offset
+    if wanted_ms == _LATEST:
+        return -1, end
+    if wanted_ms == _EARLIEST:
+        return -1, replica.log_start()
+    batches = _batches(replica, end)
+    if wanted_ms == _NEWEST:
+        newest = max(batches, key=lambda found: found[0], default=None)
+        return (-1, -1) if newest is None else newest
+    return next((found for found in batches if found[0] >= wanted_ms), (-1, -1))
+
+
+def _batches(replica: Partition, end: int) -> list[tuple[int, int]]:
+    """The largest time and the first offset of each batch below `end`."""
+    found = [record for record in replica.records(end) if record.contents]
+    return [(last_timestamp_ms(record), first_offset(record)) for record in found]
+
+
+def delete_records(node: Node, request: Request) -> None:
+    """Kafka's DeleteRecords, 0 to 2."""
+    asked = asked_of(node, request.fields.entries("topics"), "name", "partitions", "partition_index")
+    offsets = {
+        TopicPartition(name, number): entry.number("offset")
+        for name, _, partitions in asked
+        if name is not None
+        for number, entry in partitions
+    }
+
+    def answer(results: Mapping[TopicPartition, DeleteResult]) -> None:
+        def entry(name: str | None, number: int, _: Fields) -> Values:
+            result = results[TopicPartition(name or "", number)]
+            return {"error_code": code_of(result.error), "low_watermark": result.low_watermark}
+
+        request.reply.send(lambda: {"topics": grouped(asked, "name", "partitions", "partition_index", entry)})
+
+    node.manager.delete_records(request.fields.ms("timeout"), offsets, answer)
+    node.manager.run_actions()
+    node.count_stored()
+
+
+def offset_for_leader_epoch(node: Node, request: Request) -> None:
+    """Kafka's OffsetForLeaderEpoch, 2 to 4: where an epoch ends."""
+    asked = asked_of(node, request.fields.entries("topics"), "topic", "partitions", "partition")
+
+    def entry(name: str | None, number: int, wanted: Fields) -> Values:
+        try:
+            replica = node.manager.partition_or_raise(TopicPartition(name or "", number))
+            current = _known(wanted.number("current_leader_epoch", -1))
+            replica.ends(current, leader_only=True)
+            end = replica.end_of_epoch(current, wanted.number("leader_epoch"))
+        except BrokerError as refused:
+            return {"error_code": code_of(refused.error)}
+        return {} if end is None else {"leader_epoch": end.epoch, "end_offset": end.end_offset}
+
+    request.reply.send(lambda: {"topics": grouped(asked, "topic", "partitions", "partition", entry)})
+
+
+def asked_of(node: Node, topics: Iterable[Fields], name: str, partitions: str, number: str) -> Asked:
+    """A request's topics and their partitions, by the names that this API has for them."""
+    return [
+        (
+            topic.text(name) if topic.has(name) else node.cluster.named(topic.uuid("topic_id")),
+            topic.uuid("topic_id"),
+            [(entry.number(number), entry) for entry in topic.entries(partitions)],
+        )
+        for topic in topics
+    ]
+
+
+def grouped(
+    asked: Asked, name: str, partitions: str, number: str, entry: Callable[[str | None, int, Fields], Values]
+) -> list[Values]:
+    """An answer's topics, in the order of the request."""
+    return [
+        {
+            name: topic or "",
+            "topic_id": topic_id,
+            partitions: [{number: at, **entry(topic, at, wanted)} for at, wanted in entries],
+        }
+        for topic, topic_id, entries in asked
+    ]
+
+
+def _isolation(replica: int, level: int) -> Isolation:
+    if replica >= 0:
+        return Isolation.LOG_END
+    return Isolation.COMMITTED if level == 1 else Isolation.HIGH_WATERMARK
+
+
+def _known(epoch: int) -> int | None:
+    return None if epoch < 0 else epoch
+
+
+def _start(node: Node, partition: TopicPartition) -> int:
+    try:
+        return node.manager.partition_or_raise(partition).log_start()
+    except BrokerError:
+        return -1

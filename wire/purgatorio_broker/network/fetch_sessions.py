@@ -1,0 +1,104 @@
+"""Fetch sessions (KIP-227): a client says what has changed of what it fetches, and is told of what has changed there.
+
+A session belongs to its id, not to a connection, so anybody may use it, one request at a time by its epoch.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from purgatorio_broker.network.fields import Fields, Values
+
+MOST_SESSIONS: Final = 1000
+"""The oldest one goes where there are more."""
+CLOSES: Final = -1
+"""The epoch of a fetch without a session, which ends the one that it names."""
+
+
+class Place(NamedTuple):
+    """A partition as a request names it."""
+
+    name: str | None
+    topic_id: UUID | None
+    number: int
+
+
+def place_of(name: str | None, topic_id: UUID | None, number: int) -> Place:
+    """By its topic's id where that is given, else by its name."""
+    return Place(name if topic_id is None else None, topic_id, number)
+
+
+Wanted = dict[Place, Fields]
+"""What is asked of each partition, in the order in which they came."""
+
+
+@dataclass(slots=True)
+class FetchSession:
+    """One client's partitions. `epoch`: that of the next request; `told`: the marks that each was told last; `brought`:
+    what has had its turn, as records of it came, and stands behind the others for the next request."""
+
+    id: int
+    wanted: Wanted
+    epoch: int = 1
+    told: dict[Place, tuple[object, object]] = field(default_factory=dict)
+    brought: list[Place] = field(default_factory=list)
+
+    def news(self, place: Place, said: Values, *, whole: bool) -> bool:
+        """Whether this is told: records, an error, another end or another start, or all in a `whole` answer."""
+        marks = said.get("high_watermark"), said.get("log_start_offset")
+        moved = self.told.get(place) != marks
+        self.told[place] = marks
+        if said.get("records") and not whole:
+            self.brought.append(place)
+        return (
+            whole
+            or moved
+            or bool(said.get("records") or said.get("error_code") or said.get("diverging_epoch"))
+        )
+
+
+class FetchSessions:
+    """The sessions there are. For any number of threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._sessions: dict[int, FetchSession] = {}
+        self._made = 0
+
+    def begin(self, session_id: int, epoch: int, wanted: Wanted) -> FetchSession | None:
+        """A request that says all it wants, with the epoch 0 or -1: a new session, or none. The one that it names
+        ends."""
+        with self._lock:
+            self._sessions.pop(session_id, None)
+            if epoch == CLOSES:
+                return None
+            self._made += 1
+            made = self._sessions[self._made] = FetchSession(self._made, dict(wanted))
+            while len(self._sessions) > MOST_SESSIONS:
+                del self._sessions[next(iter(self._sessions))]
+            return made
+
+    def go_on(
+        self, session_id: int, epoch: int, wanted: Mapping[Place, Fields], forgotten: Iterable[Place]
+    ) -> FetchSession | ErrorCode:
+        """A request that says what has changed. FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH."""
+        with self._lock:
+            session = self._sessions.get(session_id)
+            if session is None:
+                return ErrorCode.fetch_session_id_not_found
+            if epoch != session.epoch:
+                return ErrorCode.invalid_fetch_session_epoch
+            session.epoch += 1
+            for place in session.brought:
+                if place in session.wanted:
+                    session.wanted[place] = session.wanted.pop(place)
+            session.brought.clear()
+            session.wanted.update(wanted)
+            for place in forgotten:
+                session.wanted.pop(place, None)
+                session.told.pop(place, None)
+            return session

@@ -1,0 +1,87 @@
+"""One way to read a request in all its versions.
+
+kio has a class for each version of each message. A handler must not care which one it got, so it reads the fields by
+their names, with a value for those that the version does not have. (Answers are mappings of names, of which
+`purgatorio_wire.client.message.entity_of` takes what the answer's version knows.)
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Final, TypeAlias
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from purgatorio_broker.error import Error
+
+Values: TypeAlias = Mapping[str, object]
+"""The fields of an answer, or of an entry of one, of all its versions. Times are in ms and their names end so."""
+
+_MS: Final = timedelta(milliseconds=1)
+
+
+class Fields:
+    """The fields of a request, or of an entry of one. What this version lacks, or is null, is `default`."""
+
+    __slots__ = ("_entity",)
+
+    def __init__(self, entity: object) -> None:
+        self._entity = entity
+
+    def has(self, name: str) -> bool:
+        """Whether the version has the field, and it is not null."""
+        return self._get(name) is not None
+
+    def number(self, name: str, default: int = 0) -> int:
+        """An integer."""
+        found = self._get(name)
+        return int(found) if isinstance(found, int) else default
+
+    def ms(self, name: str, default: int = 0) -> int:
+        """A span of time."""
+        found = self._get(name)
+        return found // _MS if isinstance(found, timedelta) else default
+
+    def text(self, name: str, default: str = "") -> str:
+        """A string."""
+        found = self._get(name)
+        return found if isinstance(found, str) else default
+
+    def data(self, name: str) -> bytes:
+        """Bytes."""
+        found = self._get(name)
+        return found if isinstance(found, bytes) else b""
+
+    def uuid(self, name: str) -> UUID | None:
+        """An id; None also where it is the id of nothing."""
+        found = self._get(name)
+        return found if isinstance(found, UUID) else None
+
+    def numbers(self, name: str) -> list[int]:
+        """An array of integers."""
+        return [one for one in self._all(name) if isinstance(one, int)]
+
+    def texts(self, name: str) -> list[str]:
+        """An array of strings."""
+        return [one for one in self._all(name) if isinstance(one, str)]
+
+    def entry(self, name: str) -> "Fields":
+        """A nested structure."""
+        return Fields(self._get(name))
+
+    def entries(self, name: str) -> "list[Fields]":
+        """An array of structures."""
+        return [Fields(one) for one in self._all(name)]
+
+    def _get(self, name: str) -> object:
+        found: object = getattr(self._entity, name, None)
+        return found
+
+    def _all(self, name: str) -> tuple[object, ...]:
+        found = self._get(name)
+        return found if isinstance(found, tuple) else ()
+
+
+def code_of(error: Error) -> int:
+    """The error's number in the protocol."""
+    return ErrorCode[error.value.lower()].value

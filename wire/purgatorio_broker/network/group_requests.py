@@ -1,0 +1,350 @@
+"""FindCoordinator, the classic group protocol, and offsets.
+
+The offsets' metadata is kept beside the coordinator, which has no use for it.
+"""
+
+from typing import Final
+
+from kio.schema.errors import ErrorCode
+
+from purgatorio_broker.error import Error
+from purgatorio_broker.group import Group, GroupState, JoinResult, Member, SyncResult
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.network.data_requests import asked_of, grouped
+from purgatorio_broker.network.fields import Fields, Values, code_of
+from purgatorio_broker.network.node import NO_NOTE, Node, Note
+from purgatorio_broker.network.reply import Request
+
+_KINDS: Final = (0, 1)
+"""Of what has a coordinator: groups and transactional ids."""
+_CLASSIC: Final = "classic"
+PARTITIONS: Final = ("name", "partitions", "partition_index")
+"""What a commit calls a topic's name, its partitions, and the number of one."""
+
+
+def find_coordinator(node: Node, request: Request) -> None:
+    """Kafka's FindCoordinator, 0 to 6: the broker that leads is every group's, and every transactional id's."""
+    kind = request.fields.number("key_type")
+    leader = node.cluster.brokers()[0]
+    found: Values = {"error_code": 0, "node_id": leader.node_id, "host": leader.host, "port": leader.port}
+    if kind not in _KINDS:
+        found = {"error_code": ErrorCode.coordinator_not_available.value, "node_id": -1, "port": -1}
+    keys = request.fields.texts("coordinator_keys")
+    request.reply.send(lambda: {**found, "coordinators": [{"key": key, **found} for key in keys]})
+
+
+def join_group(node: Node, request: Request) -> None:
+    """Kafka's JoinGroup, 0 to 9."""
+    fields = request.fields
+    session_ms = fields.ms("session_timeout")
+    kind = fields.text("protocol_type")
+    protocols = [(entry.text("name"), entry.data("metadata")) for entry in fields.entries("protocols")]
+
+    def answer(result: JoinResult) -> None:
+        group = node.groups.known(fields.text("group_id"))
+        instances = [_instance(group, member) for member in result.members]
+        named = zip(result.members, result.metadata, instances, strict=True)
+        members = [
+            {"member_id": member, "metadata": metadata, "group_instance_id": instance}
+            for member, metadata, instance in named
+        ]
+        failed = result.error is not Error.NONE
+        request.reply.send(
+            lambda: {
+                "error_code": code_of(result.error),
+                "generation_id": result.generation,
+                "protocol_type": None if failed else kind,
+                "protocol_name": _named(result.protocol, request.version),
+                "leader": result.leader,
+                "skip_assignment": result.skips,
+                "member_id": result.member,
+                "members": members,
+            }
+        )
+
+    refused = _refuses(node, fields, makes=True)
+    if refused is Error.NONE and (not protocols or not kind):
+        refused = Error.INCONSISTENT_GROUP_PROTOCOL
+    if refused is not Error.NONE:
+        answer(JoinResult(refused, fields.text("member_id")))
+        return
+    node.groups.join(
+        fields.text("group_id"),
+        fields.text("member_id"),
+        tuple(name for name, _ in protocols),
+        answer,
+        session_timeout_ms=session_ms,
+        rebalance_timeout_ms=fields.ms("rebalance_timeout", session_ms) if request.version else session_ms,
+        instance=fields.text("group_instance_id"),
+        id_required=request.version >= 4,
+        metadata=tuple(metadata for _, metadata in protocols),
+        protocol_type=kind,
+        may_skip=request.version >= 9,
+    )
+    node.manager.run_actions()
+
+
+def sync_group(node: Node, request: Request) -> None:
+    """Kafka's SyncGroup, 0 to 5."""
+    fields = request.fields
+
+    def answer(result: SyncResult) -> None:
+        failed = result.error is not Error.NONE
+        kind = None if failed else fields.text("protocol_type")
+        name = None if failed else fields.text("protocol_name")
+        code, assignment = code_of(result.error), result.assignment
+        request.reply.send(
+            lambda: {
+                "error_code": code,
+                "assignment": assignment,
+                "protocol_type": kind or None,
+                "protocol_name": name or None,
+            }
+        )
+
+    refused = _refuses(node, fields)
+    if refused is not Error.NONE:
+        answer(SyncResult(refused))
+        return
+    node.groups.sync(
+        fields.text("group_id"),
+        fields.number("generation_id"),
+        fields.text("member_id"),
+        {entry.text("member_id"): entry.data("assignment") for entry in fields.entries("assignments")},
+        answer,
+        instance=fields.text("group_instance_id"),
+        protocol=fields.text("protocol_name"),
+        protocol_type=fields.text("protocol_type"),
+    )
+    node.manager.run_actions()
+
+
+def heartbeat(node: Node, request: Request) -> None:
+    """Kafka's Heartbeat, 0 to 4."""
+    fields = request.fields
+    error = _refuses(node, fields)
+    if error is Error.NONE:
+        error = node.groups.heartbeat(
+            fields.text("group_id"), fields.number("generation_id"), fields.text("member_id"),
+            instance=fields.text("group_instance_id"),
+        )  # fmt: skip
+        node.manager.run_actions()
+    request.reply.send(lambda: {"error_code": code_of(error)})
+
+
+def leave_group(node: Node, request: Request) -> None:
+    """Kafka's LeaveGroup, 0 to 5. A static member may be named by its instance alone."""
+    fields = request.fields
+    refused = _refuses(node, fields)
+    leaving = [
+        (entry.text("member_id"), entry.text("group_instance_id")) for entry in fields.entries("members")
+    ]
+    if request.version < 3:
+        leaving = [(fields.text("member_id"), "")]
+    left = [
+        (member, instance, _leave(node, fields, member, instance, refused)) for member, instance in leaving
+    ]
+    node.manager.run_actions()
+    members = [
+        {"member_id": member, "group_instance_id": instance or None, "error_code": code_of(error)}
+        for member, instance, error in left
+    ]
+    whole = left[0][2] if request.version < 3 else refused
+    request.reply.send(lambda: {"error_code": code_of(whole), "members": members})
+
+
+def _leave(node: Node, fields: Fields, member: str, instance: str, refused: Error) -> Error:
+    group = node.groups.known(fields.text("group_id"))
+    if refused is not Error.NONE or group is None:
+        return refused
+    with group.lock:
+        static = group.instance(instance)
+    if static is not None and member and static.id != member:
+        return Error.FENCED_INSTANCE_ID
+    return node.groups.leave(group.id, static.id if static is not None else member)
+
+
+def offset_commit(node: Node, request: Request) -> None:
+    """Kafka's OffsetCommit, 2 to 9. A partition that is not there has its own error, the others are committed."""
+    fields = request.fields
+    asked = asked_of(node, fields.entries("topics"), *PARTITIONS)
+    wanted = {TopicPartition(name or "", at): entry for name, _, entries in asked for at, entry in entries}
+    offsets = {p: entry.number("committed_offset") for p, entry in wanted.items() if node.cluster.has(p)}
+    generation = fields.number("generation_id_or_member_epoch", -1)
+    error = _refuses(node, fields, makes=generation < 0)
+    group_id = fields.text("group_id")
+    if error is Error.UNKNOWN_MEMBER_ID:
+        error = Error.ILLEGAL_GENERATION  # of a group that is not there
+    if error is Error.NONE:
+        member, instance = fields.text("member_id"), fields.text("group_instance_id")
+        with node.groups.group(group_id).lock:
+            error = node.groups.commit(group_id, generation, member, offsets, instance=instance)
+            if error is Error.NONE:
+                place = node.next_commit()
+                notes = {p: Note(wanted[p].text("committed_metadata"), place) for p in offsets}
+                node.keep_notes(group_id, notes)
+        node.manager.run_actions()
+    absent = Error.UNKNOWN_TOPIC_OR_PARTITION
+    codes = {p: code_of(error if p in offsets or error is not Error.NONE else absent) for p in wanted}
+
+    def told(name: str | None, at: int, _: Fields) -> Values:
+        return {"error_code": codes[TopicPartition(name or "", at)]}
+
+    request.reply.send(lambda: {"topics": grouped(asked, *PARTITIONS, told)})
+
+
+def refuses_held(node: Node, fields: Fields) -> Error:
+    """Why offsets are refused that a transaction is to commit: its producer is none of the group's members, or is in
+    another generation (KIP-447). Who says nothing of that is not asked; nor is the group's state."""
+    generation, member = fields.number("generation_id", -1), fields.text("member_id")
+    instance = fields.text("group_instance_id")
+    error = _refuses(node, fields, makes=generation < 0)
+    if error is Error.UNKNOWN_MEMBER_ID:
+        return Error.ILLEGAL_GENERATION  # of a group that is not there
+    if error is not Error.NONE or (generation < 0 and not member and not instance):
+        return error
+    group = node.groups.group(fields.text("group_id"))
+    with group.lock:
+        static = group.instance(instance)
+        if static is not None and static.id != member:
+            return Error.FENCED_INSTANCE_ID
+        if group.get(member) is None:
+            return Error.UNKNOWN_MEMBER_ID
+        return Error.NONE if generation == group.generation() else Error.ILLEGAL_GENERATION
+
+
+def offset_fetch(node: Node, request: Request) -> None:
+    """Kafka's OffsetFetch, 1 to 9; -1 where nothing was committed, or is to be told (KIP-447)."""
+    fields = request.fields
+    asked = fields.entries("groups") if request.version >= 8 else [fields]
+    stable = bool(fields.number("require_stable"))
+    groups = [_committed(node, entry, stable=stable) for entry in asked]
+    whole = groups[0] if request.version < 8 and groups else {}
+    request.reply.send(lambda: {**whole, "groups": groups})
+
+
+def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
+    group_id = asked.text("group_id")
+    error = Error.NONE if node.leads else Error.NOT_COORDINATOR
+    group = node.groups.known(group_id)
+    offsets: dict[TopicPartition, int] = {}
+    notes: dict[TopicPartition, Note] = {}
+    if group is not None:
+        with group.lock:
+            offsets = {p: group.committed(p) or 0 for p in group.committed_partitions()}
+            notes = node.notes(group_id)
+    wanted = [
+        (topic.text("name"), at)
+        for topic in asked.entries("topics")
+        for at in topic.numbers("partition_indexes")
+    ]
+    if not asked.has("topics"):
+        wanted = [(p.topic, p.partition) for p in offsets]
+    unstable = node.transactions.unstable(group_id) if stable else set()
+    offsets = {partition: at for partition, at in offsets.items() if partition not in unstable}
+    code = ErrorCode.unstable_offset_commit.value
+    topics = [
+        {
+            "name": name,
+            "partitions": [
+                {
+                    "partition_index": at,
+                    "committed_offset": offsets.get(TopicPartition(name, at), -1),
+                    "metadata": notes.get(TopicPartition(name, at), NO_NOTE).text,
+                    "error_code": code if TopicPartition(name, at) in unstable else 0,
+                }
+                for topic, at in wanted
+                if topic == name
+            ],
+        }
+        for name in dict.fromkeys(topic for topic, _ in wanted)
+    ]
+    return {
+        "group_id": group_id,
+        "topics": topics if error is Error.NONE else [],
+        "error_code": code_of(error),
+    }
+
+
+def describe_groups(node: Node, request: Request) -> None:
+    """Kafka's DescribeGroups, 0 to 6; a group that is not there is Dead."""
+    described = [_described(node, name, request.version) for name in request.fields.texts("groups")]
+    request.reply.send(lambda: {"groups": described})
+
+
+def _described(node: Node, group_id: str, version: int) -> Values:
+    group = node.groups.known(group_id)
+    if group is None:
+        absent = ErrorCode.group_id_not_found.value if version >= 6 else 0
+        return {"group_id": group_id, "error_code": absent, "group_state": GroupState.DEAD.value}
+    with group.lock:
+        stable = group.state() is GroupState.STABLE
+        return {
+            "group_id": group_id,
+            "error_code": 0,
+            "group_state": group.state().value,
+            "protocol_type": group.protocol_type.get(),
+            "protocol_data": group.protocol() if stable else "",
+            "members": [_member(group, member, stable=stable) for member in group.members()],
+            "authorized_operations": -(2**31),
+        }
+
+
+def _member(group: Group, member: Member, *, stable: bool) -> Values:
+    return {
+        "member_id": member.id,
+        "group_instance_id": member.instance or None,
+        "member_metadata": group.metadata(member) if stable else b"",
+        "member_assignment": member.assignment if stable else b"",
+    }
+
+
+def list_groups(node: Node, request: Request) -> None:
+    """Kafka's ListGroups, 0 to 5."""
+    states = set(request.fields.texts("states_filter"))
+    kinds = {kind.lower() for kind in request.fields.texts("types_filter")}
+    listed: list[Values] = []
+    for group in node.groups.groups():
+        with group.lock:
+            state, kind = group.state().value, group.protocol_type.get()
+        if (not states or state in states) and (not kinds or _CLASSIC in kinds):
+            listed.append(
+                {"group_id": group.id, "protocol_type": kind, "group_state": state, "group_type": _CLASSIC}
+            )
+    request.reply.send(lambda: {"error_code": 0, "groups": listed})
+
+
+def delete_groups(node: Node, request: Request) -> None:
+    """Kafka's DeleteGroups, 0 to 2."""
+    names = request.fields.texts("groups_names")
+    codes = {name: code_of(node.delete_group(name)) for name in names}
+    request.reply.send(
+        lambda: {"results": [{"group_id": name, "error_code": code} for name, code in codes.items()]}
+    )
+
+
+def _refuses(node: Node, fields: Fields, *, makes: bool = False) -> Error:
+    """Why a call about a group is refused before the coordinator sees it: a group is made by joins and commits only,
+    and there are so many at most."""
+    if not node.leads:
+        return Error.NOT_COORDINATOR
+    group_id = fields.text("group_id")
+    if not group_id:
+        return Error.INVALID_GROUP_ID
+    if node.groups.known(group_id) is not None:
+        return Error.NONE
+    if not makes:
+        return Error.UNKNOWN_MEMBER_ID
+    full = len(node.groups.groups()) >= node.settings.max_groups
+    return Error.COORDINATOR_NOT_AVAILABLE if full else Error.NONE
+
+
+def _instance(group: Group | None, member_id: str) -> str | None:
+    """Called within the coordinator's answer, under the group's lock."""
+    member = group.get(member_id) if group is not None else None
+    return (member.instance or None) if member is not None else None
+
+
+def _named(protocol: str, version: int) -> str | None:
+    """No protocol is null from version 7 on."""
+    return protocol or (None if version >= 7 else "")

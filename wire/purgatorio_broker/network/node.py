@@ -1,0 +1,267 @@
+"""`Node`: the parts of one broker, put together: replicas, request layer, topics, groups, and a controller.
+
+The controller decides at once and carries out a moment later, on a thread of its own. The request that asked waits
+meanwhile in the topics' purgatory until the metadata shows it, as in Kafka, where the controller is another process.
+This broker leads every partition; a second one (`follower`) follows.
+
+The rule of locks: none of ours is held while the reference is called.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from queue import SimpleQueue
+from time import monotonic
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+from purgatorio import LOCKED
+from purgatorio_broker.error import BrokerError, Error
+from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.network.cluster import Broker, Cluster, Topic
+from purgatorio_broker.network.fetch_sessions import FetchSessions
+from purgatorio_broker.network.record_batch import COMMIT, marker_batch
+from purgatorio_broker.network.sequences import Sequences
+from purgatorio_broker.network.settings import Settings
+from purgatorio_broker.network.shares import Shares
+from purgatorio_broker.network.transactions import Ending, HeldOffset, Transactions
+from purgatorio_broker.replica_manager import ReplicaManager
+from purgatorio_broker.request import Gatekeeper, RequestLayer
+from purgatorio_broker.runtime import Runtime
+from purgatorio_broker.topics import Topics
+
+_TURN_S: Final = 0.1
+
+
+class Note(NamedTuple):
+    """What a group wrote beside an offset, and the place of that commit among all."""
+
+    text: str
+    place: int
+
+
+NO_NOTE: Final = Note("", 0)
+"""Where nothing was committed."""
+
+
+class Node:
+    """See the module. `leads`: whether this broker has the controller, and leads."""
+
+    def __init__(self, settings: Settings, cluster: Cluster, *, leads: bool = True) -> None:
+        self.settings = settings
+        self.cluster = cluster
+        self.leads = leads
+        runtime = Runtime(dialect=LOCKED)
+        self.manager = ReplicaManager(runtime, broker_id=settings.node_id, min_isr=settings.min_in_sync)
+        self.layer = RequestLayer(self.manager, Gatekeeper(knows=cluster.has))
+        self.topics = Topics(runtime)
+        self.groups = GroupCoordinator(
+            runtime, self.manager.actions, initial_delay_ms=settings.initial_delay_ms,
+            session_bounds_ms=settings.session_bounds_ms, new_id=lambda: f"member-{uuid4()}",
+        )  # fmt: skip
+        self.shares = Shares(runtime, self.manager, cluster, settings.share_lock_ms)
+        self.sessions = FetchSessions()
+        self.sequences = Sequences()
+        self.transactions = Transactions(self.new_producer, self._write_later)
+        self._lock = threading.Lock()
+        self._stored_bytes = 0
+        self._producers = 0
+        self._commits = 0
+        self._notes: dict[str, dict[TopicPartition, Note]] = {}
+        self._heard_s: dict[int, float] = {}
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._closed = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._control, name=f"controller-{settings.node_id}", daemon=True),
+            threading.Thread(target=self._watch, name=f"watch-{settings.node_id}", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def broker(self, node_id: int) -> Broker | None:
+        """One of the cluster's."""
+        return next((one for one in self.cluster.brokers() if one.node_id == node_id), None)
+
+    def create(
+        self, timeout_ms: int, topics: Sequence[Topic], callback: Callable[[Mapping[str, Error]], None]
+    ) -> None:
+        """Create topics; call back when the metadata shows them, or at the time-out. TOPIC_ALREADY_EXISTS."""
+        accepted = [topic for topic in topics if self.cluster.add(topic)]
+        refused = {topic.name: Error.TOPIC_ALREADY_EXISTS for topic in topics if topic not in accepted}
+        self.topics.create(
+            timeout_ms,
+            {topic.name: topic.partitions for topic in accepted},
+            lambda results: callback({**refused, **results}),
+        )
+        self._work.put(lambda: self._lead_all(accepted))
+
+    def grow(
+        self, timeout_ms: int, totals: Mapping[str, int], callback: Callable[[Mapping[str, Error]], None]
+    ) -> None:
+        """Let topics have more partitions; call back as `create` does."""
+        self.topics.create_partitions(timeout_ms, totals, callback)
+        self._work.put(lambda: self._grow(totals))
+
+    def delete(
+        self, timeout_ms: int, names: Sequence[str], callback: Callable[[Mapping[str, Error]], None]
+    ) -> None:
+        """Delete topics; call back when the metadata has them no more, or at the time-out."""
+        self.topics.delete(timeout_ms, names, callback)
+        self._work.put(lambda: self._delete(names))
+
+    def new_producer(self) -> int:
+        """The id of an idempotent or transactional producer."""
+        with self._lock:
+            self._producers += 1
+            return self._producers
+
+    def next_commit(self) -> int:
+        """The place of a commit among all."""
+        with self._lock:
+            self._commits += 1
+            return self._commits
+
+    def keep_notes(self, group_id: str, notes: Mapping[TopicPartition, Note]) -> None:
+        """What a group has written beside its offsets. The caller has the group's lock since it committed them."""
+        with self._lock:
+            self._notes.setdefault(group_id, {}).update(notes)
+
+    def notes(self, group_id: str) -> dict[TopicPartition, Note]:
+        """See `keep_notes`."""
+        with self._lock:
+            return dict(self._notes.get(group_id, {}))
+
+    def _forget_notes(self, topic: str) -> None:
+        with self._lock:
+            for notes in self._notes.values():
+                for partition in [one for one in notes if one.topic == topic]:
+                    del notes[partition]
+
+    def delete_group(self, group_id: str) -> Error:
+        """Forget the group, its offsets and what it wrote beside them."""
+        if not self.leads:
+            return Error.NOT_COORDINATOR
+        shared = self.shares.delete(group_id)
+        error = self.groups.delete(group_id) if shared is None else shared
+        if error is Error.NONE:
+            with self._lock:
+                self._notes.pop(group_id, None)
+        return error
+
+    def takes(self, size_bytes: int) -> bool:
+        """Whether there is room for so many bytes more; they count as stored then."""
+        with self._lock:
+            if self._stored_bytes + size_bytes > self.settings.max_stored_bytes:
+                return False
+            self._stored_bytes += size_bytes
+            return True
+
+    def count_stored(self) -> None:
+        """Look how many bytes there are really: something was deleted, or not stored after all."""
+        stored_bytes = sum(replica.stored_bytes() for replica in self.manager.replicas.all().values())
+        with self._lock:
+            self._stored_bytes = stored_bytes
+
+    def heard_of(self, follower: int) -> None:
+        """The follower has fetched."""
+        with self._lock:
+            self._heard_s[follower] = monotonic()
+
+    def close(self) -> None:
+        """Answer what waits, and end the threads."""
+        self._closed.set()
+        self._work.put(None)
+        self.manager.shutdown()
+        self.topics.shutdown()
+        self.groups.shutdown()
+        self.shares.shutdown()
+        for thread in self._threads:
+            thread.join()
+
+    def _control(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
+            self.manager.run_actions()
+
+    def _lead_all(self, topics: Sequence[Topic]) -> None:
+        for topic in topics:
+            self._lead(topic, 0)
+
+    def _lead(self, topic: Topic, first: int) -> None:
+        """Become the leader of its partitions from `first` on, then let the metadata show it."""
+        for partition in topic.all()[first:]:
+            replica = self.manager.become_leader(
+                partition, 0, topic.replicas, topic.replicas, segment_bytes=topic.segment_bytes
+            )
+            replica.min_isr = topic.min_in_sync
+            self.topics.metadata.set_leader(partition, self.settings.node_id)
+
+    def _grow(self, totals: Mapping[str, int]) -> None:
+        for name, total in totals.items():
+            before = self.cluster.topic(name)
+            grown = self.cluster.grow(name, total)
+            if before is not None and grown is not None:
+                self._lead(grown, before.partitions)
+
+    def _delete(self, names: Sequence[str]) -> None:
+        for topic in filter(None, map(self.cluster.remove, names)):
+            for partition in topic.all():
+                self.manager.stop_replica(partition, deleted=True)
+            self.groups.forget_topic(topic.name)
+            self._forget_notes(topic.name)
+            self.sequences.forget(topic.name)
+            self.topics.metadata.remove(topic.name)
+        self.count_stored()
+
+    def _write_later(self, ending: Ending) -> None:
+        self._work.put(lambda: self._write_markers(ending))
+
+    def _write_markers(self, ending: Ending) -> None:
+        """End a transaction in each of its partitions, whatever replicas are in sync, and commit its offsets."""
+        self.transactions.await_appends(ending)
+        batch = marker_batch(ending.producer_id, ending.producer_epoch, ending.marker)
+        for partition in ending.partitions:
+            self.sequences.fence(partition, ending.producer_id, ending.producer_epoch)
+        if ending.marker == COMMIT:
+            for group, offsets in ending.offsets.items():
+                self._commit_held(group, offsets)
+        self.manager.append_records(
+            0, 1, {partition: [batch] for partition in ending.partitions},
+            lambda results: self.transactions.ended(ending), str(ending.producer_id), ending.marker,
+        )  # fmt: skip
+
+    def _commit_held(self, group_id: str, held: Mapping[TopicPartition, HeldOffset]) -> None:
+        """Whoever is a member by now. What was committed behind it stays."""
+        group = self.groups.group(group_id)
+        with group.lock:
+            there = self.notes(group_id)
+            newer = {
+                partition: one for partition, one in held.items()
+                if one.place > there.get(partition, NO_NOTE).place
+            }  # fmt: skip
+            group.commit({partition: one.offset for partition, one in newer.items()})
+            self.keep_notes(
+                group_id, {partition: Note(one.note, one.place) for partition, one in newer.items()}
+            )
+
+    def _watch(self) -> None:
+        """A follower that has not fetched for the lag's time is out of sync (Kafka's replica.lag.time.max.ms); and a
+        transaction that is open for longer than it may be is aborted."""
+        while self.leads and not self._closed.wait(_TURN_S):
+            self.transactions.abort_overdue()
+            oldest_s = monotonic() - self.settings.replica_lag_ms / 1000
+            with self._lock:
+                silent = {node_id for node_id, heard_s in self._heard_s.items() if heard_s < oldest_s}
+            if not silent:
+                continue
+            for partition, replica in self.manager.replicas.all().items():
+                isr = replica.isr()
+                if isr & silent:
+                    self._shrink(partition, sorted(isr - silent))
+            self.manager.run_actions()
+
+    def _shrink(self, partition: TopicPartition, to: Sequence[int]) -> None:
+        try:
+            self.manager.shrink_isr(partition, to)
+        except BrokerError:
+            return  # The partition was deleted meanwhile.

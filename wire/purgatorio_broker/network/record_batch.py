@@ -1,0 +1,132 @@
+"""Record batches (magic 2) as bytes: what the header says, and where the broker writes into it.
+
+A batch is stored as it came. It is one record of the reference's log for each of its offsets: the last one has all the
+bytes, the others none, so that a read from within a batch gives the whole of it, as Kafka's does. On the way out the
+base offset and the leader's epoch are written into the header, which its checksum leaves out for that very reason.
+
+Not looked at: the records themselves. A compressed batch is believed its count, up to `MAX_RECORDS`.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from struct import Struct, pack, unpack_from
+from typing import Final
+
+from crc32c import crc32c
+
+from purgatorio_broker.log import NewRecord, Record
+from purgatorio_wire.client.record_batch import CONTROL, TRANSACTIONAL, batch_of
+from purgatorio_wire.trace.record import Written
+
+MAX_RECORDS: Final = 100_000
+"""In one batch: each offset costs memory, and a compressed batch of few bytes may claim any number."""
+
+_HEADER: Final = Struct(">qiibIhiqqqhii")
+_PLACE: Final = Struct(">qii")
+_LENGTH_FROM: Final = 12
+_CRC_FROM: Final = 21
+_LAST_DELTA: Final = slice(23, 27)
+_LAST_TIMESTAMP: Final = slice(35, 43)
+_SMALLEST_RECORD_BYTES: Final = 7
+_COMPRESSION: Final = 0x07
+_CODECS: Final = 4
+_MARKER_TYPE_AT: Final = 68
+"""In a batch of one marker: behind the head, the record's own, and the version of its key."""
+COMMIT, ABORT = "commit", "abort"
+"""How a transaction ends."""
+_MARKERS: Final = (ABORT, COMMIT)
+"""By their numbers in a marker's key."""
+
+
+class Corrupt(Exception):
+    """The bytes are no batch, or not those that were sent: CORRUPT_MESSAGE."""
+
+
+class Invalid(Exception):
+    """A batch that may not be: INVALID_RECORD."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchHeader:
+    """`records`: how many offsets the batch takes. `written`: by whom. `producer`: in the words of the reference's log,
+    the one whose transaction it is part of; `marker`: how it ends that."""
+
+    base_offset: int
+    size_bytes: int
+    epoch: int
+    records: int
+    written: Written
+    producer: str = ""
+    marker: str = ""
+
+
+def read_header(batch: bytes | memoryview) -> BatchHeader:
+    """The header of the batch at the beginning of these bytes. `Corrupt`, `Invalid`."""
+    if len(batch) < _HEADER.size:
+        raise Corrupt(f"{len(batch)} bytes are no batch")
+    (base, length, epoch, magic, crc, attributes, last_delta, _, _, *written, count) = _HEADER.unpack_from(
+        batch
+    )
+    size_bytes = _LENGTH_FROM + length
+    if magic != 2:
+        raise Invalid(f"magic {magic}")
+    if not _HEADER.size <= size_bytes <= len(batch):
+        raise Corrupt(f"a batch of {size_bytes} bytes in {len(batch)}")
+    if crc32c(bytes(batch[_CRC_FROM:size_bytes])) != crc:
+        raise Corrupt("the checksum does not fit")
+    codec = attributes & _COMPRESSION
+    if not 0 < count <= MAX_RECORDS or last_delta != count - 1 or codec > _CODECS:
+        raise Invalid(f"{count} records, last offset delta {last_delta}, codec {codec}")
+    if not codec and count * _SMALLEST_RECORD_BYTES > size_bytes - _HEADER.size:
+        raise Invalid(f"{count} records in {size_bytes} bytes")
+    by = Written(*written)
+    producer = str(by.producer_id) if attributes & TRANSACTIONAL else ""
+    marker = ""
+    if attributes & CONTROL:
+        if size_bytes < _MARKER_TYPE_AT + 2:
+            raise Invalid("a control batch without a marker")
+        marker = _MARKERS[unpack_from(">h", batch, _MARKER_TYPE_AT)[0] == 1]
+    return BatchHeader(base, size_bytes, epoch, count, by, producer, marker)
+
+
+def marker_batch(producer_id: int, producer_epoch: int, marker: str) -> bytes:
+    """The batch that ends a transaction in one partition."""
+    key, value = pack(">hh", 0, _MARKERS.index(marker)), pack(">hi", 0, 0)
+    written = Written(producer_id, producer_epoch, -1)
+    return batch_of([value], int(time.time() * 1000), written, TRANSACTIONAL | CONTROL, key)
+
+
+def batches_of(records: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
+    """The batches in these bytes, one behind the other. `Corrupt`, `Invalid`."""
+    left = memoryview(records)
+    while left:
+        header = read_header(left)
+        yield header, bytes(left[: header.size_bytes])
+        left = left[header.size_bytes :]
+
+
+def new_records(header: BatchHeader, batch: bytes) -> list[NewRecord]:
+    """What is appended to the log: the last record has all the bytes."""
+    return [*[b""] * (header.records - 1), batch]
+
+
+def stored(records: Sequence[Record]) -> bytes:
+    """The batches that end in these records of a log, with their offsets and epochs in place."""
+    return b"".join(_placed(record) for record in records if record.contents)
+
+
+def first_offset(record: Record) -> int:
+    """Where the batch that ends in this record of a log begins."""
+    return record.offset - int.from_bytes((record.contents or b"")[_LAST_DELTA], "big")
+
+
+def last_timestamp_ms(record: Record) -> int:
+    """The largest time of the batch that ends in this record of a log."""
+    return int.from_bytes((record.contents or b"")[_LAST_TIMESTAMP], "big", signed=True)
+
+
+def _placed(record: Record) -> bytes:
+    contents = record.contents or b""
+    place = _PLACE.pack(first_offset(record), len(contents) - _LENGTH_FROM, record.epoch)
+    return place + contents[_PLACE.size :]

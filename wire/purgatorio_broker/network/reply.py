@@ -1,0 +1,70 @@
+"""`Reply`: the one answer to a request, from whichever thread decides it to the connection's own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Lock
+from typing import Final
+
+from purgatorio_broker.network.fields import Fields, Values
+
+Make = Callable[[], Values]
+"""Makes an answer; on the connection's thread, so that a large one costs nobody else anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a request came to. `make`: None where nothing is sent; `close`: the connection ends."""
+
+    make: Make | None
+    close: bool = False
+
+
+NOTHING: Final = Outcome(None)
+CLOSE: Final = Outcome(None, close=True)
+
+
+class Reply:
+    """The first call decides; later ones do nothing, and say so. No call blocks."""
+
+    __slots__ = ("_decided", "_lock", "_outcomes")
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._decided = False
+        self._outcomes: SimpleQueue[Outcome] = SimpleQueue()
+
+    def send(self, make: Make) -> bool:
+        """Answer."""
+        return self._decide(Outcome(make))
+
+    def nothing(self) -> bool:
+        """The request has no answer."""
+        return self._decide(NOTHING)
+
+    def close(self) -> bool:
+        """Close the connection instead of an answer."""
+        return self._decide(CLOSE)
+
+    def wait(self) -> Outcome:
+        """What was decided, when it is."""
+        return self._outcomes.get()
+
+    def _decide(self, outcome: Outcome) -> bool:
+        with self._lock:
+            if self._decided:
+                return False
+            self._decided = True
+        self._outcomes.put(outcome)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request that is being handled, of one of the connections that are open."""
+
+    version: int
+    client: str
+    fields: Fields
+    reply: Reply
+    connection: int = 0

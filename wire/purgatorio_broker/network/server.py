@@ -1,0 +1,164 @@
+"""`Server`: the connections of a broker, each with a thread of its own.
+
+A connection's requests are handled one at a time: the next is read when the one before has been answered, as Kafka
+mutes a connection, so answers come in the order of the requests. Whoever decides an answer hands it to the connection's
+thread and goes on: a client that does not read holds up nobody but itself.
+
+Peers are not trusted. A frame is bounded and is held as it comes; what is no request closes its connection and no
+other; one that is silent, or does not take its answer, for the idle time is closed; connections above the bound are
+closed at once.
+"""
+
+import contextlib
+import logging
+import socket
+import threading
+from typing import Final, cast
+
+from kio.schema.errors import ErrorCode
+from kio.static.constants import EntityType
+from kio.static.protocol import ResponsePayload
+
+from purgatorio_broker.network.api import API_VERSIONS, APIS, offered
+from purgatorio_broker.network.fields import Fields, Values
+from purgatorio_broker.network.node import Node
+from purgatorio_broker.network.reply import Reply, Request
+from purgatorio_wire.client.frame import FrameBroken, Frames, framed
+from purgatorio_wire.client.message import (
+    MessageBroken,
+    answer_payload,
+    entity_of,
+    read_request,
+    read_request_head,
+)
+
+_log = logging.getLogger("purgatorio.broker")
+
+_PIECE_BYTES: Final = 1 << 16
+_BACKLOG: Final = 1024
+
+
+class Server:
+    """Listens from the beginning; `serve` accepts until `close`. OSError where the address cannot be had."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._lock = threading.Lock()
+        self._open: dict[socket.socket, threading.Thread] = {}
+        self._replies: dict[socket.socket, Reply] = {}
+        self._closing = False
+        self._listener = socket.create_server(
+            (node.settings.host, node.settings.port), backlog=_BACKLOG, reuse_port=False
+        )
+
+    @property
+    def port(self) -> int:
+        """Where it listens; the one that was asked for, unless that was 0."""
+        port: int = self._listener.getsockname()[1]
+        return port
+
+    def serve(self) -> None:
+        """Accept connections until `close`."""
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                if self._closing:
+                    return
+                # Too many open files, or a peer that has gone already: the others go on.
+                _log.warning("a connection could not be accepted", exc_info=True)
+                continue
+            self._begin(connection)
+
+    def close(self) -> None:
+        """Close the listener and all connections, and wait for their threads."""
+        with self._lock:
+            self._closing = True
+            threads = list(self._open.values())
+            for connection in self._open:
+                _shut(connection)
+            for reply in self._replies.values():
+                reply.close()
+        _shut(self._listener)
+        self._listener.close()
+        for thread in threads:
+            thread.join()
+
+    def connections(self) -> int:
+        """How many are open."""
+        with self._lock:
+            return len(self._open)
+
+    def _begin(self, connection: socket.socket) -> None:
+        thread = threading.Thread(target=self._talk, args=(connection,), name="connection", daemon=True)
+        with self._lock:
+            refused = self._closing or len(self._open) >= self._node.settings.max_connections
+            if not refused:
+                self._open[connection] = thread
+        if refused:
+            connection.close()
+            return
+        thread.start()
+
+    def _talk(self, connection: socket.socket) -> None:
+        try:
+            connection.settimeout(self._node.settings.idle_ms / 1000)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            frames = Frames(self._node.settings.max_request_bytes)
+            while piece := connection.recv(_PIECE_BYTES):
+                for frame in frames.feed(piece):
+                    if not self._answer(connection, frame):
+                        return
+        except (FrameBroken, MessageBroken) as broken:
+            _log.info("a connection is closed: %s", broken)
+        except OSError as gone:
+            _log.debug("a connection ended: %s", gone)
+        except Exception:
+            _log.exception("a connection is closed by an error of ours")
+        finally:
+            self._end(connection)
+
+    def _end(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._open.pop(connection, None)
+        self._node.shares.cut(id(connection))
+        connection.close()
+
+    def _answer(self, connection: socket.socket, frame: bytes) -> bool:
+        """Handle one request and send its answer; False where the connection ends."""
+        head = read_request_head(frame)
+        api = APIS.get(head.api)
+        if head.api == API_VERSIONS and api is not None and head.version > api.newest:
+            # A client that is newer asks so, and reads the oldest answer.
+            code = ErrorCode.unsupported_version.value
+            connection.sendall(_encoded(API_VERSIONS, 0, head.correlation, offered(code)))
+            return True
+        if api is None or not api.oldest <= head.version <= api.newest:
+            raise MessageBroken(f"API {head.api} version {head.version} is not offered")
+        reply = Reply()
+        with self._lock:
+            if self._closing:
+                return False
+            self._replies[connection] = reply
+        try:
+            body = read_request(frame).body
+            api.handle(
+                self._node, Request(head.version, head.client or "", Fields(body), reply, id(connection))
+            )
+            outcome = reply.wait()
+        finally:
+            with self._lock:
+                self._replies.pop(connection, None)
+        if outcome.make is not None:
+            connection.sendall(_encoded(head.api, head.version, head.correlation, outcome.make()))
+        return not outcome.close
+
+
+def _encoded(api: int, version: int, correlation: int, values: Values) -> bytes:
+    answer = cast(ResponsePayload, entity_of(api, version, EntityType.response, values))
+    return framed(answer_payload(answer, correlation))
+
+
+def _shut(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)

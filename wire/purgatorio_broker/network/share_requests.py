@@ -1,0 +1,248 @@
+"""ShareGroupHeartbeat, ShareFetch, ShareAcknowledge: what a member of a share group asks for (KIP-932)."""
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
+from typing import Final
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from purgatorio_broker.delayed_share_fetch import ShareResult
+from purgatorio_broker.error import BrokerError, Error
+from purgatorio_broker.fetch_request import FetchParams
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.network.fields import Fields, Values, code_of
+from purgatorio_broker.network.node import Node
+from purgatorio_broker.network.record_batch import first_offset, stored
+from purgatorio_broker.network.reply import Request
+from purgatorio_broker.network.shares import MOST_ACKNOWLEDGED, OPENS, Acknowledged, Session
+
+BEAT_MS: Final = 5000
+_END: Final = 1 << 62
+
+Asked = list[tuple[UUID | None, TopicPartition | None, Fields]]
+"""Topic ids and partitions that a request names; None of a topic that is not there."""
+
+
+def share_group_heartbeat(node: Node, request: Request) -> None:
+    """Kafka's ShareGroupHeartbeat, 1."""
+    fields = request.fields
+    if not node.leads:
+        code = ErrorCode.not_coordinator.value
+        request.reply.send(lambda: {"error_code": code, "heartbeat_interval_ms": BEAT_MS})
+        return
+    subscribed = fields.texts("subscribed_topic_names") if fields.has("subscribed_topic_names") else None
+    beat = node.shares.beat(
+        fields.text("group_id"), fields.text("member_id"), fields.number("member_epoch"), subscribed
+    )
+    values: dict[str, object] = {
+        "error_code": beat.error.value,
+        "member_id": fields.text("member_id"),
+        "member_epoch": beat.epoch,
+        "heartbeat_interval_ms": BEAT_MS,
+    }
+    if beat.assigned is not None:
+        parts = [
+            {"topic_id": topic.topic_id, "partitions": [one.partition for one in some]}
+            for name, some in groupby(beat.assigned, key=lambda one: one.topic)
+            if (topic := node.cluster.topic(name)) is not None
+        ]
+        values["assignment"] = {"topic_partitions": parts}
+    request.reply.send(lambda: values)
+
+
+def share_fetch(node: Node, request: Request) -> None:
+    """Kafka's ShareFetch, 1 to 2: what it acknowledges comes first."""
+    fields = request.fields
+    taken = _taken(node, request, opens=True)
+    if taken is None:
+        return
+    group, member, asked, session = taken
+    errors = _acknowledge(node, group, member, asked)
+    node.manager.run_actions()  # others who wait come first
+    if session is None:
+        node.shares.close(group, member)
+        request.reply.send(lambda: {"error_code": 0, "responses": _responses(node, asked, {}, errors)})
+        node.manager.run_actions()
+        return
+    wanted = _of_session(node, session, asked, fields)
+    fetches = node.shares.fetches(group)
+    shared, absent = [], {}
+    for partition in wanted:
+        try:
+            fetches.share(partition)
+            shared.append(partition)
+        except KeyError:
+            absent[partition] = ShareResult(Error.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def send(results: Mapping[TopicPartition, ShareResult]) -> None:
+        request.reply.send(
+            lambda: {
+                "error_code": 0,
+                "acquisition_lock_timeout_ms": node.settings.share_lock_ms,
+                "responses": _responses(node, asked, {**absent, **results}, errors),
+            }
+        )
+
+    max_bytes = min(fields.number("max_bytes", 0x7FFFFFFF), node.settings.max_fetch_bytes)
+    params = FetchParams(fields.ms("max_wait"), min(fields.number("min_bytes"), max_bytes), max_bytes)
+    if shared:
+        fetches.fetch(member, params, shared, send)
+    else:
+        send({})
+    node.manager.run_actions()
+
+
+def share_acknowledge(node: Node, request: Request) -> None:
+    """Kafka's ShareAcknowledge, 1 to 2."""
+    taken = _taken(node, request, opens=False)
+    if taken is None:
+        return
+    group, member, asked, session = taken
+    errors = _acknowledge(node, group, member, asked)
+    if session is None:
+        node.shares.close(group, member)
+
+    def entry(topic: UUID | None, partition: TopicPartition | None, wanted: Fields) -> Values:
+        code = ErrorCode.unknown_topic_id.value if partition is None else errors.get(partition, 0)
+        return {"partition_index": wanted.number("partition_index"), "error_code": code, "current_leader": {}}
+
+    answer = {
+        "error_code": 0,
+        "acquisition_lock_timeout_ms": node.settings.share_lock_ms,
+        "responses": _by_topic(asked, entry),
+    }
+    request.reply.send(lambda: answer)
+    node.manager.run_actions()
+
+
+def _taken(node: Node, request: Request, *, opens: bool) -> tuple[str, str, Asked, Session | None] | None:
+    """The group, the member, what it asks, and its session, None after its last request. None where it is refused, and
+    that is said. `opens`: whether the request may begin a session."""
+    fields = request.fields
+    group, member, epoch = (
+        fields.text("group_id"), fields.text("member_id"), fields.number("share_session_epoch"),
+    )  # fmt: skip
+    asked = _named(node, fields.entries("topics"))
+    begins = opens and epoch == OPENS
+    acknowledges = any(entry.entries("acknowledgement_batches") for _, _, entry in asked)
+    strict = fields.number("share_acquire_mode") or fields.number("is_renew_ack")
+    session: Session | ErrorCode | None = ErrorCode.invalid_request
+    if not strict and not (begins and acknowledges):
+        session = node.shares.session(group, member, epoch, request.connection, opens=opens)
+    if isinstance(session, ErrorCode):
+        code = session.value
+        request.reply.send(lambda: {"error_code": code})
+        return None
+    return group, member, asked, session
+
+
+def _named(node: Node, topics: Iterable[Fields]) -> Asked:
+    found: Asked = []
+    for topic in topics:
+        topic_id = topic.uuid("topic_id")
+        name = node.cluster.named(topic_id)
+        for entry in topic.entries("partitions"):
+            partition = None if name is None else TopicPartition(name, entry.number("partition_index"))
+            found.append((topic_id, partition, entry))
+    return found
+
+
+def _of_session(node: Node, session: Session, asked: Asked, fields: Fields) -> list[TopicPartition]:
+    """All that the session has, with what is new in it and without what it forgets."""
+    session.partitions |= {partition: None for _, partition, _ in asked if partition is not None}
+    for topic in fields.entries("forgotten_topics_data"):
+        name = node.cluster.named(topic.uuid("topic_id")) or ""
+        for number in topic.numbers("partitions"):
+            session.partitions.pop(TopicPartition(name, number), None)
+    return [*session.partitions]
+
+
+def _acknowledge(node: Node, group: str, member: str, asked: Asked) -> dict[TopicPartition, int]:
+    """The error of each partition of which something is said."""
+    errors: dict[TopicPartition, int] = {}
+    for _, partition, entry in asked:
+        if partition is not None and entry.entries("acknowledgement_batches"):
+            error = node.shares.acknowledge(group, member, partition, _said(entry))
+            errors[partition] = error.value if isinstance(error, ErrorCode) else code_of(error)
+    return errors
+
+
+def _said(entry: Fields) -> Acknowledged | None:
+    """What is said of each record; None where it cannot be understood."""
+    said: dict[int, int] = {}
+    for batch in entry.entries("acknowledgement_batches"):
+        first, last, kinds = (
+            batch.number("first_offset"),
+            batch.number("last_offset"),
+            batch.numbers("acknowledge_types"),
+        )
+        count = last - first + 1
+        if not 0 < count <= MOST_ACKNOWLEDGED or len(kinds) not in (1, count):
+            return None
+        said |= zip(range(first, last + 1), kinds * count if len(kinds) == 1 else kinds, strict=True)
+    return said
+
+
+def _responses(
+    node: Node,
+    asked: Asked,
+    results: Mapping[TopicPartition, ShareResult],
+    errors: Mapping[TopicPartition, int],
+) -> list[Values]:
+    """Of what was acquired, what went wrong, and what was acknowledged."""
+    told: Asked = [one for one in asked if one[1] is None]
+    for partition in dict.fromkeys([*results, *errors]):
+        topic = node.cluster.topic(partition.topic)
+        told.append((None if topic is None else topic.topic_id, partition, Fields(None)))
+
+    def entry(topic: UUID | None, partition: TopicPartition | None, wanted: Fields) -> Values:
+        if partition is None:
+            code, number = ErrorCode.unknown_topic_id.value, wanted.number("partition_index")
+            return {"partition_index": number, "error_code": code, "records": b"", "current_leader": {}}
+        result = results.get(partition, ShareResult(Error.NONE))
+        return {
+            "partition_index": partition.partition,
+            "error_code": code_of(result.error),
+            "acknowledge_error_code": errors.get(partition, 0),
+            "current_leader": {},
+            "records": _whole(node, partition, result),
+            "acquired_records": _ranges(result),
+        }
+
+    return _by_topic(told, entry)
+
+
+def _whole(node: Node, partition: TopicPartition, result: ShareResult) -> bytes:
+    """The batches that have these records."""
+    if not result.records:
+        return b""
+    first, last = result.records[0].offset, result.records[-1].offset
+    try:
+        kept = node.manager.partition_or_raise(partition).records(_END)
+    except BrokerError:
+        return b""
+    return stored([one for one in kept if one.contents and one.offset >= first and first_offset(one) <= last])
+
+
+def _ranges(result: ShareResult) -> list[Values]:
+    """Records behind each other that have been delivered as often."""
+    ranges: list[list[int]] = []
+    for record, count in zip(result.records, result.deliveries, strict=True):
+        if ranges and ranges[-1][1:] == [record.offset - 1, count]:
+            ranges[-1][1] = record.offset
+        else:
+            ranges.append([record.offset, record.offset, count])
+    return [
+        {"first_offset": first, "last_offset": last, "delivery_count": count} for first, last, count in ranges
+    ]
+
+
+def _by_topic(
+    told: Asked, entry: Callable[[UUID | None, TopicPartition | None, Fields], Values]
+) -> list[Values]:
+    """Entries under their topics."""
+    found: dict[UUID | None, list[Values]] = {}
+    for topic, partition, wanted in told:
+        found.setdefault(topic, []).append(entry(topic, partition, wanted))
+    return [{"topic_id": topic, "partitions": entries} for topic, entries in found.items()]

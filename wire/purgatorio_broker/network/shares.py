@@ -1,0 +1,234 @@
+"""Share groups (KIP-932) behind the socket: members, the sessions of their fetches, and what they have acquired.
+
+What waits, and what is acquired until when, is the reference's `ShareFetches`, one for each group: it shares the
+partitions that its members had subscribed to when the first of them fetched, from their first record on. A session
+belongs to the connection that began it, and ends with that.
+
+Not here: what a coordinator keeps, sessions of members (only who leaves is gone), strict record limits, renewals,
+topics that a group subscribes to later, records that are deleted under a group.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Final
+
+from kio.schema.errors import ErrorCode
+
+from purgatorio_broker.error import Error
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.network.cluster import Cluster
+from purgatorio_broker.partition import Isolation
+from purgatorio_broker.replica_manager import ReplicaManager
+from purgatorio_broker.runtime import Runtime
+from purgatorio_broker.share_fetches import ShareFetches
+from purgatorio_broker.share_log import ShareLog, ShareRead
+from purgatorio_broker.share_partition import Acknowledgement, ShareLimits
+
+OPENS: Final = 0
+CLOSES: Final = -1
+"""The epochs of the first and the last request of a session."""
+CAPACITY: Final = 2000
+MOST_ACKNOWLEDGED: Final = 10_000
+HOW: Final[Mapping[int, Acknowledgement]] = {
+    0: Acknowledgement.REJECT,
+    1: Acknowledgement.ACCEPT,
+    2: Acknowledgement.RELEASE,
+    3: Acknowledgement.REJECT,
+}
+"""By the number in the protocol; 0 is a gap."""
+
+Acknowledged = Mapping[int, int]
+"""The numbers of what is said about records, by offset."""
+
+
+class _WholeBatches(ShareLog):
+    """Of a batch the last record has the bytes: what is read ends with one."""
+
+    __slots__ = ()
+
+    def read_now(
+        self, partition: TopicPartition, offset: int, max_bytes: int, isolation: Isolation
+    ) -> ShareRead:
+        read = super().read_now(partition, offset, max_bytes, isolation)
+        records = [*read.result.data.records]
+        while records and not records[-1].contents:
+            records.pop()
+        whole = replace(read.result.data, records=tuple(records))
+        return replace(read, result=replace(read.result, data=whole))
+
+
+@dataclass(slots=True)
+class Session:
+    """`next`: the epoch of its next request. `connection`: whose end is its own."""
+
+    connection: int
+    partitions: dict[TopicPartition, None]
+    next: int = 1
+
+
+@dataclass(slots=True)
+class _Member:
+    epoch: int
+    subscribed: list[str]
+    told: list[TopicPartition] | None = None
+    """The assignment that it was told last."""
+
+
+@dataclass(slots=True)
+class _Group:
+    epoch: int = 0
+    members: dict[str, _Member] = field(default_factory=dict)
+    sessions: dict[str, Session] = field(default_factory=dict)
+    fetches: ShareFetches | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """What a heartbeat is answered. `assigned`: None where that has not changed."""
+
+    error: ErrorCode = ErrorCode.none
+    epoch: int = 0
+    assigned: Sequence[TopicPartition] | None = None
+
+
+class Shares:
+    """The share groups of a broker. For any number of threads; no lock is held while the reference is called."""
+
+    def __init__(self, runtime: Runtime, manager: ReplicaManager, cluster: Cluster, lock_ms: int) -> None:
+        self._runtime = runtime
+        self._manager = manager
+        self._cluster = cluster
+        self._limits = ShareLimits(capacity=CAPACITY, lock_ms=lock_ms)
+        self._log = _WholeBatches(manager.partition_or_raise, runtime.sync)
+        self._lock = threading.Lock()
+        self._groups: dict[str, _Group] = {}
+        manager.also_check(self._moved)
+
+    def beat(self, name: str, member_id: str, epoch: int, subscribed: Sequence[str] | None) -> Beat:
+        """A member joins (epoch 0), is there, or leaves (-1)."""
+        with self._lock:
+            group = self._groups.setdefault(name, _Group())
+            member = group.members.get(member_id)
+            if epoch == 0:
+                group.epoch += 1
+                member = group.members[member_id] = _Member(group.epoch, [*(subscribed or ())])
+            elif member is None:
+                return Beat(ErrorCode.unknown_member_id)
+            elif epoch < 0:
+                del group.members[member_id]
+                return Beat(epoch=epoch)
+            elif epoch != member.epoch:
+                return Beat(ErrorCode.fenced_member_epoch)
+            elif subscribed is not None and [*subscribed] != member.subscribed:
+                group.epoch += 1
+                member.epoch, member.subscribed = group.epoch, [*subscribed]
+            assigned = self._partitions(member.subscribed)
+            news = assigned != member.told
+            member.told = assigned
+            return Beat(epoch=member.epoch, assigned=assigned if news else None)
+
+    def session(
+        self, name: str, member_id: str, epoch: int, connection: int, *, opens: bool
+    ) -> Session | ErrorCode | None:
+        """That of a request, which is its next one; None of the last. `opens`: whether the request may begin one."""
+        with self._lock:
+            group = self._groups.setdefault(name, _Group())
+            if epoch == OPENS:
+                if not opens:
+                    return ErrorCode.invalid_share_session_epoch
+                group.sessions[member_id] = Session(connection, {})
+                return group.sessions[member_id]
+            session = group.sessions.get(member_id)
+            if session is None:
+                return ErrorCode.share_session_not_found
+            if epoch == CLOSES:
+                return None
+            if epoch != session.next:
+                return ErrorCode.invalid_share_session_epoch
+            session.next += 1
+            return session
+
+    def close(self, name: str, member_id: str) -> None:
+        """Its session is over: what it has acquired is free. Run the manager's actions."""
+        with self._lock:
+            group = self._groups.get(name)
+            ended = group is not None and group.sessions.pop(member_id, None) is not None
+            fetches = group.fetches if group is not None and ended else None
+        if fetches is not None:
+            fetches.close_session(member_id)
+
+    def cut(self, connection: int) -> None:
+        """The connection has ended, and with it the sessions that were begun on it."""
+        with self._lock:
+            ended = [
+                (name, member_id)
+                for name, group in self._groups.items()
+                for member_id, session in group.sessions.items()
+                if session.connection == connection
+            ]
+        for name, member_id in ended:
+            self.close(name, member_id)
+        if ended:
+            self._manager.run_actions()
+
+    def fetches(self, name: str) -> ShareFetches:
+        """What waits in a group and what it has acquired."""
+        with self._lock:
+            group = self._groups.setdefault(name, _Group())
+            if group.fetches is None:
+                subscribed = [topic for member in group.members.values() for topic in member.subscribed]
+                group.fetches = ShareFetches(
+                    self._runtime, self._manager.actions, name, self._partitions(subscribed), self._log, self._limits
+                )  # fmt: skip
+            return group.fetches
+
+    def acknowledge(
+        self, name: str, member_id: str, partition: TopicPartition, said: Acknowledged | None
+    ) -> Error | ErrorCode:
+        """All of it, or nothing. None: it could not be understood. Run the manager's actions."""
+        if said is None or not {*said.values()} <= {*HOW}:
+            return ErrorCode.invalid_request
+        fetches = self.fetches(name)
+        try:
+            share = fetches.share(partition)
+        except KeyError:
+            return Error.UNKNOWN_TOPIC_OR_PARTITION
+        held = [share.delivered(offset) for offset in said]
+        if not all(record is not None and record.member == member_id for record in held):
+            return Error.INVALID_RECORD_STATE
+        errors = [
+            fetches.acknowledge(member_id, partition, [offset for offset, _ in run], HOW[how])
+            for how, run in groupby(said.items(), key=lambda one: one[1])
+        ]
+        return next((error for error in errors if error is not Error.NONE), Error.NONE)
+
+    def delete(self, name: str) -> Error | None:
+        """Forget a group; NON_EMPTY_GROUP where it has members, None where there is none of the name."""
+        with self._lock:
+            group = self._groups.get(name)
+            if group is None:
+                return None
+            if group.members:
+                return Error.NON_EMPTY_GROUP
+            del self._groups[name]
+        if group.fetches is not None:
+            group.fetches.shutdown()
+        return Error.NONE
+
+    def shutdown(self) -> None:
+        """Answer what waits."""
+        for fetches in self._all():
+            fetches.shutdown()
+
+    def _all(self) -> list[ShareFetches]:
+        with self._lock:
+            return [group.fetches for group in self._groups.values() if group.fetches is not None]
+
+    def _moved(self, partition: TopicPartition) -> int:
+        return sum(fetches.partition_moved(partition) for fetches in self._all())
+
+    def _partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
+        found = (self._cluster.topic(name) for name in dict.fromkeys(topics))
+        return [partition for topic in found if topic is not None for partition in topic.all()]

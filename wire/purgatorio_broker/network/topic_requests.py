@@ -1,0 +1,335 @@
+"""CreateTopics, DeleteTopics, CreatePartitions, ElectLeaders, Metadata, DescribeConfigs, DescribeCluster."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+from uuid import uuid4
+
+from kio.schema.errors import ErrorCode
+
+from purgatorio_broker.error import BrokerError, Error
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.network.cluster import Broker, Topic
+from purgatorio_broker.network.fields import Fields, Values, code_of
+from purgatorio_broker.network.node import Node
+from purgatorio_broker.network.reply import Request
+
+_NAME: Final = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,249}\Z")
+_TOPIC_RESOURCE: Final = 2
+_BROKER_RESOURCE: Final = 4
+_MAX_BROKERS: Final = 8
+_SEGMENT: Final = "segment.bytes"
+_MIN_IN_SYNC: Final = "min.insync.replicas"
+
+
+def create_topics(node: Node, request: Request) -> None:
+    """Kafka's CreateTopics, 2 to 7."""
+    refused: dict[str, ErrorCode] = {}
+    wanted: dict[str, Topic] = {}
+    names = [entry.text("name") for entry in request.fields.entries("topics")]
+    room = node.settings.max_partitions - node.cluster.partition_count()
+    for name, entry in zip(names, request.fields.entries("topics"), strict=True):
+        made = _new_topic(node, entry)
+        if names.count(name) > 1:
+            refused[name] = ErrorCode.invalid_request
+        elif isinstance(made, ErrorCode):
+            refused[name] = made
+        elif made.partitions > room:
+            refused[name] = ErrorCode.policy_violation
+        else:
+            room -= made.partitions
+            wanted[name] = made
+
+    def answer(results: Mapping[str, Error]) -> None:
+        codes = {**{name: code.value for name, code in refused.items()}, **_codes(results)}
+        request.reply.send(
+            lambda: {"topics": [_created(name, codes[name], wanted.get(name)) for name in codes]}
+        )
+
+    if request.fields.number("validate_only"):
+        answer(dict.fromkeys(wanted, Error.NONE))
+    elif not node.leads:
+        refused.update(dict.fromkeys(names, ErrorCode.not_controller))
+        answer({})
+    else:
+        node.create(request.fields.ms("timeout", 60_000), list(wanted.values()), answer)
+
+
+def _new_topic(node: Node, entry: Fields) -> Topic | ErrorCode:
+    name = entry.text("name")
+    if not _NAME.match(name):
+        return ErrorCode.invalid_topic_exception
+    if node.cluster.topic(name) is not None:
+        return ErrorCode.topic_already_exists
+    assigned = entry.entries("assignments")
+    partitions = len(assigned) or entry.number("num_partitions", -1)
+    partitions = node.settings.default_partitions if partitions == -1 else partitions
+    if partitions < 1:
+        return ErrorCode.invalid_partitions
+    brokers = [broker.node_id for broker in node.cluster.brokers()]
+    factor = len(assigned[0].numbers("broker_ids")) if assigned else entry.number("replication_factor", -1)
+    factor = 1 if factor == -1 else factor
+    if not 1 <= factor <= len(brokers):
+        return ErrorCode.invalid_replication_factor
+    configs = {config.text("name"): config.text("value") for config in entry.entries("configs")}
+    in_sync = configs.get(_MIN_IN_SYNC, str(node.settings.min_in_sync))
+    if not in_sync.isdecimal() or int(in_sync) < 1:
+        return ErrorCode.invalid_config
+    segment = configs.get(_SEGMENT, "")
+    if _SEGMENT in configs and (not segment.isdecimal() or int(segment) < 1):
+        return ErrorCode.invalid_config
+    others = [node_id for node_id in brokers if node_id != node.settings.node_id]
+    replicas = (node.settings.node_id, *others)[:factor]
+    made = tuple(configs.items())
+    return Topic(name, uuid4(), partitions, replicas, int(in_sync), made, int(segment) if segment else None)
+
+
+def _created(name: str, code: int, topic: Topic | None) -> Values:
+    values: dict[str, object] = {"name": name, "error_code": code, "error_message": _message(code)}
+    if topic is not None and not code:
+        values |= {
+            "topic_id": topic.topic_id,
+            "num_partitions": topic.partitions,
+            "replication_factor": len(topic.replicas),
+            "configs": [],
+        }
+    return values
+
+
+def delete_topics(node: Node, request: Request) -> None:
+    """Kafka's DeleteTopics, 1 to 6."""
+    entries = request.fields.entries("topics")
+    names = request.fields.texts("topic_names") + [
+        entry.text("name") for entry in entries if entry.has("name")
+    ]
+    ids = [entry.uuid("topic_id") for entry in entries if not entry.has("name")]
+    known = [(topic_id, node.cluster.named(topic_id)) for topic_id in ids]
+    names += [name for _, name in known if name is not None]
+    unknown = [topic_id for topic_id, name in known if name is None]
+    topic_ids = {topic.name: topic.topic_id for topic in node.cluster.topics()}
+
+    def answer(results: Mapping[str, Error]) -> None:
+        codes = _codes(results) if node.leads else dict.fromkeys(names, ErrorCode.not_controller.value)
+        answers: list[Values] = [
+            {
+                "name": name,
+                "topic_id": topic_ids.get(name),
+                "error_code": code,
+                "error_message": _message(code),
+            }
+            for name, code in codes.items()
+        ]
+        answers += [
+            {"name": None, "topic_id": topic_id, "error_code": ErrorCode.unknown_topic_id.value}
+            for topic_id in unknown
+        ]
+        request.reply.send(lambda: {"responses": answers})
+
+    if node.leads:
+        node.delete(request.fields.ms("timeout"), list(dict.fromkeys(names)), answer)
+    else:
+        answer({})
+
+
+def create_partitions(node: Node, request: Request) -> None:
+    """Kafka's CreatePartitions, 0 to 3."""
+    totals = {entry.text("name"): entry.number("count") for entry in request.fields.entries("topics")}
+    room = node.settings.max_partitions - node.cluster.partition_count()
+    refused = {name: ErrorCode.policy_violation.value for name, total in totals.items() if total > room}
+
+    def answer(results: Mapping[str, Error]) -> None:
+        codes = (
+            {**refused, **_codes(results)}
+            if node.leads
+            else dict.fromkeys(totals, ErrorCode.not_controller.value)
+        )
+        answers = [
+            {"name": name, "error_code": code, "error_message": _message(code)}
+            for name, code in codes.items()
+        ]
+        request.reply.send(lambda: {"results": answers})
+
+    accepted = {name: total for name, total in totals.items() if name not in refused}
+    if request.fields.number("validate_only") or not node.leads:
+        answer(dict.fromkeys(accepted, Error.NONE))
+    else:
+        node.grow(request.fields.ms("timeout"), accepted, answer)
+
+
+def elect_leaders(node: Node, request: Request) -> None:
+    """Kafka's ElectLeaders, 0 to 2. This broker leads whatever it may lead, so no election is ever needed."""
+    asked = [
+        TopicPartition(entry.text("topic"), number)
+        for entry in request.fields.entries("topic_partitions")
+        for number in entry.numbers("partitions")
+    ]
+    if not request.fields.has("topic_partitions"):
+        asked = [partition for topic in node.cluster.topics() for partition in topic.all()]
+
+    def answer(results: Mapping[TopicPartition, Error]) -> None:
+        topics = dict.fromkeys(partition.topic for partition in results)
+        answers = [
+            {
+                "topic": topic,
+                "partition_result": [
+                    {"partition_id": one.partition, "error_code": code_of(error)}
+                    for one, error in results.items()
+                    if one.topic == topic
+                ],
+            }
+            for topic in topics
+        ]
+        request.reply.send(lambda: {"replica_election_results": answers})
+
+    node.topics.elect(
+        request.fields.ms("timeout", 60_000), dict.fromkeys(asked, node.settings.node_id), answer
+    )
+
+
+def metadata(node: Node, request: Request) -> None:
+    """Kafka's Metadata, 0 to 13."""
+    entries = request.fields.entries("topics")
+    wants_all = not request.fields.has("topics") or (request.version == 0 and not entries)
+    asked = [(entry.text("name"), entry.uuid("topic_id")) for entry in entries]
+    if wants_all:
+        asked = [(topic.name, None) for topic in node.cluster.topics()]
+    may_create = node.settings.auto_create and request.fields.number("allow_auto_topic_creation", 1) != 0
+    described = [_described(node, name, topic_id, create=may_create) for name, topic_id in asked]
+    brokers = [{"node_id": one.node_id, "host": one.host, "port": one.port} for one in node.cluster.brokers()]
+    request.reply.send(
+        lambda: {
+            "brokers": brokers,
+            "cluster_id": node.cluster.cluster_id,
+            "controller_id": brokers[0]["node_id"],
+            "topics": described,
+        }
+    )
+
+
+def _described(node: Node, name: str, topic_id: object, *, create: bool) -> Values:
+    topic = next((one for one in node.cluster.topics() if one.name == name or one.topic_id == topic_id), None)
+    if topic is None:
+        return {
+            "name": name or None,
+            "topic_id": topic_id,
+            "error_code": _absent(node, name, create),
+            "partitions": [],
+        }
+    partitions = [_partition(node, topic, partition) for partition in topic.all()]
+    return {
+        "name": topic.name,
+        "topic_id": topic.topic_id,
+        "error_code": 0,
+        "partitions": partitions,
+        "topic_authorized_operations": -(2**31),
+    }
+
+
+def _absent(node: Node, name: str, create: bool) -> int:
+    """The error of a topic that is not there; it is made where it may be, and is there the next time."""
+    if not name:
+        return ErrorCode.unknown_topic_id.value
+    if not _NAME.match(name):
+        return ErrorCode.invalid_topic_exception.value
+    room = node.settings.max_partitions - node.cluster.partition_count()
+    if not create or not node.leads or node.settings.default_partitions > room:
+        return ErrorCode.unknown_topic_or_partition.value
+    new = Topic(
+        name, uuid4(), node.settings.default_partitions, (node.settings.node_id,), node.settings.min_in_sync
+    )
+    node.create(0, [new], lambda results: None)
+    return ErrorCode.leader_not_available.value
+
+
+def _partition(node: Node, topic: Topic, partition: TopicPartition) -> Values:
+    leader = node.topics.metadata.leader(partition)
+    try:
+        replica = node.manager.partition_or_raise(partition)
+        isr, epoch = replica.isr(), replica.epoch()
+    except BrokerError:
+        isr, epoch = frozenset(), -1
+    return {
+        "error_code": 0 if leader is not None else ErrorCode.leader_not_available.value,
+        "partition_index": partition.partition,
+        "leader_id": -1 if leader is None else leader,
+        "leader_epoch": epoch,
+        "replica_nodes": list(topic.replicas),
+        "isr_nodes": sorted(isr or topic.replicas),
+    }
+
+
+def describe_configs(node: Node, request: Request) -> None:
+    """Kafka's DescribeConfigs, 1 to 4: what a topic was created with, and of a broker its bounds."""
+    of_broker = {
+        "group.initial.rebalance.delay.ms": node.settings.initial_delay_ms,
+        "group.min.session.timeout.ms": node.settings.session_bounds_ms[0],
+        "group.max.session.timeout.ms": node.settings.session_bounds_ms[1],
+        "fetch.max.bytes": node.settings.max_fetch_bytes,
+        "max.connections": node.settings.max_connections,
+        "message.max.bytes": node.settings.max_message_bytes,
+        _MIN_IN_SYNC: node.settings.min_in_sync,
+    }
+    results: list[Values] = []
+    for entry in request.fields.entries("resources"):
+        kind, name = entry.number("resource_type"), entry.text("resource_name")
+        topic = node.cluster.topic(name) if kind == _TOPIC_RESOURCE else None
+        code = ErrorCode.none if topic is not None else ErrorCode.unknown_topic_or_partition
+        configs: dict[str, str] = {}
+        if kind == _BROKER_RESOURCE:
+            own = name in ("", str(node.settings.node_id))
+            code = ErrorCode.none if own else ErrorCode.invalid_request
+            configs = {key: str(value) for key, value in of_broker.items()} if own else {}
+        if topic is not None:
+            configs = dict(topic.configs) | {_MIN_IN_SYNC: str(topic.min_in_sync)}
+        results.append(
+            {
+                "error_code": code.value,
+                "resource_type": kind,
+                "resource_name": name,
+                "configs": [
+                    {"name": key, "value": value, "config_source": 1} for key, value in configs.items()
+                ],
+            }
+        )
+    request.reply.send(lambda: {"results": results})
+
+
+def describe_cluster(node: Node, request: Request) -> None:
+    """Kafka's DescribeCluster, 0 to 1."""
+    brokers = [
+        {"broker_id": one.node_id, "host": one.host, "port": one.port} for one in node.cluster.brokers()
+    ]
+    request.reply.send(
+        lambda: {
+            "cluster_id": node.cluster.cluster_id,
+            "controller_id": brokers[0]["broker_id"],
+            "brokers": brokers,
+            "cluster_authorized_operations": -(2**31),
+            "endpoint_type": 1,
+        }
+    )
+
+
+def register_broker(node: Node, request: Request) -> None:
+    """Kafka's BrokerRegistration, 0, which there goes to the controller alone: a follower is there."""
+    listener = next(iter(request.fields.entries("listeners")), Fields(None))
+    broker = Broker(request.fields.number("broker_id", -1), listener.text("host"), listener.number("port"))
+    code = ErrorCode.none
+    if not node.leads:
+        code = ErrorCode.not_controller
+    elif broker.node_id == node.settings.node_id:
+        code = ErrorCode.duplicate_broker_registration
+    elif not 0 <= broker.node_id < _MAX_BROKERS or not broker.host:
+        code = ErrorCode.invalid_request
+    else:
+        node.cluster.register(broker)
+        node.heard_of(broker.node_id)
+    request.reply.send(lambda: {"error_code": code.value})
+
+
+def _codes(results: Mapping[str, Error]) -> dict[str, int]:
+    return {name: code_of(error) for name, error in results.items()}
+
+
+def _message(code: int) -> str | None:
+    return ErrorCode(code).name.upper() if code else None

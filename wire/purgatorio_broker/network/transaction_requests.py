@@ -1,0 +1,113 @@
+"""InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, TxnOffsetCommit, EndTxn: what a transactional producer asks for,
+but for its appends."""
+
+from kio.schema.errors import ErrorCode
+
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.network.data_requests import asked_of, grouped
+from purgatorio_broker.network.fields import Fields, Values, code_of
+from purgatorio_broker.network.group_requests import PARTITIONS, refuses_held
+from purgatorio_broker.network.node import Node
+from purgatorio_broker.network.record_batch import ABORT, COMMIT
+from purgatorio_broker.network.reply import Request
+from purgatorio_broker.network.transactions import HeldOffset
+
+
+def init_producer_id(node: Node, request: Request) -> None:
+    """Kafka's InitProducerId, 0 to 5, for idempotent producers (`sequences`) and transactional ones."""
+    fields = request.fields
+    if not fields.has("transactional_id"):
+        made: ErrorCode | tuple[int, int] = (node.new_producer(), 0)
+    elif not node.leads:
+        made = ErrorCode.not_coordinator
+    else:
+        known = fields.number("producer_id", -1), fields.number("producer_epoch", -1)
+        made = node.transactions.init(
+            fields.text("transactional_id"), fields.ms("transaction_timeout"), known
+        )
+    if isinstance(made, ErrorCode):
+        code = made.value
+        request.reply.send(lambda: {"error_code": code, "producer_id": -1, "producer_epoch": -1})
+        return
+    producer, epoch = made
+    request.reply.send(lambda: {"error_code": 0, "producer_id": producer, "producer_epoch": epoch})
+
+
+def add_partitions_to_txn(node: Node, request: Request) -> None:
+    """Kafka's AddPartitionsToTxn, 0 to 3. Where one is not there, none is added."""
+    fields = request.fields
+    asked = [
+        TopicPartition(topic.text("name"), number)
+        for topic in fields.entries("v3_and_below_topics")
+        for number in topic.numbers("partitions")
+    ]
+    absent = {one for one in asked if not node.cluster.has(one)}
+    by = fields.number("v3_and_below_producer_id"), fields.number("v3_and_below_producer_epoch")
+    error = ErrorCode.not_coordinator
+    if node.leads and absent:
+        error = ErrorCode.operation_not_attempted
+    elif node.leads:
+        error = node.transactions.add(fields.text("v3_and_below_transactional_id"), by, asked)
+    unknown = ErrorCode.unknown_topic_or_partition
+    results = [
+        {
+            "name": name,
+            "results_by_partition": [
+                {
+                    "partition_index": one.partition,
+                    "partition_error_code": (unknown if one in absent else error).value,
+                }
+                for one in asked
+                if one.topic == name
+            ],
+        }
+        for name in dict.fromkeys(one.topic for one in asked)
+    ]
+    request.reply.send(lambda: {"results_by_topic_v3_and_below": results})
+
+
+def add_offsets_to_txn(node: Node, request: Request) -> None:
+    """Kafka's AddOffsetsToTxn, 0 to 3."""
+    fields, error = request.fields, ErrorCode.not_coordinator
+    if node.leads:
+        group = fields.text("group_id")
+        error = node.transactions.add(fields.text("transactional_id"), _by(fields), (), group)
+    code = error.value
+    request.reply.send(lambda: {"error_code": code})
+
+
+def txn_offset_commit(node: Node, request: Request) -> None:
+    """Kafka's TxnOffsetCommit, 0 to 3."""
+    fields = request.fields
+    asked = asked_of(node, fields.entries("topics"), *PARTITIONS)
+    wanted = {TopicPartition(name or "", at): entry for name, _, entries in asked for at, entry in entries}
+    place = node.next_commit()
+    held = {
+        one: HeldOffset(entry.number("committed_offset"), entry.text("committed_metadata"), place)
+        for one, entry in wanted.items()
+        if node.cluster.has(one)
+    }
+    error = ErrorCode(code_of(refuses_held(node, fields)))
+    if error is ErrorCode.none:
+        error = node.transactions.hold(_by(fields), fields.text("group_id"), held)
+    absent = ErrorCode.unknown_topic_or_partition
+
+    def told(name: str | None, at: int, _: Fields) -> Values:
+        there = TopicPartition(name or "", at) in held or error is not ErrorCode.none
+        return {"error_code": (error if there else absent).value}
+
+    request.reply.send(lambda: {"topics": grouped(asked, *PARTITIONS, told)})
+
+
+def end_txn(node: Node, request: Request) -> None:
+    """Kafka's EndTxn, 0 to 4. The markers are written behind the answer."""
+    error = ErrorCode.not_coordinator
+    if node.leads:
+        marker = COMMIT if request.fields.number("committed") else ABORT
+        error = node.transactions.end(request.fields.text("transactional_id"), _by(request.fields), marker)
+    code = error.value
+    request.reply.send(lambda: {"error_code": code})
+
+
+def _by(fields: Fields) -> tuple[int, int]:
+    return fields.number("producer_id"), fields.number("producer_epoch")

@@ -1,0 +1,231 @@
+"""`Transactions`: who writes under a transactional id, in which partitions, and how it ends (KIP-98, KIP-360).
+
+    EMPTY ---add--> ONGOING ---end--> ENDING ---the markers are written--> ENDED ---add--> ONGOING
+
+Who initializes an id anew raises its epoch, which fences the former producer. What that has open is aborted first, and
+the caller told to come again (CONCURRENT_TRANSACTIONS), as is everybody else while a transaction is ENDING.
+
+Who writes the markers asks here for nothing but to be told which, and says when it is done (`ended`). An append is
+between `writes` and `wrote`: no marker is written meanwhile.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from threading import Condition
+from time import monotonic
+from typing import Final, NamedTuple
+
+from kio.schema.errors import ErrorCode
+
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.network.record_batch import ABORT
+from purgatorio_wire.trace.record import Written
+
+MOST_IDS: Final = 10_000
+LONGEST_MS: Final = 900_000
+"""Kafka's transaction.max.timeout.ms."""
+_LAST_EPOCH: Final = 0x7FFE
+
+
+class State(Enum):
+    """See the module."""
+
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    ENDING = "Ending"
+    ENDED = "Ended"
+
+
+class HeldOffset(NamedTuple):
+    """How far a group has read, what it wrote beside that, and the place of this among all commits."""
+
+    offset: int
+    note: str
+    place: int
+
+
+Offsets = dict[str, dict[TopicPartition, HeldOffset]]
+"""Of each group."""
+
+
+@dataclass(slots=True)
+class Producer:
+    """Who has a transactional id now. `marker`: how its last transaction ended, or is to end. `offsets`: of each group
+    that is part of it, what is committed with it."""
+
+    id: int
+    epoch: int
+    timeout_ms: int
+    state: State = State.EMPTY
+    partitions: set[TopicPartition] = field(default_factory=set)
+    offsets: Offsets = field(default_factory=dict)
+    marker: str = ""
+    begun_s: float = 0.0
+    appending: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The markers that are to be written, and the offsets that are committed by that."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: frozenset[TopicPartition]
+    offsets: Offsets
+    marker: str
+
+
+class Transactions:
+    """For any number of threads. `new_id` makes the id of a producer; `write` gets what is to be written, and must not
+    block."""
+
+    def __init__(self, new_id: Callable[[], int], write: Callable[[Ending], None]) -> None:
+        self._new_id = new_id
+        self._write = write
+        self._changed = Condition()
+        self._producers: dict[str, Producer] = {}
+
+    def init(
+        self, transactional_id: str, timeout_ms: int, known: tuple[int, int]
+    ) -> ErrorCode | tuple[int, int]:
+        """The producer's id and epoch. `known`: those that it had, -1 and -1 where it had none."""
+        if not transactional_id:
+            return ErrorCode.invalid_request
+        if not 0 < timeout_ms <= LONGEST_MS:
+            return ErrorCode.invalid_transaction_timeout
+        with self._changed:
+            producer = self._producers.get(transactional_id)
+            if producer is None and len(self._producers) >= MOST_IDS:
+                return ErrorCode.coordinator_not_available
+            if producer is None:
+                producer = self._producers[transactional_id] = Producer(self._new_id(), -1, timeout_ms)
+            elif known[0] >= 0 and known != (producer.id, producer.epoch):
+                return ErrorCode.producer_fenced
+            if producer.state is State.ENDING:
+                return ErrorCode.concurrent_transactions
+            if producer.epoch >= _LAST_EPOCH:
+                producer.id, producer.epoch = self._new_id(), -1
+            producer.epoch += 1
+            if producer.state is State.ONGOING:
+                self._end(transactional_id, producer, ABORT)
+                return ErrorCode.concurrent_transactions
+            producer.timeout_ms, producer.state = timeout_ms, State.EMPTY
+            return producer.id, producer.epoch
+
+    def add(
+        self,
+        transactional_id: str,
+        by: tuple[int, int],
+        partitions: Collection[TopicPartition],
+        group: str = "",
+    ) -> ErrorCode:
+        """Partitions become part of a transaction, or the offsets of a group; it begins with the first."""
+        with self._changed:
+            producer = self._current(transactional_id, by)
+            if isinstance(producer, ErrorCode):
+                return producer
+            if producer.state is State.ENDING:
+                return ErrorCode.concurrent_transactions
+            if producer.state is not State.ONGOING:
+                producer.state, producer.begun_s = State.ONGOING, monotonic()
+                producer.partitions.clear()
+                producer.offsets = {}
+            producer.partitions.update(partitions)
+            if group:
+                producer.offsets.setdefault(group, {})
+            return ErrorCode.none
+
+    def hold(
+        self, by: tuple[int, int], group: str, offsets: Mapping[TopicPartition, HeldOffset]
+    ) -> ErrorCode:
+        """Commit these when the transaction is."""
+        with self._changed:
+            producer = self._by_id(by[0])
+            if producer is None:
+                return ErrorCode.invalid_producer_id_mapping
+            if by[1] != producer.epoch:
+                return ErrorCode.invalid_producer_epoch
+            if producer.state is not State.ONGOING or group not in producer.offsets:
+                return ErrorCode.invalid_txn_state
+            producer.offsets[group].update(offsets)
+            return ErrorCode.none
+
+    def unstable(self, group: str) -> set[TopicPartition]:
+        """Of what a transaction is open that commits offsets of the group."""
+        with self._changed:
+            ongoing = [one for one in self._producers.values() if one.state in (State.ONGOING, State.ENDING)]
+            return {partition for one in ongoing for partition in one.offsets.get(group, ())}
+
+    def end(self, transactional_id: str, by: tuple[int, int], marker: str) -> ErrorCode:
+        """It is to end so. What has ended so already is told so again; what has ended otherwise, or was never begun:
+        INVALID_TXN_STATE."""
+        with self._changed:
+            producer = self._current(transactional_id, by)
+            if isinstance(producer, ErrorCode):
+                return producer
+            if producer.state is State.ONGOING:
+                self._end(transactional_id, producer, marker)
+                return ErrorCode.none
+            if producer.state is State.EMPTY or producer.marker != marker:
+                return ErrorCode.invalid_txn_state
+            return ErrorCode.none if producer.state is State.ENDED else ErrorCode.concurrent_transactions
+
+    def writes(self, written: Written, partition: TopicPartition) -> ErrorCode:
+        """Whether this may be appended; where it may, `wrote` is owed."""
+        with self._changed:
+            producer = self._by_id(written.producer_id)
+            if producer is None:
+                return ErrorCode.invalid_producer_id_mapping
+            if written.producer_epoch != producer.epoch:
+                return ErrorCode.invalid_producer_epoch
+            if producer.state is not State.ONGOING or partition not in producer.partitions:
+                return ErrorCode.invalid_txn_state
+            producer.appending += 1
+            return ErrorCode.none
+
+    def wrote(self, producer_id: int) -> None:
+        """See `writes`."""
+        with self._changed:
+            producer = self._by_id(producer_id)
+            if producer is not None:
+                producer.appending -= 1
+                self._changed.notify_all()
+
+    def await_appends(self, ending: Ending) -> None:
+        """Return when nothing of it is being appended any more."""
+        with self._changed:
+            producer = self._producers[ending.transactional_id]
+            self._changed.wait_for(lambda: not producer.appending)
+
+    def ended(self, ending: Ending) -> None:
+        """Its markers are written."""
+        with self._changed:
+            self._producers[ending.transactional_id].state = State.ENDED
+
+    def abort_overdue(self) -> None:
+        """Abort what is open for longer than its producer asked for; that is fenced, and learns so."""
+        now_s = monotonic()
+        with self._changed:
+            for transactional_id, producer in self._producers.items():
+                overdue = now_s - producer.begun_s > producer.timeout_ms / 1000
+                if producer.state is State.ONGOING and overdue:
+                    producer.epoch += 1
+                    self._end(transactional_id, producer, ABORT)
+
+    def _end(self, transactional_id: str, producer: Producer, marker: str) -> None:
+        producer.state, producer.marker = State.ENDING, marker
+        partitions = frozenset(producer.partitions)
+        self._write(
+            Ending(transactional_id, producer.id, producer.epoch, partitions, producer.offsets, marker)
+        )
+
+    def _current(self, transactional_id: str, by: tuple[int, int]) -> Producer | ErrorCode:
+        producer = self._producers.get(transactional_id)
+        if producer is None or producer.id != by[0]:
+            return ErrorCode.invalid_producer_id_mapping
+        return producer if producer.epoch == by[1] else ErrorCode.producer_fenced
+
+    def _by_id(self, producer_id: int) -> Producer | None:
+        return next((one for one in self._producers.values() if one.id == producer_id), None)

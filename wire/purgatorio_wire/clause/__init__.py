@@ -1,0 +1,1 @@
+"""The clauses of the wire, a module a subject; each yields a row an occasion."""

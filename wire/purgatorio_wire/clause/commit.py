@@ -1,0 +1,202 @@
+"""G12: what is committed is told to whoever asks, until it is committed anew, or its topic or its group is deleted.
+
+A commit takes effect between its sending and its answer. So what may be told at a moment is whatever was committed
+last, or may have been. A deletion is a commit of nothing, that of a topic one which may take a while (KAFKA-2000).
+
+R7: one in a transaction takes effect when that is committed, or a little later, as some do that behind the markers; but
+not where another was committed since it was sent: what was written last stands. Who asks for what is stable (KIP-447)
+is refused until then, and so is told at once that it has.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple, Self
+
+from purgatorio_wire.clause.topic import PATIENCE_TIMES
+from purgatorio_wire.history.bound import MS, Bounds
+from purgatorio_wire.history.history import (
+    BUSY,
+    END_OF_TIME,
+    Exchange,
+    Scene,
+    integer,
+    items,
+    text,
+    texts,
+)
+from purgatorio_wire.history.log import OTHERS, Part, Topic, Topics, asked_and_told, parts
+from purgatorio_wire.history.row import Rows, answered_with, broken, kept, named
+from purgatorio_wire.history.transaction import Transaction, producer_of
+
+NOTHING: Final = (-1, "")
+TOO_LONG: Final = 12
+UNSTABLE: Final = 88
+
+
+class _Commit(NamedTuple):
+    """Of one partition: what was committed, sent and answered when, and whether it surely was taken. It is told from
+    `told_t` on at the earliest, and from `surely_t` on if nothing was written behind it."""
+
+    t: int
+    done_t: int
+    what: tuple[int, str]
+    surely: bool
+    told_t: int
+    surely_t: int
+
+    @classmethod
+    def at_once(cls, t: int, done_t: int, what: tuple[int, str], *, surely: bool) -> Self:
+        """One that takes effect between its sending and its answer."""
+        return cls(t, done_t, what, surely, t, done_t)
+
+
+def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """The occasions are the partitions of which is asked how far a group has read, and notes that are too long."""
+    most = bounds.declared.note_most_bytes
+    for one in scene.of("offset_commit") if most is not None else ():
+        told = _told(one)
+        for part, asked in parts(one.body, OTHERS[0]):
+            if len(text(asked, "committed_metadata")) > (most or 0) and told.get(part) in (0, TOO_LONG):
+                yield answered_with("G12", "note", one, told[part], TOO_LONG, f": more than {most} bytes")
+    for one in scene.of("offset_fetch"):
+        until = one.answer_t
+        if until is None or one.unread or one.throttled_ms:
+            continue
+        for asked, answer in asked_and_told(one):
+            if integer(answer, "error_code"):
+                continue  # the coordinator is loading, or another broker's
+            name, answers = text(asked, "group_id"), dict(parts(answer, OTHERS[1]))
+            if asked.get("topics") is None:
+                # Who asks of all is told of what was committed, and of nothing else.
+                answers = {**{part: {} for part in _parts_of(scene, name)}, **answers}
+            for part, said in answers.items():
+                seen = (integer(said, "committed_offset", -1), text(said, "metadata"))
+                error, gone = integer(said, "error_code"), _deletion(bounds, topics.topics.get(part.topic))
+                within = [*_within(bounds, topics, scene, name, part)]
+                plain = [*_commits(scene, name, part)]
+                if error == UNSTABLE or (one.body.get("require_stable") and within):
+                    yield from _stable(one, error, within, plain)
+                if error == UNSTABLE:
+                    continue
+                clause = "R7" if within else "G12"
+                made = [_Commit.at_once(0, 0, NOTHING, surely=True), *gone, *plain]
+                made += [
+                    x.commit(stable=bool(one.body.get("require_stable"))) for x in within if not x.aborted
+                ]
+                may, cause = _may_be(made, one), "committed"
+                if gone and gone[0].t <= until:
+                    # It may take a while, and who asks of what is not there may be told so.
+                    if error or (seen in may and seen != NOTHING):
+                        continue
+                    cause = (
+                        "forgotten"
+                        if any(x.what != NOTHING and x.done_t <= gone[0].t for x in made)
+                        else cause
+                    )
+                if not error and seen in may:
+                    yield kept(clause, cause)
+                elif error not in BUSY:
+                    allowed = f"{' or '.join(f'{at} {note!r}' for at, note in sorted(may))} of {part.topic}"
+                    shown = named(error) if error else f"{seen[0]} {seen[1]!r}"
+                    yield broken(clause, cause, one, allowed, shown)
+
+
+class _Within(NamedTuple):
+    """What a transaction commits for one partition: sent and answered when, whether it surely was taken, and `late_t`,
+    by when it surely is there for who does not ask for what is stable."""
+
+    t: int
+    done_t: int
+    what: tuple[int, str]
+    surely: bool
+    each: Transaction
+    late_t: int
+
+    @property
+    def aborted(self) -> bool:
+        return self.each.commits is False
+
+    def commit(self, *, stable: bool) -> _Commit:
+        """As any other, written when it was, and told when the transaction has ended."""
+        surely = self.surely and bool(self.each.commits)
+        surely_t = self.each.ended_t if stable else self.late_t
+        return _Commit(self.t, self.done_t, self.what, surely, self.each.may_end_t, surely_t)
+
+
+def _within(bounds: Bounds, topics: Topics, scene: Scene, group: str, part: Part) -> Iterator[_Within]:
+    for one in scene.of("txn_offset_commit"):
+        asked = dict(parts(one.body, OTHERS[0])).get(part)
+        error = _told(one).get(part, 0)
+        if text(one.body, "group_id") != group or asked is None or (error and error not in BUSY):
+            continue
+        by = producer_of(one.body)
+        begun = [x for x in topics.transactions if x.producer == by and x.begun_t <= one.t]
+        if begun:
+            what = integer(asked, "committed_offset"), text(asked, "committed_metadata")
+            ended_t = begun[-1].ended_t
+            late_ns = bounds.declared.late_topics_ms * MS + bounds.added_ns(ended_t)
+            surely = one.got is not None and not error
+            yield _Within(one.t, one.answer_t or END_OF_TIME, what, surely, begun[-1], ended_t + late_ns)
+
+
+def _stable(one: Exchange, error: int, within: list[_Within], plain: list[_Commit]) -> Rows:
+    """R7, of who asks for what is stable. A commit without a transaction that is under way is not stable yet either, as
+    up to Kafka 3.9 (hasPendingOffsetCommitsForTopicPartition)."""
+    until, cause = one.answer_t or END_OF_TIME, "unstable"
+    surely = any(x.surely and x.done_t <= one.t and until < x.each.may_end_t for x in within)
+    may_be = any(x.t <= until and one.t < x.late_t for x in within)
+    may_be = may_be or any(x.t <= until and one.t < x.done_t for x in plain)
+    if surely and error not in BUSY:
+        right = error == UNSTABLE
+        yield kept("R7", cause) if right else broken("R7", cause, one, named(UNSTABLE), named(error))
+    elif error == UNSTABLE and not (may_be and one.body.get("require_stable")):
+        yield broken("R7", cause, one, "how far it has read: nothing is under way for it", named(error))
+
+
+def _parts_of(scene: Scene, group: str) -> list[Part]:
+    """What the group commits in this scene."""
+    commits = (one for one in scene.of("offset_commit") if text(one.body, "group_id") == group)
+    return [part for one in commits for part, _ in parts(one.body, OTHERS[0])]
+
+
+def _deletion(bounds: Bounds, topic: Topic | None) -> list[_Commit]:
+    """That of the topic, which is done when it is late for certain."""
+    if topic is None or topic.delete_t is None:
+        return []
+    done_t = topic.deleted_t or END_OF_TIME
+    late_ns = PATIENCE_TIMES * bounds.declared.late_topics_ms * MS + bounds.added_ns(done_t)
+    surely = topic.deleted_t is not None
+    return [_Commit.at_once(topic.delete_t, done_t + late_ns, NOTHING, surely=surely)]
+
+
+def _may_be(made: list[_Commit], one: Exchange) -> set[tuple[int, str]]:
+    """What was committed last when this was taken up, or may have been."""
+    before = [x for x in made if x.surely and x.surely_t <= one.t]
+    return {
+        x.what for x in made
+        if x.told_t <= (one.answer_t or END_OF_TIME) and not any(y.t >= x.done_t and y is not x for y in before)
+    }  # fmt: skip
+
+
+def _commits(scene: Scene, group: str, part: Part) -> Iterator[_Commit]:
+    for one in scene.of("offset_commit", "delete_groups"):
+        done_t = one.answer_t or END_OF_TIME
+        if one.api == "delete_groups":
+            codes = [
+                integer(x, "error_code") for x in items(one.got, "results") if text(x, "group_id") == group
+            ]
+            if group in texts(one.body, "groups_names") and (one.got is None or codes == [0]):
+                yield _Commit.at_once(one.t, done_t, NOTHING, surely=codes == [0])
+            continue
+        if text(one.body, "group_id") != group:
+            continue
+        told = _told(one)
+        for other, asked in parts(one.body, OTHERS[0]):
+            error = told.get(other, 0)
+            if other == part and (not error or error in BUSY):
+                what = integer(asked, "committed_offset"), text(asked, "committed_metadata")
+                yield _Commit.at_once(one.t, done_t, what, surely=one.got is not None and not error)
+
+
+def _told(commit: Exchange) -> dict[Part, int]:
+    """The error that each partition of a commit was answered with."""
+    return {part: integer(said, "error_code") for part, said in parts(commit.got, OTHERS[1])}

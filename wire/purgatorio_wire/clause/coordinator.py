@@ -1,0 +1,166 @@
+"""R2, R5, R6: what the coordinator of transactions says of a transactional id, to its producer and to others.
+
+Judged is who asks for an id while nobody else does: then what it has asked before says what it is to be told.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.history import BUSY, END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer
+from purgatorio_wire.history.log import Topics
+from purgatorio_wire.history.row import Row, Rows, after, broken, kept, named, undecided
+from purgatorio_wire.history.transaction import (
+    BEGINS,
+    CONCURRENT,
+    END,
+    INIT,
+    MOST_EPOCH_VERSION,
+    Producer,
+    Transaction,
+    by_name,
+    error_of,
+    producer_of,
+    went_well,
+)
+
+INVALID_STATE, UNKNOWN_ID = 48, 49
+FENCED: Final = frozenset({47, UNKNOWN_ID, 90})
+"""What a former producer is told: its epoch is old, its id nobody's, or that it is fenced."""
+NO_SUCH_PART: Final = frozenset({3, 55})
+TOO_LONG: Final = 50
+"""INVALID_TRANSACTION_TIMEOUT: a broker has a bound of its own."""
+ENDS_GAP_NS: Final = 12_000 * MS
+"""By how much a transaction is late that never ends: a scene waits so long."""
+
+
+def coordinated(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """The occasions are the requests about transactional ids, and the ends of transactions."""
+    for asked in by_name(scene.exchanges).values():
+        for one in asked:
+            if one.got is not None and not one.throttled_ms and not any(_beside(one, x) for x in asked):
+                yield from _told(one, [x for x in asked if x.t < one.t])
+    for each in topics.transactions:
+        yield from _ends(bounds, scene, each)
+
+
+def _beside(one: Exchange, other: Exchange) -> bool:
+    """Whether both were under way at one time."""
+    ends = [x.answer_t or END_OF_TIME for x in (one, other)]
+    return one is not other and one.t < ends[1] and other.t < ends[0]
+
+
+def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
+    error = error_of(one)
+    if error in LOADING or error in EXCUSED:
+        return  # a scene asks until a coordinator answers
+    inits = [x for x in before if x.api == INIT]
+    made = [x for x in inits if went_well(x)]
+    if one.api == INIT:
+        yield from _initialized(one, error, [producer_of(x.got) for x in made])
+        return
+    by, now = producer_of(one.body), producer_of(made[-1].got) if made else None
+    if not inits:
+        yield _refused("R6", "stranger", one, error, {UNKNOWN_ID}, ": nobody has that id")
+    elif now is not None and by != now:
+        if error == CONCURRENT:
+            return  # Kafka 4 looks first whether something is being written of the id (KAFKA-18660)
+        known = any(by == producer_of(x.got) for x in made)
+        why = ": another has its id now" if known else ": it is nobody"
+        yield _refused(
+            "R5" if known else "R6", "not-fenced" if known else "stranger", one, error, FENCED, why
+        )
+    elif made and inits[-1] is made[-1]:
+        since = [x for x in before if x.t > made[-1].t and x.api != INIT and producer_of(x.body) == by]
+        timeout_ns = integer(made[-1].body, "transaction_timeout_ms") * MS
+        if (one.answer_t or END_OF_TIME) < _begun_t(since, one) + timeout_ns:
+            yield from _mine(one, error, since)
+
+
+def _begun_t(since: Sequence[Exchange], one: Exchange) -> int:
+    """When the transaction that is open may have begun at the earliest: behind the last end that was taken."""
+    ended = [at for at, x in enumerate(since) if x.api == END and went_well(x)]
+    return min((x.t for x in since[ended[-1] + 1 if ended else 0 :]), default=one.t)
+
+
+def _initialized(one: Exchange, error: int, former: Sequence[Producer]) -> Rows:
+    """R5, of who asks for an id. Kafka 3.1 to 3.3 has a broker wait for new ones from the controller, and time out."""
+    if error in (CONCURRENT, TOO_LONG, *BUSY):
+        return
+    if error:
+        yield broken("R5", "init-refused", one, "a producer's id and epoch", named(error))
+        return
+    made = producer_of(one.got)
+    if made.id < 0 or made.epoch < 0:
+        yield broken("R5", "init-refused", one, "a producer's id and epoch", f"{made.id} and {made.epoch}")
+    elif not former:
+        yield kept("R5", "init-refused")
+    else:
+        most = max((x.epoch for x in former if x.id == made.id), default=-1)
+        allowed, seen = f"an epoch above {most}, or another id", f"epoch {made.epoch}"
+        yield kept("R5", "epoch") if made.epoch > most else broken("R5", "epoch", one, allowed, seen)
+
+
+def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
+    """R6, of the producer that has the id. `since`: what it asked for since it has."""
+    done = [x for x in since if went_well(x)]
+    unsure = [x for x in since if x.got is None or error_of(x) in LOADING]
+    if unsure or (one.api == END and one.version > MOST_EPOCH_VERSION):
+        return
+    if one.api in BEGINS:
+        if error != CONCURRENT and error not in NO_SUCH_PART:
+            right = not error
+            yield kept("R6", "begins") if right else broken("R6", "begins", one, "no error", named(error))
+    elif done and done[-1].api in BEGINS:
+        if error != CONCURRENT:
+            right = not error
+            yield kept("R6", "ends") if right else broken("R6", "ends", one, "no error", named(error))
+    elif not done:
+        yield _refused("R6", "of-none", one, error, {INVALID_STATE}, ": there is no transaction")
+    elif error != CONCURRENT:
+        same = done[-1].body.get("committed") == one.body.get("committed")
+        why = " again" if same else ": it has ended otherwise"
+        yield _refused("R6", "ended", one, error, {0} if same else {INVALID_STATE}, why)
+
+
+def _refused(
+    clause: str, cause: str, one: Exchange, error: int, wanted: set[int] | frozenset[int], about: str
+) -> Row:
+    if error in wanted:
+        return kept(clause, cause)
+    return broken(clause, cause, one, f"{' or '.join(map(named, sorted(wanted)))}{about}", named(error))
+
+
+def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:
+    """R2: a transaction that is asked to end has ended before long."""
+    ending = each.ending
+    asked = by_name(scene.exchanges).get(each.name, [])
+    if ending is None or ending.answer_t is None or (ending.api == END and not went_well(ending)):
+        return
+    since_t = ending.answer_t
+    later = [
+        x.answer_t or 0 for x in asked if x.api in (INIT, *BEGINS) and x.t >= since_t and x.got is not None
+    ]
+    ended_t = each.ended_t if each.ended_t < END_OF_TIME else None
+    if ended_t is None and not later:
+        return
+    if ended_t is not None:  # or before, where nobody asked: it had not when somebody was told so last
+        told = [x.answer_t or 0 for x in asked if x.t >= since_t and error_of(x) == CONCURRENT]
+        ended_t = max((t for t in told if t <= ended_t), default=since_t)
+    by = bounds.by(
+        since_t, since_t, ended_t, gap_ns=ENDS_GAP_NS, watched_t=max(later, default=since_t),
+        late_ms=bounds.declared.late_topics_ms,
+    )  # fmt: skip
+    if by.held is Held.KEPT:
+        yield kept("R2", "never-ended")
+        return
+    seen = "never" if ended_t is None else f"after {after(ended_t, since_t)}"
+    allowed = f"its end by {after(by.limit_t, since_t)} behind the answer ({by.made_of})"
+    if by.held is Held.UNDECIDED:
+        yield undecided(
+            "R2", f"{seen}; {allowed}, too wide to judge it, or not watched so long", "never-ended"
+        )
+    else:
+        row = broken("R2", "never-ended", ending, allowed, seen, held=Held.LATE)
+        yield replace(row, late=(since_t, ended_t or by.limit_t), gaps=by.gaps)

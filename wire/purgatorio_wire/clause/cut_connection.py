@@ -1,0 +1,76 @@
+"""C1: connections that are cut with requests waiting are let go; beside them, and beside one that does not read its
+answers, the broker goes on."""
+
+from typing import Final
+
+from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.history import Scene, integer, text
+from purgatorio_wire.history.row import Row, Rows, after, broken, in_time, kept, undecided
+
+LEAST_CUT: Final = 10
+GAP_NS: Final = 4000 * MS
+"""By how much a plain question would be late at a broker that does not go on."""
+HELD_UP_NS: Final = 3000 * MS
+FILES_LEFT_PART: Final = 10
+"""One in so many may stay open: a broker has other connections than ours."""
+
+
+def unread_answers(bounds: Bounds, scene: Scene) -> Rows:
+    """Questions beside a connection whose answers are not read: they are not held up until it is closed. The bound of
+    other rows would not do, as our plain questions are held up too."""
+    for x in scene.stimuli:
+        lane = scene.lanes.get(text(x.body, "conn"))
+        if text(x.body, "what") != "unread" or lane is None or lane.closed is None:
+            continue
+        until = lane.closed.t
+        for one in scene.exchanges:
+            if one.conn == lane.name or not x.t < one.t < until or one.wait_ms:
+                continue
+            late_ns, _ = bounds.machine(one.t, until)
+            if one.answer_t is not None and one.answer_t < until:
+                yield kept("C1", "held-up")
+            elif until - one.t < HELD_UP_NS + late_ns:
+                yield undecided("C1", "asked just before the other was closed", "held-up")
+            else:
+                allowed = f"an answer at once, whatever {lane.name} does not read"
+                seen = f"none in {after(until, one.t)}, until that was closed"
+                yield broken("C1", "held-up", one, allowed, seen, held=Held.LATE, late=(one.t, until))
+
+
+def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
+    """Questions on new connections after the cut, and the open files of the broker where they were counted."""
+    cut = [
+        (lane.closed, one)
+        for lane in scene.lanes.values()
+        for one in lane.requests
+        if lane.closed is not None and lane.closed.by == "us" and not lane.closed.err and one.answer is None
+        and one.api == "fetch" and one.t < lane.closed.t < one.t + one.wait_ms * MS
+    ]  # fmt: skip
+    if len(cut) < LEAST_CUT:
+        return
+    last_t = max(closed.t for closed, _ in cut)
+    for lane in scene.lanes.values():
+        for one in lane.requests:
+            if one.t > last_t and one.wait_ms == 0 and one.owed:
+                promise = f"an answer at once after {len(cut)} cuts,"
+                yield in_time(bounds, "C1", "does-not-go-on", one, one.t, GAP_NS, promise)
+    counts = [
+        (event, integer(event.body, "files", -1) - integer(event.body, "ours"))
+        for event in scene.stimuli
+        if event.body is not None and event.body.get("what") == "files"
+    ]
+    before = [files for event, files in counts if event.t < min(one.t for _, one in cut)]
+    let_go_t = max(one.t + one.wait_ms * MS for _, one in cut)
+    let_go_t += bounds.declared.late_topics_ms * MS + bounds.added_ns(last_t, scene.end_t)
+    behind = [(event, files) for event, files in counts if event.t >= let_go_t]
+    if before and behind:
+        # A connection that we have and the broker has not taken yet makes a count too small, one that it has not closed
+        # yet too large.
+        event, files = min(behind, key=lambda one: one[1])
+        most = max(before) + len(cut) // FILES_LEFT_PART
+        if files <= most:
+            yield kept("C1")
+        else:
+            allowed = f"at most {most} connections beside ours after max_wait ({max(before)} before, {len(cut)} cut)"
+            seen = f"{files} beside ours"
+            yield Row("C1", Held.BROKEN, "files-stay-open", "open files", (event.i,), allowed, seen)

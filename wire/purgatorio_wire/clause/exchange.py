@@ -1,0 +1,216 @@
+"""X1 to X4: answers as such, whatever was asked."""
+
+from typing import Final
+
+from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.history import Exchange, Lane, Scene, integer, items, text
+from purgatorio_wire.history.log import (
+    NAMED,
+    UNKNOWN_TOPIC,
+    Part,
+    Topics,
+    asked_and_told,
+    fetched,
+    parts,
+    produced,
+    unknown_topic,
+)
+from purgatorio_wire.history.row import Row, Rows, after, answered_with, broken, kept, undecided
+from purgatorio_wire.trace.record import Body
+
+_OF_TOPICS: Final = frozenset(
+    {
+        "produce",
+        "fetch",
+        "list_offsets",
+        "delete_records",
+        "delete_topics",
+        "create_partitions",
+        "offset_commit",
+    }
+)
+
+PATIENCE_MS: Final = 5000
+"""A request that is not answered so long after the wait that it asked for is not answered at all."""
+
+
+def answered_once(bounds: Bounds, scene: Scene, answered: frozenset[tuple[str, int]]) -> Rows:
+    """X1. `answered`: the APIs and versions that the broker answered anywhere in the run; one that it never answers is
+    X3's, and an answer to acks 0 is P2's."""
+    for lane in scene.lanes.values():
+        for one in lane.requests:
+            if one.owed and (one.api, one.version) in answered:
+                row = _once(bounds, scene, lane, one)
+                if row is not None:
+                    yield row
+        yield from _unasked(lane)
+
+
+def _once(bounds: Bounds, scene: Scene, lane: Lane, one: Exchange) -> Row | None:
+    if one.again:
+        more = one.again[0]
+        seen = f"{1 + len(one.again)} answers, the second after {after(more.t, one.t)}"
+        return broken("X1", "answered-twice", one, "one answer", seen, *(extra.i for extra in one.again))
+    if one.answer is not None:
+        return kept("X1")
+    closed = one.closed
+    if closed is not None and closed.by == "peer" and closed.t <= one.watched_t:
+        if any(not other.owed for other in lane.requests):
+            # A broker tells the error of an acks 0 produce by closing the connection.
+            return undecided("X1", "the connection was closed after an acks 0 produce")
+        seen = f"the broker closed the connection after {after(closed.t, one.t)}"
+        return broken("X1", "closed", one, "one answer, and the connection stays", seen, closed.i)
+    if closed is not None and closed.err:
+        return undecided("X1", "the connection could not be read any further")
+    limit = _patience_ends(scene, one)
+    if one.watched_t < limit:
+        return None  # cut or given up by the scene before anything can be said
+    if one.watched_t < limit + bounds.added_ns(one.t, one.watched_t):
+        seen = f"no answer in {after(one.watched_t, one.t)}, on a machine that is late"
+        return undecided("X1", seen, "never-answered")
+    return broken("X1", "never-answered", one, "one answer", f"none in {after(one.watched_t, one.t)}")
+
+
+def _patience_ends(scene: Scene, one: Exchange) -> int:
+    """When it should have been answered, whatever it waits for: a join or a sync for as long as any member asked."""
+    waits_ms = one.wait_ms
+    if one.api in ("join_group", "sync_group"):
+        group = text(one.body, "group_id")
+        joins = (x.wait_ms for x in scene.of("join_group") if text(x.body, "group_id") == group)
+        waits_ms = max(joins, default=waits_ms)
+    return one.t + (waits_ms + PATIENCE_MS) * MS
+
+
+def _unasked(lane: Lane) -> Rows:
+    by_corr = {one.corr: one for one in lane.requests}
+    for answer in lane.answers:
+        if answer.c is None and (answer.corr or 0) not in by_corr:
+            yield Row(
+                "X1", Held.BROKEN, "not-asked-for", f"connection {lane.name}", (answer.i,),
+                "answers to requests only", f"an answer with correlation {answer.corr}, which no request has",
+            )  # fmt: skip
+
+
+def in_order(scene: Scene) -> Rows:
+    """X2. An occasion is an answer to a request before which another of the connection was waiting."""
+    for lane in scene.lanes.values():
+        owed = [one for one in lane.requests if one.owed]
+        for at, one in enumerate(owed):
+            if one.answer is None:
+                continue
+            answer_i = one.answer.i
+            waiting = [
+                other for other in owed[:at] if other.answer is None or other.answer.i > one.i
+            ]  # fmt: skip
+            if not waiting:
+                continue
+            passed = [other for other in waiting if other.answer is None or other.answer.i > answer_i]
+            # An earlier one that is never answered is X1's, unless something after it was.
+            if passed:
+                first = passed[0]
+                yield broken(
+                    "X2", "overtaken", one, f"the answer to {first.api} #{first.corr} first",
+                    f"answered before {first.api} #{first.corr}, which was sent earlier", *first.events,
+                )  # fmt: skip
+            else:
+                yield kept("X2")
+
+
+def one_at_a_time(scene: Scene, topics: Topics) -> Rows:
+    """X2. An occasion is an append behind a fetch of the same partition that waits on the same connection: what it
+    appends, known by where it is, cannot be in the answer to that ("the broker's request processing allows only a
+    single in-flight request per connection in order to guarantee this ordering")."""
+    for lane in scene.lanes.values():
+        for at, one in enumerate(lane.requests):
+            if one.api != "fetch" or one.answer is None or one.unread or one.error:
+                continue
+            came = {part: list(items(said, "records")) for part, _, said in fetched(one) if said is not None}
+            for append in lane.requests[at + 1 :]:
+                if append.api != "produce" or append.i > one.answer.i:
+                    continue
+                for part, _, said in produced(append):
+                    topic, base = topics.topics.get(part.topic), integer(said, "base_offset", -1)
+                    if topic is None or topic.replicas > 1 or topic.delete_t is not None:
+                        continue  # else what is there may be what was there before
+                    if part not in came or base < 0:
+                        continue
+                    ahead = any(integer(x, "base") <= base <= integer(x, "last") for x in came[part])
+                    allowed = f"an answer without the record {base}, which was sent behind it"
+                    yield (
+                        broken("X2", "handled-ahead", one, allowed, "one with it", *append.events)
+                        if ahead
+                        else kept("X2", "handled-ahead")
+                    )
+
+
+def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[str, tuple[int, int]]) -> Rows:
+    """X3. The occasions are the answers, and the versions that ApiVersions offers."""
+    for one in scene.exchanges:
+        if one.answer is not None:
+            err = one.answer.err or ""
+            if err.startswith("newer:"):
+                yield undecided("X3", f"{one.api} v{one.version}: {err}")
+            elif err:
+                yield broken("X3", "undecodable", one, f"an answer of version {one.version}", err)
+            elif one.answer.left:
+                seen = f"{one.answer.left} bytes after the answer"
+                yield broken("X3", "bytes-left", one, f"an answer of version {one.version}", seen)
+            else:
+                yield kept("X3")
+            continue
+        first, last = offered.get(one.api, (0, -1))
+        if not one.owed or not first <= one.version <= last or (one.api, one.version) in answered:
+            continue
+        if one.closed is not None and one.closed.by == "peer":
+            seen = f"the broker closed the connection after {after(one.closed.t, one.t)}"
+        elif one.watched_t >= _patience_ends(scene, one):
+            seen = f"never answered, here or elsewhere, in {after(one.watched_t, one.t)}"
+        else:
+            continue
+        yield broken(
+            "X3", "offered-not-answered", one, f"ApiVersions offers {one.api} v{first} to v{last}", seen
+        )
+    for lane in scene.lanes.values():
+        if lane.closed is not None and lane.closed.err.startswith("no frames") and lane.closed.by == "us":
+            yield Row(
+                "X3", Held.BROKEN, "no-frame", f"connection {lane.name}", (lane.closed.i,),
+                "frames of the Kafka protocol", lane.closed.err,
+            )  # fmt: skip
+
+
+def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """X4. The occasions are the answers to requests that name topics, partitions, members or groups."""
+    for one in scene.exchanges:
+        if one.api not in NAMED or one.got is None or one.throttled_ms:
+            continue  # what a quota holds up may be answered with nothing, as Kafka's fetches are
+        for bodies in asked_and_told(one):
+            asked, told = (list(parts(*each)) for each in zip(bodies, NAMED[one.api], strict=True))
+            if not asked or integer(bodies[1], "error_code"):
+                continue  # who asks about all names nothing, as old versions do that are about one
+            if sorted(part for part, _ in asked) == sorted(part for part, _ in told):
+                yield kept("X4")
+            else:
+                allowed, seen = (", ".join(_words(one, part) for part, _ in held) for held in (asked, told))
+                seen = f"one about {seen or 'nothing'}"
+                yield broken("X4", "not-all-named", one, f"an answer about {allowed}", seen)
+            if scene.name:  # what is done beside the scenes is about their topics
+                yield from _not_there(one, told, topics)
+
+
+def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> Rows:
+    """What was never made is told with an error, whatever else is asked for."""
+    if one.api not in _OF_TOPICS or (one.api == "produce" and integer(one.body, "acks") not in (-1, 1)):
+        return
+    if one.api == "offset_commit" and all(integer(said, "error_code") for _, said in told):
+        return  # it was refused as a whole
+    for part, said in told:
+        topic, error = topics.topics.get(part.topic), integer(said, "error_code")
+        partitions = None if topic is None or topic.delete_t is not None else topic.partitions_at(one.t)
+        if topic is not None and (partitions is None or part.number < partitions):
+            continue
+        wanted = unknown_topic(one) if topic is None else UNKNOWN_TOPIC
+        yield answered_with("X4", "not-there", one, error, wanted, f" for {_words(one, part)}")
+
+
+def _words(one: Exchange, part: Part) -> str:
+    return f"{part.topic}-{part.number}" if NAMED[one.api][0][2] else part.topic

@@ -1,0 +1,731 @@
+"""F1 to F9, and D1's reading half: what a fetch waits for, and what it comes back with.
+
+Only fetches are judged of which everything is known: of partitions of the run's own topics that have been seen to work,
+at offsets where a batch begins, outside of fetch sessions. When a fetch is ready is known up to the interval between an
+append's sending and its acknowledgement; whether it is ready for so many bytes is said by the table of waiting fetches.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.history import (
+    END_OF_TIME,
+    EXCUSED,
+    NO_SESSION,
+    NOT_THE_NEXT,
+    Exchange,
+    Scene,
+    integer,
+    items,
+)
+from purgatorio_wire.history.log import (
+    CommittedLog,
+    Log,
+    Part,
+    Topic,
+    Topics,
+    corrupt,
+    fetched,
+    unknown_topic,
+)
+from purgatorio_wire.history.row import (
+    Row,
+    Rows,
+    after,
+    answered_with,
+    broken,
+    in_time,
+    kept,
+    named,
+    undecided,
+)
+from purgatorio_wire.table.fetch import FETCH, Distance, Divergence, Epoch, Fetched, request_is_complete
+from purgatorio_wire.table.replica import Replica
+from purgatorio_wire.trace.record import Body, WireEvent
+
+OUT_OF_RANGE, UNKNOWN_EPOCH = 1, 75
+COMMITTED: Final = 1
+"""The isolation of who reads what is committed alone."""
+OF_TRANSACTIONS: Final[Mapping[str, str]] = {
+    "F1": "R1", **dict.fromkeys(("F3", "F7"), "R2"), **dict.fromkeys(("F4", "F5"), "R3"),
+}  # fmt: skip
+"""The clauses of fetches, and what they are where who reads what is committed is asked about transactions."""
+NO_WAIT_GAP_NS: Final = 2000 * MS
+"""What a fetch with max_wait 0 has for a gap: a broker that made it wait would make it wait about so long."""
+FORGOTTEN_NS: Final = 1000 * MS
+"""The least gap of a fetch that waits: a broker that forgets a short one makes it wait longer than it asked for."""
+EPOCH_FAR: Final = 50
+"""An epoch so far above the known one has not come by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One partition of a fetch."""
+
+    part: Part
+    what: Body
+    log: Log
+    answer: Body | None
+
+    @property
+    def offset(self) -> int:
+        return integer(self.what, "fetch_offset")
+
+    @property
+    def epoch(self) -> int:
+        return integer(self.what, "current_leader_epoch", -1)
+
+    @property
+    def last_epoch(self) -> int:
+        return integer(self.what, "last_fetched_epoch", -1)
+
+    @property
+    def error(self) -> int:
+        return integer(self.answer, "error_code")
+
+    @property
+    def batches(self) -> Sequence[Body]:
+        return () if self.answer is None else tuple(items(self.answer, "records"))
+
+    @property
+    def bytes(self) -> int:
+        return sum(integer(batch, "bytes") for batch in self.batches)
+
+    @property
+    def room(self) -> int:
+        return integer(self.what, "partition_max_bytes", 1 << 31)
+
+    def adds(self, t: int, surely: bool) -> int | None:
+        """What the table of waiting fetches says of it at `t`: the bytes that it surely adds, or can add."""
+        here = self.log.least(t, self.offset) if surely else self.log.most(t, self.offset)
+        # Of what is too large for its room the first batch comes whole.
+        room = self.room if surely else max(self.room, self.log.largest(self.offset))
+        distance = Distance.SAME_SEGMENT if here else Distance.AT_END
+        epoch = Epoch.NOT_SAID if self.epoch < 0 else Epoch.CURRENT
+        situation = Fetched(
+            True, Replica.LEADS, False, epoch, distance, False, Divergence.NOT_ASKED, here, room
+        )
+        return FETCH.decide(situation).answer
+
+    @property
+    def whole(self) -> Log:
+        """The log to the high watermark, whatever is committed."""
+        return self.log.whole if isinstance(self.log, CommittedLog) else self.log
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last record that came, or the one that was asked for."""
+        return max((integer(batch, "last") + 1 for batch in self.batches), default=self.offset)
+
+
+def stopped_spans(stimuli: Iterable[WireEvent], end_t: int) -> list[tuple[int, int]]:
+    """When a replica was stopped: from where it surely was until the moment before it went on."""
+    spans: list[tuple[int, int]] = []
+    begun: int | None = None
+    for event in stimuli:
+        what = None if event.body is None else event.body.get("what")
+        if what == "stopped":
+            begun = event.t
+        elif what == "continues" and begun is not None:
+            spans.append((begun, event.t))
+            begun = None
+    return [*spans, (begun, end_t)] if begun is not None else spans
+
+
+def continued_t(stimuli: Iterable[WireEvent], end: int) -> int:
+    """When a replica that was stopped until `end` surely goes on: what lets it may be a command that takes its time."""
+    said = [x.t for x in stimuli if x.t >= end and (x.body or {}).get("what") == "continued"]
+    return min(said, default=end)
+
+
+def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: str, due: int, told: bool) -> Rows:
+    """F8, of a request that waited, until `due` at the latest, when its topic was deleted. `told`: by an error."""
+    asked_t, deleted_t = topic.delete_t or END_OF_TIME, topic.deleted_t
+    if deleted_t is None or not one.t < asked_t < deleted_t < due:
+        return
+    if one.answer_t is not None and one.answer_t < asked_t:
+        return
+    row = in_time(
+        bounds, "F8", cause, one, deleted_t, due - deleted_t, "an error, as its topic is deleted,",
+        late_ms=bounds.declared.late_topics_ms,
+    )  # fmt: skip
+    if row.held is Held.KEPT and not told:
+        row = broken("F8", "deleted-without-error", one, "an error", "no error")
+    yield row
+
+
+def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """All rows of the fetches of a scene."""
+    spans = stopped_spans(scene.stimuli, scene.end_t)
+    for fetching in _fetchings(bounds, scene, topics):
+        yield from fetching.rows(spans)
+
+
+def sessions(bounds: Bounds, scene: Scene) -> Rows:
+    """F6, of fetch sessions: one that is not there, and a request of one that is not its next, are refused at once; the
+    next one is not."""
+    for one in scene.of("fetch"):
+        if one.session and one.answer_t is not None and one.error in (0, NOT_THE_NEXT):
+            yield answered_with("F6", "next-refused", one, one.error, 0, ": the next request of its session")
+        if not one.session_error or one.behind or one.unread or one.throttled_ms:
+            continue
+        promise, gap = f"{named(one.session_error)} at once:", one.wait_ms * MS or NO_WAIT_GAP_NS
+        row = in_time(bounds, "F6", "session-waits", one, one.t, gap, promise)
+        yield row
+        if row.held is Held.KEPT and one.error != NO_SESSION:  # there may be no room for the session any more
+            yield answered_with("F6", "session-taken", one, one.error, one.session_error)
+
+
+def turns(scene: Scene, topics: Topics) -> Rows:
+    """F7, of fetch sessions without room for all that is there: what brought records stands behind the others then, so
+    each partition has its turn before another has its second (KIP-227)."""
+    passed: dict[int, dict[Part, int]] = defaultdict(dict)
+    for one in scene.of("fetch") if scene.name else ():
+        if one.answer_t is None or one.unread or one.throttled_ms or one.error:
+            passed.pop(one.session, None)
+            continue
+        asked = [_Asked(part, what, topics.logs[part], answer) for part, what, answer in fetched(one)]
+        brought = any(a.batches for a in asked)
+        for a in asked if one.session else ():
+            topic = topics.topics.get(a.part.topic)
+            if topic is None or topic.replicas > 1:
+                continue
+            turn = passed[one.session].pop(a.part, 0)
+            if a.batches and turn:
+                yield kept("F7", "starved")
+            elif brought and not a.batches and not a.error and a.log.least(one.t, a.offset):
+                passed[one.session][a.part] = turn + 1
+                if turn + 1 >= len(asked):
+                    allowed = f"records of {a.part.topic}-{a.part.number}, before another has its second turn"
+                    yield broken("F7", "starved", one, allowed, f"none in {turn + 1} answers with others'")
+
+
+def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """F3, of a consumer's fetch that waits at a follower (KIP-392): it is woken by what is replicated. A follower hears
+    of the high watermark by its next fetch, which may wait: half of what is left is a bound that it keeps."""
+    spans = stopped_spans(scene.stimuli, scene.end_t)
+    for one in scene.of("fetch"):
+        asked = [_Asked(part, what, topics.logs[part], said) for part, what, said in fetched(one)]
+        if not one.at_second or one.behind or one.unread or one.error or len(asked) != 1:
+            continue
+        (a,), deadline = asked, one.t + one.wait_ms * MS
+        topic, until = topics.topics.get(a.part.topic), one.answer_t or one.watched_t
+        if topic is None or topic.delete_t is not None or a.error or a.offset > a.log.replicated_end(one.t):
+            continue
+        made = (x.ack_t or 0 for x in a.log.surely(END_OF_TIME) if x.acks == -1 and x.base >= a.offset)
+        ready_by = min(made, default=END_OF_TIME)
+        if one.t < ready_by < deadline and not any(begin <= until and one.t <= end for begin, end in spans):
+            half, promise = (
+                (deadline - ready_by) // 2,
+                "an answer with what is replicated, long before max_wait,",
+            )
+            yield in_time(bounds, "F3", "at-follower", one, ready_by + half, half, promise)
+
+
+def waits(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetching]:
+    """The fetches of a scene that were answered without an error, or not at all, and of which everything is known."""
+    return (one for one in _fetchings(bounds, scene, topics) if one.known)
+
+
+def _fetchings(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetching]:
+    for one in scene.of("fetch"):
+        if (
+            one.behind
+            or one.at_second
+            or integer(one.body, "session_id")
+            or integer(one.body, "session_epoch", -1) > 0
+        ):
+            continue
+        if one.unread or one.throttled_ms or one.error or integer(one.body, "replica_id", -1) >= 0:
+            continue
+        committed = integer(one.body, "isolation_level") == COMMITTED
+        asked = [
+            _Asked(part, what, CommittedLog.of(log) if committed else log, answer)
+            for part, what, answer in fetched(one)
+            for log in (topics.logs[part],)
+        ]
+        if asked:
+            yield Fetching(bounds, scene, topics, one, asked)
+
+
+@dataclass(slots=True)
+class Fetching:
+    """One fetch."""
+
+    bounds: Bounds
+    scene: Scene
+    topics: Topics
+    one: Exchange
+    asked: list[_Asked]
+
+    @property
+    def deadline(self) -> int:
+        return self.one.t + self.one.wait_ms * MS
+
+    @property
+    def gap(self) -> int:
+        """How late a broker is that makes a fetch wait though it is ready."""
+        return self.one.wait_ms * MS or NO_WAIT_GAP_NS
+
+    @property
+    def until(self) -> int:
+        """Until when things can have happened that the answer knows of."""
+        return self.one.watched_t if self.one.answer_t is None else self.one.answer_t
+
+    def rows(self, spans: list[tuple[int, int]]) -> Rows:
+        if self.one.answer_t is None and self.one.watched_t < self.deadline:
+            return  # cut by the scene while it waited: no occasion
+        if all(a.part.topic not in self.topics.topics for a in self.asked):
+            yield self._error("F6", "unknown-topic", self.asked[0], unknown_topic(self.one))
+            return
+        there = [a for a in self.asked if not self._absent(a)]
+        if len(there) < len(self.asked):
+            yield from replace(self, asked=there)._beside_absent()
+            return
+        known = [self.topics.topics[a.part.topic] for a in self.asked]
+        if any(topic.delete_t is not None and topic.delete_t <= self.until for topic in known):
+            yield from self._deleted()
+            return
+        if any(a.log.settled_t > self.one.t for a in self.asked) or any(
+            a.error in EXCUSED for a in self.asked
+        ):
+            return
+        if any(topic.replicas > 1 for topic in known):
+            yield from self._replicated(spans)
+            return
+        yield from self._placed()
+        wrong = self._wrong()
+        if wrong is not None:
+            yield wrong
+        elif not any(self._doubtful(a) for a in self.asked):
+            yield from self._valid()
+        else:
+            yield from self._overtaken()
+
+    def _absent(self, a: _Asked) -> bool:
+        """Whether nobody made this partition."""
+        topic = self.topics.topics.get(a.part.topic)
+        partitions = None if topic is None else topic.partitions_at(self.one.t)
+        return topic is None or (partitions is not None and a.part.number >= partitions)
+
+    def _beside_absent(self) -> Rows:
+        """F2 and F3, of those that are there beside what is not: that hurries nobody with Kafka, and nothing is
+        promised of it; it keeps nobody from being woken either."""
+        if not self.asked or not self.known:
+            return
+        ready_by = self._ready_by()
+        if self.one.t < ready_by < self.deadline - EARLY_NS:
+            yield self._woken_in_time(self._clause("F3"), ready_by)
+        elif ready_by >= self.deadline and self.one.wait_ms > 0:
+            yield self._at_max_wait()
+
+    @property
+    def known(self) -> bool:
+        """Whether all of its partitions lead and stay, on one replica, and were asked for what is there."""
+        topics = [self.topics.topics.get(a.part.topic) for a in self.asked]
+        return (
+            all(topic is not None and topic.replicas == 1 and topic.delete_t is None for topic in topics)
+            and not any(a.error or a.log.settled_t > self.one.t or self._doubtful(a) for a in self.asked)
+            and self._wrong() is None
+        )
+
+    def ready(self) -> tuple[int, int]:
+        """From when it can be ready for data, and by when it surely is."""
+        return self._ready_from(), self._ready_by()
+
+    @property
+    def had_enough(self) -> bool:
+        """Whether its answer has as much as it waited for, or as there was room for. Behind what came, what does not
+        fit whole is left out, and counts all the same while the fetch waits."""
+        least = integer(self.one.body, "min_bytes")
+        came = sum(a.bytes for a in self.asked)
+        most = integer(self.one.body, "max_bytes", 1 << 31)
+        cut = came > 0 and any(a.log.largest(a.end) > min(a.room - a.bytes, most - came) for a in self.asked)
+        return cut or came >= min(least, self._room)
+
+    def _wrong(self) -> Row | None:
+        """A row where a partition's offset or epoch is wrong for certain."""
+        for a in self.asked:
+            beyond = a.offset > a.whole.most_end(self.until)
+            if beyond and a.last_epoch >= 0:
+                return self._diverges(a) if self._known_epoch(a.part, a.last_epoch) else None
+            if a.offset < 0 or beyond:
+                return self._error("F6", "out-of-range", a, OUT_OF_RANGE)
+            if a.offset < a.log.low_at(self.one.t):
+                return self._error("D1", "deleted-records", a, OUT_OF_RANGE)
+            epoch = self.topics.epoch(a.part, self.until)
+            if epoch is not None and a.epoch > epoch + EPOCH_FAR:
+                return self._error("F6", "unknown-epoch", a, UNKNOWN_EPOCH)
+        return None
+
+    def _doubtful(self, a: _Asked) -> bool:
+        """Whether it cannot be said what this partition should do."""
+        if a.offset > a.log.least_end(self.one.t):
+            return True
+        # Below what was asked to be deleted at about that time.
+        low = max((low for _, low in a.log.low), default=END_OF_TIME)
+        if any(t <= self.until for t in a.log.deletes_t) and a.offset < low:
+            return True
+        starts = {append.base for append in a.log.surely(END_OF_TIME)}
+        inside = a.offset not in starts and a.offset < a.log.least_end(self.one.t)
+        epochs = [one for one in (a.epoch, a.last_epoch) if one >= 0]
+        return inside or not all(self._known_epoch(a.part, one) for one in epochs)
+
+    def _known_epoch(self, part: Part, epoch: int) -> bool:
+        return epoch == self.topics.epoch(part, self.one.t)
+
+    def _diverges(self, a: _Asked) -> Row:
+        """At once and without an error, with where the epoch ends: its reader is beyond that (KIP-595)."""
+        one, promise = self.one, "the end of its epoch at once:"
+        row = in_time(self.bounds, "F6", "diverging-waits", one, one.t, self.gap, promise)
+        if row.held is not Held.KEPT:
+            return row
+        said = None if a.answer is None else a.answer.get("diverging_epoch")
+        end = integer(said, "end_offset", -1) if isinstance(said, Mapping) else -1
+        least, most = a.log.least_end(one.t), a.log.most_end(self.until)
+        if not a.error and least <= end <= most:
+            return self._mark("F6", a, one.t) or row
+        allowed = f"no error, and the end of its epoch at {least} to {most}"
+        return broken("F6", "diverging-otherwise", one, allowed, f"{named(a.error)}, {end}")
+
+    def _error(self, clause: str, what: str, a: _Asked, error: int) -> Row:
+        """At once, with that error."""
+        one = self.one
+        if clause == "D1" and a.error == error:
+            return kept(clause)  # of the deletion's promise; when such a fetch is answered is F6's
+        row = in_time(self.bounds, clause, f"{what}-waits", one, one.t, self.gap, f"{named(error)} at once:")
+        if row.held is not Held.KEPT or (a.answer is not None and a.error == error):
+            return row
+        if a.error in EXCUSED:
+            return undecided(clause, f"{named(a.error)}: {EXCUSED[a.error]}", f"{what}-waits")
+        seen = "no answer for the partition" if a.answer is None else named(a.error)
+        return broken(clause, f"{what}-other-error", one, named(error), seen)
+
+    def _overtaken(self) -> Rows:
+        """D1, of a fetch that waited until max_wait while the records that it waits behind were deleted: it reads again
+        then, and they are not there."""
+        read_t, cause = self.deadline - EARLY_NS, "deleted-while-it-waits"
+        if self.one.answer_t is None or self.one.answer_t < read_t or self._ready_from() <= self.until:
+            return
+        for a in self.asked:
+            if a.offset < a.log.low_at(read_t):
+                allowed, right = f"{named(OUT_OF_RANGE)}: deleted meanwhile", a.error == OUT_OF_RANGE
+                yield (kept("D1", cause) if right else broken("D1", cause, self.one, allowed, named(a.error)))
+
+    def _deleted(self) -> Rows:
+        """F8, of a fetch that waited when a topic of it was deleted."""
+        known = {a.part.topic: self.topics.topics[a.part.topic] for a in self.asked}
+        gone = [topic for topic in known.values() if topic.delete_t is not None]
+        if len(gone) > 1 or self._ready_from() <= (gone[0].deleted_t or END_OF_TIME):
+            return
+        if not any(a.log.settled_t > self.one.t for a in self.asked):
+            told = any(a.error for a in self.asked)
+            yield from deleted(self.bounds, self.one, gone[0], "waits-for-deleted", self.deadline, told)
+
+    def _ready_from(self) -> int:
+        """The earliest moment at which the fetch can be ready for data."""
+        return self._reached(False, [t for a in self.asked for t in a.log.moments(False)])
+
+    def _ready_by(self) -> int:
+        """The moment at which it certainly is."""
+        return self._reached(True, [t for a in self.asked for t in a.log.moments(True)])
+
+    def _reached(self, surely: bool, moments: list[int]) -> int:
+        """The first of these moments at which the tables complete it, the request's own among them."""
+        least = min(integer(self.one.body, "min_bytes"), integer(self.one.body, "max_bytes", 1 << 31))
+        last_t = max(self.deadline, self.until)
+        for t in sorted({self.one.t, *(t for t in moments if self.one.t < t <= last_t)}):
+            if request_is_complete((a.adds(t, surely) for a in self.asked), least):
+                return t
+        return END_OF_TIME
+
+    def _clause(self, of_fetches: str) -> str:
+        """Whose promise it is."""
+        committed = any(isinstance(a.log, CommittedLog) for a in self.asked)
+        return OF_TRANSACTIONS.get(of_fetches, of_fetches) if committed else of_fetches
+
+    @property
+    def _over_parts(self) -> bool:
+        """Whether no partition alone has, in the end, as much as is wanted of all: F7's."""
+        least = integer(self.one.body, "min_bytes")
+        return len(self.asked) > 1 and all(a.log.most(self.until, a.offset) < least for a in self.asked)
+
+    def _valid(self) -> Rows:
+        one, deadline = self.one, self.deadline
+        ready_from, ready_by = self._ready_from(), self._ready_by()
+        errors = [a.error for a in self.asked if a.error]
+        if errors:
+            clause, allowed = ("P1", "the records") if ready_by <= one.t else ("F1", "no error, and a wait")
+            yield broken(self._clause(clause), "error-without-reason", one, allowed, named(errors[0]))
+            return
+        if any(integer(batch, "base") < 0 for a in self.asked for batch in a.batches):
+            yield broken("F7", "part-of-a-batch", one, "whole batches, or nothing", "a part of one, alone")
+            return
+        if any(corrupt(a.batches) for a in self.asked):
+            yield broken("P1", "corrupt", one, "records as they were taken", "another checksum than theirs")
+            return
+        yield from self._bounded()
+        yield from self._decided()
+        if one.wait_ms <= 0 or ready_by <= one.t:
+            yield from self._at_once()
+            return
+        if ready_from > one.t and one.answer_t is not None:
+            yield self._not_before(ready_from)
+        if ready_by < deadline - EARLY_NS:  # later its expiry may be on its way
+            yield from self._woken(ready_by)
+            return
+        yield self._at_max_wait()
+        if one.answer_t is not None and one.answer_t >= deadline - EARLY_NS and ready_from > deadline:
+            yield from self._there(self._clause("F5"), "empty-at-max-wait", deadline - EARLY_NS)
+
+    def _bounded(self) -> Rows:
+        """F7, of what has no room for all that is there: no partition brings more than it has room for, nor do they all
+        together, but for one batch that is too large (KIP-74): that comes, whatever is empty before it."""
+        most = integer(self.one.body, "max_bytes", 1 << 31)
+        there = [a.log.least(self.one.t, a.offset) for a in self.asked]
+        if sum(there) <= most and all(here <= a.room for here, a in zip(there, self.asked, strict=True)):
+            return
+        yield from self._in_order()
+        came = [[integer(batch, "bytes") for batch in a.batches] for a in self.asked]
+        large = [held for held, a in zip(came, self.asked, strict=True) if sum(held) > a.room]
+        batches = sum(map(len, came))
+        total = sum(map(sum, came))
+        if not batches:
+            if self.one.answer is not None and self.one.version > 2:
+                yield broken("F7", "no-batch", self.one, "one batch of what is there, however large", "none")
+        elif len(large) <= 1 and all(len(held) == 1 for held in large) and (total <= most or batches == 1):
+            yield kept("F7", "too-much")
+        else:
+            seen = f"{batches} batches of {total} bytes"
+            yield broken(
+                "F7", "too-much", self.one, f"{most} bytes, or one batch, and each partition's own", seen
+            )
+
+    def _in_order(self) -> Rows:
+        """F7: the first partition that is asked for and has something brings it, where not all have room (KIP-74). What
+        may have come to one before it took the room. A session has an order of its own."""
+        one, cause = self.one, "out-of-order"
+        for a in self.asked if one.answer is not None and not one.session else ():
+            if a.log.least(one.t, a.offset):
+                allowed = f"records of {a.part.topic}-{a.part.number}, which is asked for before the others"
+                brought = any(other.batches for other in self.asked)
+                if a.batches or brought:
+                    yield (
+                        kept("F7", cause) if a.batches else broken("F7", cause, one, allowed, "others' alone")
+                    )
+                return
+            if a.log.most(self.until, a.offset):
+                return
+
+    def _not_before(self, ready_from: int) -> Row:
+        one = self.one
+        assert one.answer_t is not None
+        earliest = min(self.deadline, ready_from)
+        if one.answer_t >= earliest - EARLY_NS:
+            return kept(self._clause("F1"), "early")
+        least = integer(one.body, "min_bytes")
+        there = sum(a.log.most(one.answer_t, a.offset) for a in self.asked)
+        what = "max_wait" if earliest == self.deadline else "what makes it ready"
+        return broken(
+            self._clause("F1"), "early", one,
+            f"not before {what}, {after(earliest, one.t)} after the request (less {EARLY_NS // MS} ms)",
+            f"answered after {after(one.answer_t, one.t)}, with at most {there} of {least} bytes to be had",
+            *self._appends(END_OF_TIME),
+        )  # fmt: skip
+
+    def _at_once(self) -> Rows:
+        """F4, or F7 where it takes all partitions together."""
+        one = self.one
+        clause = self._clause("F7" if self._over_parts and one.wait_ms > 0 else "F4")
+        promise = f"an answer at once with {'max_wait 0' if one.wait_ms <= 0 else 'enough there'},"
+        yield in_time(
+            self.bounds, clause, "waits-though-ready", one, one.t, self.gap, promise, *self._appends(one.t)
+        )
+        if one.answer_t is not None:
+            yield from self._there(clause, "empty-at-once", one.t)
+
+    def _woken(self, ready_by: int) -> Rows:
+        """F3, or F7: an append makes it ready while it waits."""
+        clause = self._clause("F7" if self._over_parts else "F3")
+        woken = self._woken_in_time(clause, ready_by)
+        yield woken
+        if self.one.answer_t is not None and woken.held is Held.KEPT:
+            yield self._enough(clause)
+
+    def _woken_in_time(self, clause: str, ready_by: int) -> Row:
+        one = self.one
+        promise = f"an answer {after(ready_by, one.t)} after the request, when what it waits for is done,"
+        gap = self.deadline - ready_by
+        return in_time(
+            self.bounds, clause, "not-woken", one, ready_by, gap, promise, *self._appends(ready_by)
+        )
+
+    def _at_max_wait(self) -> Row:
+        """F2."""
+        one, gap = self.one, max(self.one.wait_ms * MS, FORGOTTEN_NS)
+        promise = f"an answer at max_wait {one.wait_ms} ms,"
+        return in_time(self.bounds, "F2", "late", one, self.deadline, gap, promise)
+
+    def _enough(self, clause: str) -> Row:
+        """What was woken has as much as it waited for. Which records is open: others may have come meanwhile."""
+        if self.had_enough:
+            return kept(clause)
+        allowed = f"at least {integer(self.one.body, 'min_bytes')} bytes"
+        return broken(clause, "woken-without-it", self.one, allowed, "fewer", *self._appends(END_OF_TIME))
+
+    def _there(self, clause: str, cause: str, t: int) -> Rows:
+        """What was there at `t` is in the answer. No occasion where nothing was."""
+        one = self.one
+        missing = []
+        there = 0
+        for a in self.asked:
+            end = a.log.least_end(t)
+            if wrong := self._mark(clause, a, t):
+                yield wrong
+                return
+            there += max(end - a.offset, 0)
+            if end > a.offset and a.end < end:
+                missing.append(f"{a.part.topic}-{a.part.number} up to {end}, not {a.end}")
+        if not there or sum(a.log.most(self.until, a.offset) for a in self.asked) > self._room:
+            return
+        if missing:
+            allowed = f"records of {'; '.join(missing)}"
+            yield broken(clause, cause, one, allowed, "not there", *self._appends(t))
+        else:
+            yield kept(clause)
+
+    def _mark(self, clause: str, a: _Asked, t: int) -> Row | None:
+        """A row where the answer tells of a start or an end that the log cannot have had since `t`."""
+        for name, (low, high) in {
+            "high_watermark": (a.whole.least_end(t), a.whole.most_end(self.until)),
+            "last_stable_offset": self._stable(a, t), "log_start_offset": a.log.start(t, self.until),
+        }.items():  # fmt: skip
+            mark = integer(a.answer, name, -1)
+            if mark >= 0 and not low <= mark <= high:
+                allowed = f"{name} {low} at least, where all is acknowledged, and {high} at most"
+                clause = "R4" if a.log.transactions and name == "last_stable_offset" else clause
+                return broken(clause, name.replace("_", "-"), self.one, allowed, f"{mark}", *self._appends(t))
+        return None
+
+    def _stable(self, a: _Asked, t: int) -> tuple[int, int]:
+        """The last stable offset, at least and at most, of who asked at `t`."""
+        log = CommittedLog.of(a.whole)
+        return log.least_end(t), log.most_end(self.until)
+
+    def _decided(self) -> Rows:
+        """What fetches are told of transactions: R4, where the last stable offset is; R1 and R3, what is shown to who
+        reads what is committed, and what of it is listed as aborted."""
+        for a in self.asked if self.one.answer is not None else ():
+            if not a.log.transactions:
+                continue
+            if integer(a.answer, "last_stable_offset", -1) >= 0:
+                yield self._mark("R4", a, self.one.t) or kept("R4", "last-stable-offset")
+            if isinstance(a.log, CommittedLog):
+                limit = a.log.most_end(self.until)
+                if a.end > limit:
+                    allowed, seen = f"nothing from {limit} on, where a transaction is open", f"up to {a.end}"
+                    yield broken("R1", "undecided-shown", self.one, allowed, seen, *self._appends(self.until))
+                elif limit < a.whole.least_end(self.one.t):
+                    yield kept("R1", "undecided-shown")
+                yield from self._listed(a)
+
+    def _listed(self, a: _Asked) -> Rows:
+        """R3: of whose records the answer has some is listed, from where they begin, if they are aborted; nobody else
+        whose records would not be shown for that."""
+        said = {
+            (integer(one, "producer_id"), integer(one, "first_offset"))
+            for one in items(a.answer, "aborted_transactions")
+        }
+        came = {integer(batch, "base") for batch in a.batches}
+        for one in a.log.transactions:
+            first = a.log.first_of(one)
+            bases = {append.base for append in a.log.appends if append.within is one}
+            if first is None or one.commits is None or not bases & came:
+                continue
+            listed, cause = (one.producer.id, first) in said, "not-listed" if not one.commits else "listed"
+            allowed = f"producer {one.producer.id} {'not ' * one.commits}among the aborted, from {first} on"
+            seen = f"aborted: {sorted(said)}"
+            yield (
+                kept("R3", cause)
+                if listed is not one.commits
+                else broken("R3", cause, self.one, allowed, seen)
+            )
+
+    @property
+    def _room(self) -> int:
+        """The bytes that it and each of its partitions have room for."""
+        return min(integer(self.one.body, "max_bytes", 1 << 31), *(a.room for a in self.asked))
+
+    def _placed(self) -> Rows:
+        """P1: an acknowledged record is where its acknowledgement said; what comes begins with the batch that holds the
+        offset, and leaves none out."""
+        for a in self.asked:
+            if not a.batches or integer(a.batches[0], "base") < 0:
+                continue
+            first = integer(a.batches[0], "base")
+            begins = a.offset in {append.base for append in a.log.surely(self.one.t)}
+            holes = [
+                integer(x, "last") + 1 for x, y in pairwise(a.batches)
+                if integer(x, "last") + 1 != integer(y, "base")
+            ]  # fmt: skip
+            if not first <= a.offset <= integer(a.batches[0], "last") or (begins and first != a.offset):
+                yield broken("P1", "elsewhere", self.one, f"a batch at {a.offset}", f"one at {first}")
+            elif holes:
+                yield broken("P1", "left-out", self.one, f"a batch at {holes[0]}", "none, but later ones")
+            else:
+                yield kept("P1")
+
+    def _replicated(self, spans: list[tuple[int, int]]) -> Rows:
+        """F9, of a fetch inside a span in which a replica that is in sync was stopped; and F1 where it asks
+        for what came after, so that nothing can answer it before max_wait."""
+        one = self.one
+        yield from self._woken_by_replicas()
+        if one.answer_t is None:
+            return
+        for begin, end in spans:
+            if not (begin <= one.t and one.answer_t <= end):
+                continue
+            for a in self.asked:
+                held_back = [
+                    append for append in a.log.surely(one.t) if append.t >= begin and append.base >= a.offset
+                ]
+                in_sync = self.topics.in_sync_around(a.part, begin, one.answer_t)
+                if not held_back or in_sync is None or in_sync < 2:
+                    continue
+                first = min(append.base for append in held_back)
+                if a.end <= first:
+                    yield kept("F9")
+                else:
+                    seen = f"records up to {a.end} while a replica in sync was stopped"
+                    yield broken("F9", "above-high-watermark", one, f"records below {first} only", seen)
+                if (
+                    len(self.asked) == 1
+                    and not a.error
+                    and one.wait_ms > 0
+                    and a.log.most_end(begin) <= a.offset <= a.log.replicated_end(begin)
+                ):
+                    yield self._not_before(END_OF_TIME)
+
+    def _woken_by_replicas(self) -> Rows:
+        """F3 where the high watermark waits for replicas: an append with acks -1 that is acknowledged is below it."""
+        one = self.one
+        if len(self.asked) > 1 or integer(one.body, "min_bytes") > 1 or any(a.error for a in self.asked):
+            return
+        (a,) = self.asked
+        if a.offset > a.log.replicated_end(one.t):
+            return
+        replicated = [x for x in a.log.surely(END_OF_TIME) if x.acks == -1]
+        ready_by = min((x.ack_t or 0 for x in replicated if x.base >= a.offset), default=END_OF_TIME)
+        if one.t < ready_by < self.deadline - EARLY_NS:
+            yield from self._woken(ready_by)
+
+    def _appends(self, t: int) -> list[int]:
+        """The events of the last appends that were taken by `t`."""
+        made = [append for a in self.asked for append in a.log.taken(t)]
+        return [i for append in made[-2:] for i in append.exchange.events]

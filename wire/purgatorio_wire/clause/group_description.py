@@ -1,0 +1,119 @@
+"""G13: what is told of a group to who is no member is what its members see.
+
+Judged are the moments at which their own requests leave one state of the group: its members are there and nothing has
+moved them, or a rebalance waits for one of them, or all have left. Where a static member has come back, or stays though
+it is not in the generation, there is no occasion, nor is there in a group that is new: Kafka 4 tells of a group what is
+in its log, as a share is that was told.
+"""
+
+from typing import Final
+
+from purgatorio_wire.history.group import (
+    NO_SUCH_GROUP,
+    Generation,
+    Group,
+    answered,
+    instance_of,
+    left_with,
+    member_id,
+    protocols,
+)
+from purgatorio_wire.history.history import ABOUT_GROUPS, Exchange, items, text
+from purgatorio_wire.history.row import Rows, answered_with, broken, kept
+from purgatorio_wire.trace.record import Body
+
+NON_EMPTY: Final = 68
+DEAD: Final = "Dead"
+PREPARING, COMPLETING, STABLE, EMPTY = "PreparingRebalance", "CompletingRebalance", "Stable", "Empty"
+
+
+def described(group: Group) -> Rows:
+    """The occasions are DescribeGroups and DeleteGroups."""
+    for one in group.heard:
+        if one.api not in ABOUT_GROUPS or one.answer_t is None:
+            continue
+        state = _state(group, one, one.answer_t)
+        if state is None:
+            continue
+        name, least, most = state
+        said = next(items(one.got, ABOUT_GROUPS[one.api]), {})
+        if name == EMPTY and (one.error == NO_SUCH_GROUP or text(said, "group_state") == DEAD):
+            continue  # who has no members and no offsets is cleaned up now and then
+        if one.api == "delete_groups":
+            cause, wanted = ("deleted", NON_EMPTY) if name != EMPTY else ("not-deleted", 0)
+            yield answered_with("G13", cause, one, one.error, wanted, f" for {len(least)} members at least")
+            continue
+        told = {text(member, "member_id") for member in items(said, "members")}
+        if text(said, "group_state") == name and least <= told <= most:
+            current = group.current(one)
+            other = _said_otherwise(current, said) if name == STABLE and current is not None else ""
+            row = broken("G13", "told-otherwise", one, "what its members have given", other)
+            yield row if other else kept("G13", name)
+        else:
+            allowed = f"{name}, with {', '.join(sorted(least)) or 'nobody'}"
+            seen = f"{text(said, 'group_state')}, with {', '.join(sorted(told)) or 'nobody'}"
+            yield broken("G13", name, one, allowed, seen)
+
+
+def _state(group: Group, one: Exchange, until: int) -> tuple[str, set[str], set[str]] | None:
+    """The state that the group has for certain while this is asked, and who is a member at least and at most."""
+    issued = {*group.issued()}
+    shared = any(answered(sync) and (sync.answer_t or until) < one.t for sync in group.syncs)
+    if not shared or any(join.answer is None and not member_id(join) for join in group.joins):
+        return None
+    if any(x.api == "delete_groups" and x is not one and x.t <= until and not x.error for x in group.heard):
+        return None
+    left = {
+        member for leave in group.leaves if (leave.answer_t or until) < one.t
+        for member, error in left_with(leave).items() if not error
+    }  # fmt: skip
+    if issued <= left and all((join.answer_t or until) < one.t for join in group.joins):
+        return EMPTY, set(), set()
+    current = group.current(one)
+    if current is None:
+        return None
+    members = {*current.members}
+    known = {member for member, join in group.issued().items() if (join.answer_t or until) < until}
+    if group.static and not known - left <= members:
+        return None
+    if not group.disturbed(current, until):
+        leads = [sync for sync in current.syncs if member_id(sync) == current.leader]
+        if all(sync.t > until for sync in leads):
+            return COMPLETING, members, members
+        synced = any(answered(sync) and (sync.answer_t or until) < one.t for sync in leads)
+        return (STABLE, members, members) if synced else None
+    there = {*group.staying(current, until)}
+    if group.rebalances(current, one) and any(not _rejoins(group, current, x, until) for x in there):
+        return PREPARING, there, issued
+    return None
+
+
+def _said_otherwise(current: Generation, said: Body) -> str:
+    """What is told of a stable group that its members have not given: its protocol, the subscription or the name of
+    one, or its share, which is known where the leader has synced once."""
+    chosen = {"protocol_name": text(said, "protocol_data"), "protocol_type": text(said, "protocol_type")}
+    if current.other_protocol(chosen):
+        return f"{chosen['protocol_type']} {chosen['protocol_name']}"
+    leads = [sync for sync in current.syncs if member_id(sync) == current.leader]
+    shares = {text(x, "member_id"): text(x, "assignment") for x in items(leads[0].body, "assignments")}
+    for told in items(said, "members"):
+        member = text(told, "member_id")
+        join = current.members[member]
+        given = {
+            "member_metadata": protocols(join).get(text(join.got, "protocol_name"), ""),
+            "group_instance_id": instance_of(join),
+        }
+        if len(leads) == 1:
+            given["member_assignment"] = shares.get(member, "")
+        for what, right in given.items():
+            if what in told and text(told, what) != right:
+                return f"another {what} of {member}"
+    return ""
+
+
+def _rejoins(group: Group, current: Generation, member: str, until: int) -> bool:
+    """Whether a member has asked to join once more."""
+    return any(
+        member_id(join) == member and join not in current.joins and current.first_t < join.t <= until
+        for join in group.joins
+    )  # fmt: skip

@@ -1,0 +1,223 @@
+"""What each request of a group is answered with, by who asks and what the group does meanwhile: G3, G8 to G10, G12.
+
+    who                               | heartbeat    | sync | commit     | join | leave
+    nobody knows, or was given an id  | 25           | 25   | 25 (or 22) | -    | 0 (an id), 25
+    has left, or was told so          | 25           | 25   | 25 (or 22) | 25   | 25
+    a member while a rebalance waits  | 27           | 27   | 0          |      | 0
+    a member that has its share       | 0 (or 27)    | G5   | 0          |      | 0
+    names another protocol            |              | 23   |            | 23   |
+
+Of a commit with a transaction (KIP-447) who sends it is asked, and not what the group does: R7. Spoken of are only
+those who are so for certain: from before their request until its answer.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from purgatorio_wire.history.bound import EARLY_NS, Bounds, Held
+from purgatorio_wire.history.group import (
+    ILLEGAL_GENERATION,
+    MEMBER_ID_REQUIRED,
+    OTHER_PROTOCOL,
+    REBALANCING,
+    UNKNOWN_MEMBER,
+    Group,
+    answered,
+    given_id,
+    id_over,
+    left_with,
+    member_id,
+    names_no_protocol,
+    no_member,
+    number_of,
+    refused,
+    session_asked,
+)
+from purgatorio_wire.history.history import END_OF_TIME, LOADING, Exchange, Scene
+from purgatorio_wire.history.row import Rows, answered_with, broken, kept, named
+
+INVALID_GROUP, INVALID_SESSION = 24, 26
+
+FAILED: Final = -1
+"""UNKNOWN_SERVER_ERROR: what a broker says of what it did not foresee."""
+_PROMISED: Final = {
+    "join_group": "G4", "sync_group": "G5", "heartbeat": "G10", "leave_group": "G8", "offset_commit": "G12",
+    "txn_offset_commit": "R7",
+}  # fmt: skip
+"""Whose promise each request is."""
+_LOADING: Final = {"heartbeat": 0, "sync_group": REBALANCING}
+"""What Kafka answers while a group is loading, where it is not an error that says so."""
+_THERE: Final = frozenset({0, REBALANCING, MEMBER_ID_REQUIRED})
+"""What else is answered by a coordinator that has the group."""
+_OF_A_MEMBER: Final = {"heartbeat": "G10", "leave_group": "G8"}
+"""What writes nothing, and so never fails for the log that the coordinator writes to."""
+
+
+def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
+    """G9: a group without a name, and a session outside of the bounds, whatever else is asked; G0: one that is not
+    outside is not refused for it."""
+    least, most = bounds.declared.session_least_ms, bounds.declared.session_most_ms
+    for one in scene.of("join_group", "sync_group", "heartbeat", "leave_group"):
+        if one.unread or one.throttled_ms or one.error in LOADING or one.error in {29, 30, 31}:
+            continue
+        if one.body.get("group_id") == "":
+            yield refused(bounds, one, INVALID_GROUP)
+        elif bounds.declared.refuses_session(session_asked(one)):
+            yield refused(bounds, one, INVALID_SESSION)
+        elif one.error == INVALID_SESSION and None not in (least, most):
+            seen = f"{named(INVALID_SESSION)} for {session_asked(one)} ms"
+            yield broken("G0", "session-refused", one, f"a session of {least} to {most} ms", seen)
+
+
+def coordinator_away(scene: Scene) -> Rows:
+    """G8 and G10: nobody is told that the coordinator is not there while it answers others of the group. It may go and
+    come again: all of that between two answers is late at one time, and one such time is no proof."""
+    for held in scene.by_group().values():
+        there = [x for x in held if x.error in _THERE and x.error != _LOADING.get(x.api)]
+        for one in held:
+            if one.error not in LOADING or one.api not in _OF_A_MEMBER:
+                continue
+            since = max((x.answer_t for x in there if x.answer_t and x.answer_t <= one.t), default=None)
+            until = min(
+                (x.answer_t for x in there if x.answer_t and x.t >= (one.answer_t or 0)), default=None
+            )
+            if since is not None and until is not None:
+                allowed = "an answer, as others of the group had one before and after"
+                clause, late = _OF_A_MEMBER[one.api], (since, until)
+                yield broken(clause, "away", one, allowed, named(one.error), held=Held.LATE, late=late)
+
+
+def failed(scene: Scene) -> Rows:
+    """No request about a group fails for the coordinator's own reasons, with a part of it done. Once is no proof."""
+    for held in scene.by_group().values() if scene.name else ():
+        for one in held:
+            if one.error == FAILED and one.answer_t is not None:
+                clause, late = _PROMISED.get(one.api, "G13"), (one.t, one.answer_t)
+                allowed = "an answer, or why there is none"
+                yield broken(clause, "failed", one, allowed, named(FAILED), held=Held.LATE, late=late)
+
+
+def standings(group: Group) -> Rows:
+    """All rows of the table."""
+    gone = dict(_gone(group))
+    for one in (*group.heartbeats, *group.syncs, *group.commits, *group.held, *group.joins):
+        if one.answer_t is None or not member_id(one):
+            continue
+        if one.t >= gone.get(member_id(one), END_OF_TIME):
+            yield no_member(group, one)
+        elif one.api != "join_group" and not group.static:
+            yield from _of_who_is_there(group, one)
+    for one in group.leaves:
+        yield from _leaving(group, one, gone)
+    yield from _protocols(group)
+    yield from _before_anybody(group)
+    yield from _of_nobody(group)
+
+
+def _gone(group: Group) -> Iterator[tuple[str, int]]:
+    """Who has surely left, or was a member and was told that it is none, and since when. A static one may be back."""
+    for one in sorted(group.leaves, key=lambda one: -(one.answer_t or 0)):
+        if one.answer_t is not None:
+            yield from (
+                (member, one.answer_t) for member, error in left_with(one).items() if not error and member
+            )
+    if group.static:
+        return
+    members = {given_id(x): x.answer_t or END_OF_TIME for x in group.joins if answered(x)}
+    told = [x for x in (*group.heartbeats, *group.syncs, *group.commits) if x.error == UNKNOWN_MEMBER]
+    for one in sorted(told, key=lambda one: -(one.answer_t or 0)):
+        if one.t > members.get(member_id(one), END_OF_TIME) and not any(
+            member_id(one) in left_with(leave) for leave in group.leaves
+        ):
+            yield member_id(one), one.answer_t or END_OF_TIME
+
+
+def _of_who_is_there(group: Group, one: Exchange) -> Rows:
+    """A heartbeat, a sync or a commit of who was given an id, or of a member."""
+    member, until = member_id(one), one.answer_t or one.watched_t
+    issued = group.issued().get(member)
+    asked = [x for x in group.joins if member_id(x) == member and x.t <= until]
+    if issued is not None and issued.error == MEMBER_ID_REQUIRED and not asked:
+        if (issued.answer_t or END_OF_TIME) <= one.t:
+            yield no_member(group, one)
+        return
+    current = group.current(one)
+    if current is None or member not in current.members or number_of(one) != current.number:
+        return
+    if asked and asked[-1] is not current.members[member]:
+        return  # it rejoins, or has
+    if not group.steady(member, current, one) or one.error == UNKNOWN_MEMBER:
+        return  # the latter is G10's
+    if one.api == "txn_offset_commit":
+        yield answered_with("R7", "refused", one, one.error, 0, ": a member commits in its generation")
+    elif current.other_protocol(one.body):
+        yield refused(group.bounds, one, OTHER_PROTOCOL)
+    elif group.rebalances(current, one):
+        wanted = 0 if one.api == "offset_commit" else REBALANCING
+        clause, cause = ("G12", "refused") if one.api == "offset_commit" else ("G3", "told-otherwise")
+        yield answered_with(clause, cause, one, one.error, wanted, ", as a rebalance waits for it")
+    elif one.api == "heartbeat":
+        cause, right = "refused", one.error in (0, REBALANCING)
+        yield (
+            kept("G10", cause) if right else broken("G10", cause, one, "a member is heard", named(one.error))
+        )
+    elif one.api == "offset_commit" and any(
+        member_id(sync) == current.leader and answered(sync) and (sync.answer_t or 0) <= one.t
+        for sync in current.syncs
+    ):
+        yield answered_with("G12", "refused", one, one.error, 0, ": a member with its share commits")
+
+
+def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
+    """Each that a leaving names is told its own."""
+    if one.answer_t is None or (one.error and one.version >= 3 and not left_with(one)):
+        return
+    current = group.current(one)
+    for member, error in left_with(one).items():
+        issued = group.issued().get(member)
+        if one.t >= gone.get(member, END_OF_TIME):
+            yield answered_with(
+                "G9", "left-twice", one, error, UNKNOWN_MEMBER, f" for {member}, who has left"
+            )
+        elif issued is None and member and not group.static:
+            yield answered_with("G9", "leaves-unknown", one, error, UNKNOWN_MEMBER, f" for {member}")
+        elif issued is None or group.static or _other_leave(group, one, member):
+            continue
+        elif any(member_id(x) == member and x.t <= one.answer_t for x in group.joins) or not issued.error:
+            if current is not None and member in current.members and group.steady(member, current, one):
+                yield answered_with("G8", "leave-refused", one, error, 0, f" for {member}, a member")
+        elif (issued.answer_t or END_OF_TIME) <= one.t and one.answer_t < id_over(issued) - EARLY_NS:
+            yield answered_with("G8", "leave-refused", one, error, 0, f" for {member}, who has an id")
+
+
+def _other_leave(group: Group, one: Exchange, member: str) -> bool:
+    """Whether somebody else asked for this leaving, by the time of its answer."""
+    return any(x is not one and x.t <= (one.answer_t or 0) and member in left_with(x) for x in group.leaves)
+
+
+def _protocols(group: Group) -> Rows:
+    """G9: who joins without a protocol, or without saying what it is."""
+    for one in group.joins:
+        if not member_id(one) and names_no_protocol(one):
+            yield refused(group.bounds, one, OTHER_PROTOCOL)
+
+
+def _before_anybody(group: Group) -> Rows:
+    """G9, of a group that is not there yet (a commit without a generation makes it). One that is loading is told
+    otherwise."""
+    first_t = min((x.t for x in (*group.joins, *group.nobodys)), default=END_OF_TIME)
+    for one in (*group.commits, *group.held, *group.heartbeats, *group.syncs, *group.leaves):
+        if one.answer_t is not None and one.answer_t < first_t and one.error != _LOADING.get(one.api):
+            yield no_member(group, one)
+
+
+def _of_nobody(group: Group) -> Rows:
+    """G12: a commit without a generation is taken where there are no members: as tools move a group's offsets. All who
+    were given an id must have left: else somebody is one, or a rebalance goes on that waits for it."""
+    for one in group.nobodys:
+        until = one.answer_t or END_OF_TIME
+        asked = [x for x in group.joins if x.t <= until and x.error in (0, MEMBER_ID_REQUIRED)]
+        if group.static or one.error not in (0, UNKNOWN_MEMBER, ILLEGAL_GENERATION):
+            continue
+        if all(x.answer is not None and group.gone_by(given_id(x), one.t) for x in asked):
+            yield answered_with("G12", "of-nobody", one, one.error, 0, ": the group has no members")

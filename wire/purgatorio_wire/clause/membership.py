@@ -1,0 +1,315 @@
+"""G0, G3 and G7 to G10: who is a member of a group, by its id, its heartbeats, its session and its leaving."""
+
+from itertools import pairwise
+
+from purgatorio_wire.history.bound import EARLY_NS, MS, Held
+from purgatorio_wire.history.group import (
+    FENCED,
+    ILLEGAL_GENERATION,
+    JOIN_GAP_NS,
+    MEMBER_ID_REQUIRED,
+    OTHER_PROTOCOL,
+    REBALANCING,
+    UNKNOWN_MEMBER,
+    Generation,
+    Group,
+    answered,
+    apart,
+    given_id,
+    id_over,
+    instance_of,
+    joined,
+    leavers,
+    member_id,
+    names_no_protocol,
+    no_member,
+    number_of,
+    protocols,
+    refused,
+    session_asked,
+)
+from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, items
+from purgatorio_wire.history.row import Row, Rows, after, broken, in_time, kept, named, now_and_then, timed
+
+
+def memberships(group: Group) -> Rows:
+    """All rows of the members of a group; where some are static, of who leaves or falls silent alone."""
+    yield from _leaving(group)
+    yield from _sessions(group)
+    yield from _still_there(group)
+    if group.static:
+        return
+    yield from _member_ids(group)
+    yield from _strangers(group)
+    yield from _heartbeats(group)
+
+
+def _member_ids(group: Group) -> Rows:
+    """G0, and G9 of joins: an id is given out at once, and one that was not given out is refused, as is who has no
+    protocol that the members have."""
+    issued = group.issued()
+    for one in group.joins:
+        member = member_id(one)
+        until = one.answer_t or one.watched_t
+        earlier = _others(group, one, until)
+        if names_no_protocol(one):
+            continue
+        if other := [x for x in earlier if apart(x, one)]:
+            current = group.current(one)
+            if current and any(current.members[x] in other for x in group.staying(current, until)):
+                yield refused(group.bounds, one, OTHER_PROTOCOL)
+        elif not {*protocols(one)}.intersection(*map(protocols, earlier)):
+            continue  # one is needed that all members have, and not all of these need be members
+        elif not member and one.version >= 4:
+            promise = f"{named(MEMBER_ID_REQUIRED)} at once:"
+            row = in_time(group.bounds, "G0", "waits", one, one.t, JOIN_GAP_NS, promise)
+            if row.held is Held.KEPT and (one.error != MEMBER_ID_REQUIRED or not given_id(one)):
+                seen = f"{named(one.error)}, member id {given_id(one)!r}"
+                row = broken("G0", "no-member-id", one, f"{named(MEMBER_ID_REQUIRED)} and an id", seen)
+            yield row
+        elif member and member not in issued:
+            yield refused(group.bounds, one, UNKNOWN_MEMBER)
+        elif member and one is group.contacts(member)[0] and one.answer_t is not None:
+            # Who is new and waits in its join is a member, for longer than its session.
+            taken_t = min(one.answer_t, one.t + group.bounds.allowed_ns(one.t, one.answer_t))
+            lives = taken_t < id_over(issued[member]) - EARLY_NS
+            allowed = "the id that it was given is known"
+            if lives and group.left(member, one.answer_t) is None:
+                known = kept("G0", "id-not-known")
+                yield known if one.error != UNKNOWN_MEMBER else _forgotten(group, one, allowed)
+            # Its session may end late, as a broker has pauses of its own.
+            late_ns = group.session_ms(member) * MS // 4 + group.bounds.allowed_ns(one.t, one.answer_t)
+            if issued[member].error and one.t >= id_over(issued[member], latest=True) + late_ns:
+                yield refused(group.bounds, one, UNKNOWN_MEMBER)
+
+
+def _others(group: Group, one: Exchange, until: int) -> list[Exchange]:
+    """The other joins that this one may be held against. Who was refused for its protocols is no member; nor is who has
+    left, where that leaves members for certain, or nobody after a generation."""
+    earlier = [x for x in group.joins if x is not one and x.t <= until and x.error != OTHER_PROTOCOL]
+    there = [x for x in earlier if not group.gone_by(given_id(x) or member_id(x), one.t)]
+    current = group.current(one)
+    if not there and all(answered(x) for x in earlier if member_id(x)):
+        return there
+    return there if current is not None and group.staying(current, until) else earlier
+
+
+def _forgotten(group: Group, one: Exchange, allowed: str) -> Row:
+    """Who was given an id and is not known. A Kafka up to 3.9 forgets groups without members and offsets whenever any
+    topic is deleted, a later one every ten minutes, and who was given an id is no member: what comes now and then is no
+    proof, however often topics are deleted."""
+    until = one.answer_t or one.watched_t
+    current = group.current(one)
+    row = broken("G0", "id-not-known", one, allowed, named(one.error), late=(one.t, until))
+    return row if current is not None and group.staying(current, until) else now_and_then(row)
+
+
+def _strangers(group: Group) -> Rows:
+    """G9: who was given no id is refused, and where there are members a commit of nobody. Kafka answers heartbeats
+    blindly while a group is loading, so it must have been seen loaded."""
+    issued = group.issued()
+    loaded_t = min((join.answer_t or END_OF_TIME for join in group.joins), default=END_OF_TIME)
+    for one in (*group.heartbeats, *group.syncs, *group.commits, *group.held, *group.leaves):
+        if one.t >= loaded_t and not issued.keys() & {*(leavers(one) or [member_id(one)])}:
+            yield no_member(group, one)
+    for one in group.nobodys:
+        current, until = group.current(one), one.answer_t or one.watched_t
+        if current is not None and group.staying(current, until):
+            yield refused(group.bounds, one, UNKNOWN_MEMBER)
+
+
+def _heartbeats(group: Group) -> Rows:
+    """G3 (a rebalance is told), G9 (wrong generations) and G10 (who is heard of stays)."""
+    for beat in (
+        *group.heartbeats, *group.syncs, *group.commits, *group.unnumbered, *group.held, *group.joins,
+    ):  # fmt: skip
+        member, number = member_id(beat), number_of(beat)
+        current = group.current(beat)
+        if beat.answer is None or current is None or member not in current.members:
+            continue
+        if number == current.number and not group.disturbed(current, beat.answer_t or beat.watched_t):
+            yield from _undisturbed(group, current, beat)
+        if not group.steady(member, current, beat):
+            continue
+        if beat.api != "join_group" and number != current.number:
+            # Kafka answers so to syncs while a group is loading.
+            if beat.api != "sync_group" or beat.error != REBALANCING:
+                yield refused(group.bounds, beat, ILLEGAL_GENERATION)
+        elif beat.error == UNKNOWN_MEMBER:
+            why = "though it was heard of in time, before the rebalance time-out"
+            yield broken("G10", "put-out", beat, "it stays a member", f"{named(UNKNOWN_MEMBER)}, {why}")
+        elif beat.api == "heartbeat":
+            yield from _beat(group, current, member, beat)
+
+
+def _undisturbed(group: Group, current: Generation, one: Exchange) -> Rows:
+    """Of what is asked while no rebalance can have begun. Commits are for when everybody has its share."""
+    if one.api == "heartbeat":
+        told = one.error != 0
+        yield broken("G3", "told-for-nothing", one, "no rebalance", named(one.error)) if told else kept("G3")
+    until = one.answer_t or one.watched_t
+    if one.api == "offset_commit" and all(
+        member_id(x) != current.leader or x.t > until for x in current.syncs
+    ):
+        yield refused(group.bounds, one, REBALANCING)
+
+
+def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Rows:
+    assert beat.answer_t is not None
+    bounds = group.bounds
+    allowed_ns = bounds.allowed_ns(beat.t - bounds.declared.late_ms * MS, beat.answer_t)
+    began = current.members[member].answer_t or beat.t
+    outlived = beat.t > began + group.session_ms(member) * MS
+    waiting = [
+        join for join in group.joins
+        if member_id(join) and member_id(join) != member and join not in current.joins and join.t > current.first_t
+        and join.t + allowed_ns <= beat.t and (join.answer_t or END_OF_TIME) > beat.answer_t
+        and join.watched_t > beat.answer_t
+    ]  # fmt: skip
+    if waiting and beat.error != REBALANCING:
+        allowed = f"{named(REBALANCING)}: a join waits since {after(beat.t, waiting[0].t)}"
+        yield broken(
+            "G3", "rebalance-not-told", beat, allowed, named(beat.error), *waiting[0].events,
+            held=Held.LATE, late=(waiting[0].t, beat.answer_t),
+        )  # fmt: skip
+        return
+    if waiting:
+        yield kept("G3")
+    if outlived and (waiting or not group.triggers(current, beat.answer_t)):
+        yield kept("G10", "put-out")
+
+
+def _sessions(group: Group) -> Rows:
+    """G7: of a member that falls silent in a generation that nothing else disturbs, told by the others' heartbeats."""
+    for one in group.generations:
+        members = group.held_by(one)
+        moves = (x.t for x in group.triggers(one) if x not in members.values())
+        joined_t = min(moves, default=END_OF_TIME)
+        for member in members:
+            session_ms = group.session_ms(member)
+            others = group.beats(one, {*members} - {member}, one.last_t)
+            others = [x for x in others if (x.answer_t or 0) < joined_t]
+            told_t = min((x.t for x in others if x.error == REBALANCING), default=END_OF_TIME)
+            # What is refused is not heard.
+            heard = [
+                x for x in group.contacts(member)
+                if members[member].t <= x.t < told_t and x.error != ILLEGAL_GENERATION
+            ]  # fmt: skip
+            if not heard:
+                continue
+            behind = [x.t for x in heard[1:]] + [END_OF_TIME]
+            # Who waits for the generation is a member all the time, however long its join takes.
+            last = next(
+                x
+                for x, t in zip(heard, behind, strict=True)
+                if t - max(x.t, one.last_t) >= session_ms * MS - EARLY_NS
+            )
+            if (
+                last.answer_t is None
+                or last.error
+                or (last.api == "join_group" and last is not members[member])
+                or integer(last.body, "generation_id", one.number) != one.number
+                or group.left(member, last.t + 2 * session_ms * MS) is not None
+            ):
+                continue
+            others = [x for x in others if x.t > last.t]
+            over = others and others[-1].t >= last.t + session_ms * MS - EARLY_NS
+            if not others or not (over or told_t < END_OF_TIME) or _silent(group, one, member, others):
+                continue
+            earliest = max(last.t if group.renews(last) else 0, one.from_t) + session_ms * MS
+            yield from _silence(group, last, earliest, others, session_ms)
+
+
+def _still_there(group: Group) -> Rows:
+    """G7: of a member that was not heard of for half as long again as its session, and asks then: it is told that it is
+    none."""
+    for member, join in group.issued().items():
+        contacts, name = group.contacts(member), instance_of(join)
+        # Who comes back with another session may go on with the one that its name had before.
+        asked = (
+            x
+            for x in group.joins
+            if member in (member_id(x), given_id(x)) or (name and instance_of(x) == name)
+        )
+        session_ns = max(session_asked(x) or 0 for x in asked) * MS
+        for at, (last, beat) in enumerate(pairwise(contacts), 1):
+            if beat.api != "heartbeat" or beat.answer_t is None or beat.t - last.t < session_ns * 3 // 2:
+                continue
+            last_t = max(x.answer_t or END_OF_TIME for x in contacts[:at])
+            if beat.t - last_t < session_ns * 3 // 2 or group.left(member, beat.answer_t) is not None:
+                continue
+            if (
+                not any(map(joined, contacts[:at]))
+                or group.bounds.allowed_ns(beat.t, beat.answer_t) > session_ns // 2
+            ):
+                continue
+            cause, late = "stays-though-silent", (last_t + session_ns, beat.answer_t)
+            seen = f"{named(beat.error)} {after(beat.t, last_t)} after it was last heard of"
+            allowed = f"{named(UNKNOWN_MEMBER)}, after its session time-out of {session_ns // MS} ms"
+            row = broken("G7", cause, beat, allowed, seen, held=Held.LATE, late=late)
+            # Its name may have gone to somebody else.
+            right = beat.error == UNKNOWN_MEMBER or (name and beat.error == FENCED)
+            yield kept("G7", cause) if right else row
+
+
+def _silent(group: Group, one: Generation, member: str, beats: list[Exchange]) -> bool:
+    """Whether somebody else than `member` may have been out by its session as well, or who did not sync is."""
+    if group.out_unsynced(one, beats[-1].t):
+        return True
+    for other in set(group.held_by(one)) - {member}:
+        heard = [x.t for x in group.renewals(other) if x.t >= one.first_t]
+        times = [one.first_t, *heard, beats[-1].t]
+        if any(b - a >= group.session_ms(other) * MS - EARLY_NS for a, b in pairwise(times)):
+            return True
+    return False
+
+
+def _silence(group: Group, last: Exchange, earliest: int, others: list[Exchange], session_ms: int) -> Rows:
+    assert last.answer_t is not None
+    first = next((x for x in others if x.error == REBALANCING), None)
+    if first is not None and first.answer_t is not None and first.answer_t < earliest - EARLY_NS:
+        seen = f"a rebalance was told {after(first.answer_t, last.t)} after it was last heard of"
+        yield broken(
+            "G7", "early", first, f"not before its session time-out of {session_ms} ms", seen, *last.events
+        )
+        return
+    promise = f"a rebalance at its session time-out, {session_ms} ms,"
+    begins_t = last.answer_t + session_ms * MS
+    if first is not None or others[-1].t >= begins_t:  # else nobody asked when it was over
+        yield _told(group, "G7", "not-put-out", last, begins_t, others, session_ms, promise)
+
+
+def _told(
+    group: Group, clause: str, cause: str, since: Exchange, begins_t: int, beats: list[Exchange],
+    session_ms: int, promise: str,
+) -> Row:  # fmt: skip
+    """Whether these heartbeats are told of a rebalance that began by `begins_t`: the next one that was sent."""
+    first = next((x for x in beats if x.error == REBALANCING), None)
+    poll = max((b.t - a.t for a, b in pairwise(beats)), default=0)
+    due = begins_t + min(poll, session_ms * MS)
+    answered_t = None if first is None else first.answer_t
+    by = group.bounds.by(since.t, due, answered_t, gap_ns=session_ms * MS, watched_t=beats[-1].t)
+    return timed(clause, cause, first or beats[-1], by, promise, since.t, *since.events)
+
+
+def _leaving(group: Group) -> Rows:
+    """G8: told by the heartbeats of those who stay."""
+    for leave in group.leaves:
+        refused = any(integer(said, "error_code") for said in items(leave.got, "members"))
+        if leave.answer_t is None or leave.error or refused:
+            continue
+        before = [one for one in group.generations if one.last_t <= leave.t]
+        if not before or not any(member in before[-1].members for member in leavers(leave)):
+            continue
+        one = before[-1]
+        if set(one.members) - one.synced(leave.t):
+            continue
+        if any(x is not leave for x in group.triggers(one, leave.answer_t)):
+            continue
+        stay = set(one.members) - set(leavers(leave))
+        joined = min((x.t for x in group.joins if x.t > leave.t and member_id(x)), default=END_OF_TIME)
+        beats = [x for x in group.beats(one, stay, leave.answer_t) if x.t < joined]
+        if beats and all(group.alive_at(member, leave.t) for member in stay):
+            session_ms = min(group.session_ms(member) for member in stay)
+            promise = "a rebalance at once,"
+            yield _told(group, "G8", "not-told", leave, leave.answer_t, beats, session_ms, promise)

@@ -1,0 +1,534 @@
+"""G1 to G6: a group's generations, from the joins that wait for one another to the syncs that wait for the leader's.
+
+A clause speaks only where the exchanges leave no other reading: coordinator errors, other protocols and connections
+that were cut give no occasion.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+from purgatorio_wire.history.bound import EARLY_NS, MS, Held
+from purgatorio_wire.history.group import (
+    JOIN_GAP_NS,
+    REBALANCING,
+    UNKNOWN_MEMBER,
+    Generation,
+    Group,
+    answered,
+    given_id,
+    id_over,
+    instance_of,
+    leavers,
+    left_with,
+    member_id,
+    of_a_member,
+    protocols,
+    rebalance_ms,
+)
+from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, items, text
+from purgatorio_wire.history.row import Rows, after, broken, in_time, kept, named, now_and_then, timed
+from purgatorio_wire.table.group import JOIN, Join, Joining
+
+
+def rebalances(group: Group) -> Rows:
+    """All rows of a group's generations; where members are static, of who leads, leaves and joins again alone."""
+    yield from _leaves_waiting(group)
+    for before, one in zip([None, *group.generations], group.generations, strict=False):
+        yield from _one_leader(group, before, one)
+        if _by_their_ids(group, one):
+            yield from _joins_again(group, one)
+        if group.static:
+            continue
+        yield from _stays(group, one)
+        yield from _syncs(group, one)
+        yield from _never_synced(group, one)
+        yield from _nobody_rejoined(group, one)
+        if before is not None:
+            yield from _numbered(group, before, one)
+        # Else one of nobody came between, and an initial delay behind it.
+        next_to = before is not None and (
+            one.number == before.number + 1 or bool({*one.members} & {*before.members})
+        )
+        if before is not None and next_to and any(group.alive_at(x, one.asked_t) for x in before.members):
+            yield from _rebalance(group, before, one)
+        elif before is None or _surely_empty(group, before, one):
+            yield from _initial_delay(group, before, one)
+
+
+def _one_leader(group: Group, before: Generation | None, one: Generation) -> Rows:
+    """G2."""
+    members = one.members
+    if any(join.answer is None and member_id(join) == one.leader for join in group.joins):
+        return  # the leader's own answer was not waited for
+    leaders = {text(join.got, "leader") for join in one.joins}
+    if len(leaders) != 1 or not leaders <= set(members):
+        allowed = "one leader, a member of it"
+        seen = f"leaders {', '.join(sorted(leaders))} of {len(members)} members"
+        if len(leaders) > 1 or all(member_id(sync) != one.leader for sync in one.syncs):
+            yield broken("G2", "leaders", one.joins[0], allowed, seen, *_numbers(one.joins))
+        return
+    common = sorted(set.intersection(*(set(protocols(join)) for join in one.joins)))
+    for join in one.joins:
+        told = {text(member, "member_id"): text(member, "metadata") for member in items(join.got, "members")}
+        me, chosen = given_id(join), text(join.got, "protocol_name")
+        other = [x for x in told if x in members and told[x] != protocols(members[x]).get(chosen)]
+        renamed = [
+            x for x in items(join.got, "members")
+            if join.version >= 5 and (asked := members.get(text(x, "member_id"))) is not None
+            and text(x, "group_instance_id") != text(asked.body, "group_instance_id")
+        ]  # fmt: skip
+        if me == one.leader and not set(members) <= set(told):
+            seen = f"{len(told)} of at least {len(members)}"
+            yield broken("G2", "leader-not-told", join, "the leader is told all members", seen)
+        elif me != one.leader and told:
+            yield broken("G2", "follower-told", join, "the leader alone is told", f"{len(told)} members")
+        elif chosen not in common:
+            allowed = f"one of {', '.join(common)}, which all members have"
+            yield broken("G2", "protocol", join, allowed, f"protocol {chosen!r}")
+        elif one.other_protocol(join.got):
+            seen = f"{text(join.got, 'protocol_type')} {chosen}"
+            yield broken("G2", "other-protocol", join, "one protocol for all, of their kind", seen)
+        elif other:
+            allowed = "the subscription of each member, as it joined"
+            yield broken("G2", "other-subscription", join, allowed, f"another of {', '.join(other)}")
+        elif renamed:
+            seen = f"another of {text(renamed[0], 'member_id')}"
+            yield broken("G2", "other-instance", join, "the instance id of each member", seen)
+        else:
+            yield kept("G2")
+    if group.static or group.unheard(one):
+        return
+    if before is not None and before.leader in members and before.number + 1 == one.number:
+        stays, allowed = one.leader == before.leader, f"{before.leader}, who led before and has rejoined"
+        cause = "leader-changes"
+        yield kept("G2", cause) if stays else broken("G2", cause, one.joins[0], allowed, one.leader)
+    voted = [next((x for x in protocols(join) if x in common), "") for join in one.joins]
+    votes = Counter(voted).most_common()
+    chosen = text(one.joins[0].got, "protocol_name")
+    if common and (len(votes) == 1 or votes[0][1] > votes[1][1]):
+        right, allowed = chosen == votes[0][0], f"{votes[0][0]}, which most members prefer"
+        yield kept("G2", "votes") if right else broken("G2", "votes", one.joins[0], allowed, chosen)
+
+
+def _numbered(group: Group, before: Generation, one: Generation) -> Rows:
+    """G3: somebody was a member all the time, so each rebalance between is one of these."""
+    stayed = [m for m in one.members if m in before.members and _joins_answered(group, m, before, one)]
+    if not stayed:
+        return
+    if one.number == before.number + 1:
+        yield kept("G3")
+    else:
+        join = one.members[stayed[0]]
+        seen = f"generation {one.number} after {before.number}"
+        yield broken("G3", "generation-jumps", join, f"generation {before.number + 1}", seen)
+
+
+def _stays(group: Group, one: Generation) -> Rows:
+    """G3: who is new is not in a generation that had begun before. A group that nobody is in may be forgotten, and then
+    begins anew: now and then is no proof."""
+    if not one.again and one.number > 1:
+        yield kept("G3", "generation-stays")
+    for join in one.again:
+        if given_id(join) in {*one.members, *group.unheard(one)}:
+            continue
+        # Of who is not heard of for long enough the session may be over as well.
+        empty = not any(group.alive_at(member, join.t) for member in one.members)
+        seen = f"generation {one.number}, which had begun before it was asked"
+        row = broken(
+            "G3", "generation-stays", join, "a generation above", seen, *_numbers(one.joins),
+            late=(join.t, join.answer_t or join.t),
+        )  # fmt: skip
+        yield now_and_then(row) if empty else row
+
+
+def _joins_answered(group: Group, member: str, before: Generation, one: Generation) -> bool:
+    """Whether every join of the member between two generations was answered with one of them."""
+    first, last = before.members[member].t, one.members[member].t
+    return all(
+        answered(join) for join in group.joins if member_id(join) == member and first <= join.t <= last
+    )
+
+
+def _initial_delay(group: Group, before: Generation | None, one: Generation) -> Rows:
+    """G1. It begins anew when it is over and somebody has joined in it, up to the rebalance time-out (KIP-134). Who has
+    joined and left again may have begun it, and is somebody too."""
+    delay_ms = group.bounds.declared.initial_delay_ms
+    if delay_ms is None:
+        return
+    first = min(one.joins, key=lambda join: join.t)
+    last = max(one.joins, key=lambda join: join.t)
+    begins_t = min((j.t for j in group.joins if of_a_member(j)), default=first.t)
+    slack = group.bounds.allowed_ns(begins_t, last.t)
+    soon = sum(join.t + slack <= begins_t + delay_ms * MS for join in one.joins)
+    delays = 2 if soon > 1 and one.number == 1 and begins_t == first.t else 1
+    earliest = first.t + min(delays * delay_ms, one.rebalance_ms[0]) * MS
+    since_t = 0 if before is None else before.first_t
+    came = (x for x in group.joins if since_t < x.t <= one.first_t and x.error == UNKNOWN_MEMBER)
+    gone = [x for x in came if group.left(member_id(x), one.first_t) is not None]
+    earliest = min([earliest, *(x.t + rebalance_ms(x) * MS for x in gone)])
+    if one.first_t < earliest - EARLY_NS:
+        if group.pending(one, one.first_t):
+            return  # Kafka 4 ends the delay when the session of somebody ends who never joined
+        seen = f"answered after {after(one.first_t, first.t)}"
+        twice = ", which begins anew when somebody has joined in it" if delays > 1 else ""
+        yield broken("G1", "early", first, f"not before the initial delay of {delay_ms} ms{twice}", seen)
+        return
+    if group.unheard(one):
+        return
+    due = last.t + (delay_ms if len(one.joins) + len(gone) == 1 else 2 * delay_ms) * MS
+    cap_ms = max(delay_ms, one.rebalance_ms[1], *map(rebalance_ms, gone))
+    capped_t, cause = first.t + cap_ms * MS, "late"
+    if capped_t < due:
+        due, cause = capped_t, "put-off-again" if cap_ms > 2 * delay_ms else "beyond-the-time-out"
+    gap = max(one.rebalance_ms[1], delay_ms) * MS
+    for join in one.joins:
+        promise = f"an answer after the initial delay of {delay_ms} ms,"
+        yield in_time(group.bounds, "G1", cause, join, due, gap, promise, since_t=first.t, through=True)
+
+
+def _leaves_waiting(group: Group) -> Rows:
+    """G8: a join of who leaves is told that it is none (25), and does not wait for the others."""
+    for leave in group.leaves:
+        if leave.answer_t is None:
+            continue
+        for join in group.joins:
+            waited = join.t < leave.t and (join.answer_t or END_OF_TIME) > leave.answer_t
+            if not waited or left_with(leave).get(member_id(join)) != 0 or answered(join):
+                continue
+            gap, promise = rebalance_ms(join) * MS, f"{named(UNKNOWN_MEMBER)} as it leaves,"
+            row = in_time(
+                group.bounds, "G8", "left-waiting", join, leave.answer_t, gap, promise, *leave.events
+            )
+            if row.held is Held.KEPT and join.error != UNKNOWN_MEMBER:
+                row = broken("G8", "left-otherwise", join, named(UNKNOWN_MEMBER), named(join.error))
+            yield row
+
+
+def _surely_empty(group: Group, before: Generation, one: Generation) -> bool:
+    """Whether the group was empty when the first join of this generation was sent, and nobody had an id by then and was
+    waited for: with one the rebalance goes on that began when the last left, or was put out."""
+    told = [x for x in group.beats(before, before.members, before.last_t) if x.error == UNKNOWN_MEMBER]
+    told = [x for x in told if (x.answer_t or END_OF_TIME) <= one.asked_t]
+    leaves = (x for x in group.leaves if x.t <= one.asked_t)
+    left_t = max((x.answer_t or END_OF_TIME for x in (*leaves, *told)), default=0)
+    if any(join.t <= left_t for member, join in group.issued().items() if member not in before.members):
+        return False
+    out = {*map(member_id, told)}
+    return all(member in out or group.gone_by(member, one.asked_t) for member in before.members)
+
+
+def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
+    """G4 and G6: who was there is waited for, until the rebalance time-out and no longer."""
+    told = [
+        x.answer_t for x in (*before.syncs, *group.beats(before, before.members, before.first_t))
+        if x.error == REBALANCING and x.answer_t is not None
+    ]  # fmt: skip
+    if group.out_unsynced(before, min([*told, one.first_t])):
+        return  # who does not sync in time is out too, and begins a rebalance by it
+    start = min((x.t for x in group.triggers(before, one.first_t)), default=before.last_t)
+    longest = max(rebalance_ms(join) for join in (*before.joins, *one.joins))
+    missing = [
+        member
+        for member in before.members
+        if member not in one.members and group.alive_at(member, one.first_t)
+    ]
+    silent = set(before.members) - set(one.members) - set(missing)
+    if missing and any(group.left(member, one.first_t) is None for member in silent):
+        return  # the end of a session begins a rebalance too, and nobody is told when
+    if missing:
+        # The group waits for the longest that a member asked for (KIP-62), and these were surely members.
+        asked_ms = [group.asks_ms(member) for member in before.members if member not in silent]
+        waits_ms = max(*asked_ms, *_of_the_newcomer(group, before, one))
+        yield from _without(group, before, one, missing, start + waits_ms * MS, longest)
+        return
+    yield from _all_there(group, before, one, longest)
+    shortest = min(rebalance_ms(join) for join in (*before.joins, *one.joins))
+    last_t = max(join.t for join in one.joins)
+    if not silent and group.expected(one, last_t):
+        allowed = "not before who has been given an id has joined or left, or the rebalance time-out"
+        seen = f"{after(one.first_t, start)} after the rebalance began"
+        awaited = one.first_t >= start + shortest * MS - EARLY_NS
+        yield kept("G4") if awaited else broken("G4", "expected-not-awaited", one.joins[0], allowed, seen)
+
+
+def _of_the_newcomer(group: Group, before: Generation, one: Generation) -> Iterator[int]:
+    """The rebalance time-out of the newcomer whose join surely was what began the rebalance: it was a member then."""
+    asked = sorted(group.triggers(before, one.first_t), key=lambda x: x.t)
+    for first in asked[:1]:
+        comes = first.api == "join_group" and answered(first) and given_id(first) not in before.members
+        if comes and all(x.t > first.t + group.bounds.allowed_ns(first.t, x.t) for x in asked[1:]):
+            yield rebalance_ms(first)
+
+
+def _without(
+    group: Group, before: Generation, one: Generation, missing: list[str], earliest: int, longest_ms: int
+) -> Rows:
+    """A generation without a member that was there: only the rebalance time-out makes it so."""
+    join = min(one.joins, key=lambda join: join.answer_t or END_OF_TIME)
+    late_joins = [x for x in group.joins if member_id(x) in missing and x.t > before.members[member_id(x)].t]
+    clause = "G4" if late_joins else "G6"
+    if one.first_t < earliest - EARLY_NS:
+        seen = f"answered after {after(one.first_t, join.t)} without {len(missing)} member(s) that had not rejoined"
+        allowed = "not before all have rejoined, or the rebalance time-out"
+        cause = "did-not-wait" if late_joins else "before-the-time-out"
+        yield broken(clause, cause, join, allowed, seen, *_numbers(late_joins))
+        return
+    yield kept(clause)
+    if late_joins:
+        return
+    promise = f"an answer at the rebalance time-out, {longest_ms} ms,"
+    for x in one.joins:
+        due = one.asked_t + longest_ms * MS
+        yield in_time(group.bounds, "G6", "late", x, due, longest_ms * MS, promise, since_t=one.asked_t)
+    for member in missing:
+        yield from _is_out(group, member, one)
+
+
+def _is_out(group: Group, member: str, one: Generation) -> Rows:
+    """The member that did not rejoin is told so: 25."""
+    told = [
+        x for x in group.heartbeats
+        if member_id(x) == member and x.t > one.last_t + group.bounds.declared.late_ms * MS and x.answer is not None
+    ]  # fmt: skip
+    for x in told[:1]:
+        if x.error == UNKNOWN_MEMBER:
+            yield kept("G6", "not-out")
+        else:
+            seen = f"{named(x.error)} {after(x.t, one.last_t)} after the others were answered"
+            yield broken("G6", "not-out", x, f"{named(UNKNOWN_MEMBER)}: it did not rejoin in time", seen)
+
+
+def _nobody_rejoined(group: Group, one: Generation) -> Rows:
+    """G6: a rebalance was told, nobody who stayed has joined, and its time-out is over, by half of it: all are out."""
+    beats = group.beats(one, one.members, one.last_t)
+    told = next((x for x in beats if x.error == REBALANCING), None)
+    if told is None or told.answer_t is None:
+        return
+    joins = [x for x in group.joins if x not in one.joins and of_a_member(x) and x.t >= one.first_t]
+    longest_ns = max(rebalance_ms(join) for join in (*one.joins, *joins)) * MS
+    over_t = told.answer_t + longest_ns + max(longest_ns // 2, group.bounds.declared.late_ms * MS)
+    for member in one.members:
+        x = next((x for x in beats if member_id(x) == member and x.t >= over_t), None)
+        if x is None or x.answer_t is None or group.left(member, x.answer_t) is not None:
+            continue
+        # A newcomer that has left, with its join that was told so, awaits nothing.
+        if any(join.t <= x.answer_t and not group.gone_by(member_id(join), told.answer_t + longest_ns // 4)
+               for join in joins):  # fmt: skip
+            continue
+        if group.bounds.allowed_ns(told.t, x.answer_t) > longest_ns // 2:
+            continue
+        cause, wanted = "nobody-rejoined", f"{named(UNKNOWN_MEMBER)}: nobody has rejoined in time"
+        out, late = x.error == UNKNOWN_MEMBER, (told.answer_t + longest_ns, x.answer_t)
+        row = broken("G6", cause, x, wanted, named(x.error), *told.events, held=Held.LATE, late=late)
+        yield kept("G6", cause) if out else row
+
+
+def _all_there(group: Group, before: Generation, one: Generation, longest_ms: int) -> Rows:
+    """G4: all are answered when the last has rejoined, or has left; G7: or its session is over."""
+    waited = {*before.members, *group.issued()}
+    leaves = [
+        leave for leave in group.leaves
+        if before.first_t < leave.t <= one.first_t
+        and any(m in waited and m not in one.members for m in leavers(leave))
+    ]  # fmt: skip
+    last_t = max([join.t for join in one.joins] + [leave.t for leave in leaves])
+    expired = [m for m in before.members if m not in one.members and group.left(m, one.last_t) is None]
+    if group.unheard(one):
+        return
+    over = [group.session_over(member, one.first_t) for member in expired]
+    there = tuple(Join.JOINED for _ in one.members)
+    if not JOIN.decide(Joining(there, bool(group.pending(one, last_t)), dead=False)).answer:
+        # A member that has its id and has not joined is waited for, until its session is over.
+        over += [id_over(join, latest=True) for join in group.pending(one, one.first_t)]
+    last_t = max([last_t, *over])
+    gap = one.asked_t + longest_ms * MS - last_t
+    if len(one.members) < len(one.joins) or (over and gap <= 0):
+        return  # somebody asked twice and was told the same generation again; or the time-out comes first
+    for join in one.joins:
+        if len(one.joins) > 1 or leaves:
+            clause, cause = ("G7", "waits-for-the-silent") if over else ("G4", "waits-though-complete")
+            what = "session is over" if over else "member has rejoined or left"
+            promise = f"an answer when the last {what}, {after(last_t, join.t)} after,"
+            yield in_time(group.bounds, clause, cause, join, last_t, gap, promise, *_numbers(leaves))
+    if not over and any(join.t < last_t for join in one.joins):
+        yield kept("G4")
+
+
+def _syncs(group: Group, one: Generation) -> Rows:
+    """G5."""
+    leads = [sync for sync in one.syncs if member_id(sync) == one.leader]
+    lead = leads[0] if leads else None
+    given = {
+        text(share, "member_id"): text(share, "assignment")
+        for share in items(None if lead is None else lead.body, "assignments")
+    }
+    longest = one.rebalance_ms[1]
+    for sync in one.syncs:
+        if member_id(sync) not in one.members:
+            continue
+        if sync.answer is not None and sync.error == 0 and (lead is None or (sync.answer_t or 0) < lead.t):
+            seen = "answered though the leader has not synced" if lead is None else (
+                f"answered {after(lead.t, sync.answer_t or 0)} before the leader's sync"
+            )  # fmt: skip
+            yield broken("G5", "before-the-leader", sync, "not before the leader's sync", seen)
+            continue
+        if lead is None or (lead.answer is not None and lead.error):
+            if sync is lead:
+                promise = "an answer at once, whatever it is,"
+                yield in_time(group.bounds, "G5", "leader-waits", sync, sync.t, longest * MS, promise)
+            if sync.answer_t is not None and sync.error and not group.disturbed(one, sync.answer_t):
+                allowed = "no refusal, as no rebalance has begun"
+                yield broken("G5", "refused", sync, allowed, named(sync.error))
+            elif lead is None or lead.t > (sync.answer_t or END_OF_TIME):
+                yield from _without_leader(group, one, sync)
+            continue
+        due = max(sync.t, lead.t)
+        gap = sync.t + longest * MS - due
+        by = group.bounds.by(sync.t, due, sync.answer_t, gap_ns=gap, watched_t=sync.watched_t)
+        until = min(sync.watched_t if sync.answer_t is None else sync.answer_t, by.limit_t)
+        if (sync.answer is None or sync.error) and group.disturbed(one, until):
+            continue
+        promise = f"an answer with the leader's sync, {after(due, sync.t)} after,"
+        cause = "leader-waits" if sync is lead else "waits-though-synced"
+        row = timed("G5", cause, sync, by, promise, sync.t, *lead.events)
+        if row.held is Held.KEPT and sync.error:
+            row = broken("G5", "refused", sync, "its assignment", named(sync.error))
+        elif row.held is Held.KEPT and text(sync.got, "assignment") != given.get(member_id(sync), ""):
+            row = broken("G5", "other-assignment", sync, "the assignment that the leader gave", "another")
+        elif row.held is Held.KEPT and one.other_protocol(sync.got):
+            seen = f"{text(sync.got, 'protocol_type')} {text(sync.got, 'protocol_name')}"
+            row = broken("G5", "other-protocol", sync, "the protocol that was chosen", seen)
+        yield row
+
+
+def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
+    """G5 where the leader does not sync: a rebalance ends the wait, that of a newcomer or of a member that leaves, or
+    that which begins when who has not synced by the rebalance time-out is out."""
+    asked = group.triggers(one, sync.answer_t or sync.watched_t)
+    newcomers = {*group.issued()} - {*one.members}
+    joins = [x.t for x in asked if x.api == "join_group" and not x.error and member_id(x) in newcomers]
+    others = {*one.members} - {member_id(sync)}
+    joins += [x.t for x in asked if x.answer is not None and not x.error and others & {*leavers(x)}]
+    begins = min(joins, default=None)
+    begun_before = bool(asked) if begins is None else begins < sync.t
+    if begun_before or sync.t - one.first_t >= one.rebalance_ms[0] * MS // 2:
+        return
+    slack = group.bounds.allowed_ns(sync.t, sync.answer_t or sync.watched_t)
+    out_ms = min(group.session_ms(member_id(sync)), one.rebalance_ms[0])
+    if sync.error == UNKNOWN_MEMBER and sync.t + slack - one.from_t >= out_ms * MS:
+        return  # its session, or the time to sync, may have been over when it came
+    longest = one.rebalance_ms[1] * MS
+    due = one.last_t + longest if begins is None else begins
+    why = "the rebalance time-out" if begins is None else "a newcomer's join, or a leaving"
+    clause, cause = "G5", "waits-for-no-leader" if begins is None else "waits-in-rebalance"
+    gap = longest
+    over = group.session_over(one.leader, sync.answer_t or sync.watched_t)
+    soon = sync.t < over < one.first_t + longest // 2
+    if begins is None and soon and sync.error in (0, REBALANCING):
+        due, gap, why = over, due - over, "the end of the leader's session"
+        clause, cause = "G7", "waits-for-the-silent"
+    promise = f"{named(REBALANCING)} by {why}, {after(due, sync.t)} after,"
+    row = in_time(group.bounds, clause, cause, sync, due, gap, promise)
+    if row.held is Held.KEPT and sync.error != REBALANCING:
+        row = broken("G5", "other-error", sync, f"{named(REBALANCING)}: {why}", named(sync.error))
+    yield row
+    if begins is None and row.held is Held.KEPT and sync.answer_t is not None:
+        yield from _out_unsynced(group, one, sync.answer_t)
+
+
+def _out_unsynced(group: Group, one: Generation, told_t: int) -> Rows:
+    """Who was heard of all the time and has not synced by the rebalance time-out is out, when others are told so."""
+    asked = {member_id(sync) for sync in one.syncs}
+    for member in {*one.members} - asked:
+        beats = [
+            x for x in group.beats(one, [member], told_t) if x.t < one.first_t + 2 * one.rebalance_ms[1] * MS
+        ]
+        if not beats or not all(group.alive_at(x, told_t) for x in one.members):
+            continue
+        row = kept("G5", "unsynced-stays")
+        if beats[0].error != UNKNOWN_MEMBER:
+            allowed = f"{named(UNKNOWN_MEMBER)}: it has not synced by the rebalance time-out"
+            row = broken("G5", "unsynced-stays", beats[0], allowed, named(beats[0].error))
+        yield row
+
+
+def _never_synced(group: Group, one: Generation) -> Rows:
+    """G5 where the leader has synced and another never does: a rebalance begins at the rebalance time-out."""
+    asked = {member_id(sync) for sync in one.syncs}
+    absent, longest = {*one.members} - asked, one.rebalance_ms[1] * MS
+    beats = group.beats(one, one.synced(), one.last_t)
+    if not absent or not beats:
+        return
+    told = next((x for x in beats if x.error == REBALANCING), None)
+    until = beats[-1].t if told is None else told.answer_t or told.t
+    if group.triggers(one, until):
+        return
+    if not all(group.alive_at(member, until) for member in one.members):
+        return
+    if told is None and until < one.last_t + longest + one.rebalance_ms[1] * MS // 2:
+        return
+    promise = "a rebalance, as somebody has not synced by the rebalance time-out,"
+    poll = max((b.t - a.t for a, b in pairwise(beats)), default=0)
+    yield in_time(
+        group.bounds, "G5", "waits-for-a-sync", told or beats[-1], one.last_t + longest + poll, longest, promise,
+        since_t=one.last_t,
+    )  # fmt: skip
+    if told is not None and told.answer_t is not None:
+        yield from _out_unsynced(group, one, told.answer_t)
+
+
+def _by_their_ids(group: Group, one: Generation) -> bool:
+    """Whether its static members, if any, join again as others do: by their own ids, and none that was there before is
+    absent, as it stays a member and its sync is awaited."""
+    before = {instance_of(x) for each in group.generations if each.number < one.number for x in each.joins}
+    returns = any(instance_of(x) and not member_id(x) for x in one.again)
+    return not returns and before - {""} <= {instance_of(x) for x in one.joins}
+
+
+def _joins_again(group: Group, one: Generation) -> Rows:
+    """G3: who joins again as it was, in a stable group or one whose leader has not synced, is told the same generation
+    at once; the leader of a stable group, and who has another subscription, begin a rebalance."""
+    for join in group.joins:
+        if member_id(join) not in one.members or join.t < one.last_t:
+            continue
+        by = group.bounds.by(join.t, join.t, join.answer_t, gap_ns=JOIN_GAP_NS, watched_t=join.watched_t)
+        until = min(join.answer_t or join.watched_t, by.limit_t)
+        unsynced = all(member_id(sync) != one.leader or sync.t > until for sync in one.syncs)
+        if not unsynced and set(one.members) - one.synced(join.t):
+            continue
+        # Another that was told the same again has begun no rebalance, and was answered as this one is to be.
+        others = [x for x in group.triggers(one, until) if x is not join and x not in one.again]
+        if others or not all(group.alive_at(x, join.t) for x in one.members):
+            continue
+        if group.out_unsynced(one, min(until, join.t + group.bounds.allowed_ns(join.t, until))):
+            continue
+        leads = member_id(join) == one.leader and not unsynced
+        mine = protocols(one.members[member_id(join)])
+        changed = protocols(join) != mine
+        if not changed and [*protocols(join)] != [*mine]:
+            continue  # Kafka takes another order of what it prefers for a change, and nobody has promised that
+        if leads or changed:
+            if answered(join):
+                allowed, seen = f"generation {one.number + 1}", f"{one.number} again"
+                cause = "leader-unheard" if leads else "change-unheard"
+                heard = integer(join.got, "generation_id") != one.number
+                yield kept("G3") if heard else broken("G3", cause, join, allowed, seen)
+            continue
+        cause = "joins-again-unsynced" if unsynced else "joins-again"
+        row = timed("G3", cause, join, by, f"generation {one.number} at once, as it was,", join.t)
+        number = integer(join.got, "generation_id", -1)
+        if row.held is Held.KEPT and number != one.number:
+            seen = f"{named(join.error)}, {number}"
+            row = broken("G3", "rebalances", join, f"generation {one.number}", seen)
+        yield row
+        if row.held is Held.KEPT and join.answer is not None:
+            told = {text(x, "member_id") for x in items(join.got, "members")}
+            right = {*one.members} <= told if member_id(join) == one.leader else not told
+            allowed = "all members for the leader, and nobody for others"
+            yield kept("G2") if right else broken("G2", "told-again", join, allowed, f"{len(told)} members")
+
+
+def _numbers(exchanges: list[Exchange]) -> Iterator[int]:
+    for one in exchanges:
+        yield from one.events

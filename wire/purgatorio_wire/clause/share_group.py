@@ -1,0 +1,498 @@
+"""S1 to S9: what the members of a share group are given, when, and for how long.
+
+Who waits in a share fetch waits in a purgatory, and records are held by locks that a timing wheel expires. Judged is
+what is sure whatever the order of requests under way was: who has a record is known between the answer that gave it and
+the first request that may have ended that. What wakes somebody is judged by whether anybody was given the record in
+time; and what may have gone to an answer that was lost, by nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items
+from purgatorio_wire.history.log import Append, Part, Topics
+from purgatorio_wire.history.row import Row, Rows, after, broken, in_time, kept, named, timed, undecided
+from purgatorio_wire.history.share import (
+    CUT,
+    GONE,
+    LOCK,
+    NOT_HELD,
+    NOT_THE_NEXT,
+    OPENS,
+    RELEASED,
+    SESSION,
+    Acquired,
+    Asked,
+    Over,
+    Said,
+    ShareGroup,
+    share_groups,
+)
+
+NO_WAIT_GAP_NS: Final = 2000 * MS
+LEAST_GAP_NS: Final = 1000 * MS
+MOST_LOOKED_AT: Final = 60
+"""So many records of an acquisition are looked at, from its first on."""
+LOCK_PARTS: Final = 4
+"""What another gets when more than one of so many parts of the lock are over, it gets since that was over too early."""
+FREED: Final = {"": "S2", RELEASED: "S5", SESSION: "S8", CUT: "S8", LOCK: "S7"}
+"""The clause by which a record can be acquired, by the way in which it was freed; "" of one that nobody has had."""
+AT_REST_NS: Final = 100 * MS
+"""What is free for so long before max_wait is given then."""
+WRITTEN: Final = 5
+"""So many times the declared lateness, what a session held may not be free: that is written down first, and no answer
+waits for it."""
+REFUSED: Final = frozenset({7, 35, 42, 124, 133, *LOADING, *EXCUSED})
+"""What says nothing of a promise: share groups are off, sessions are as many as there may be, the persister or the
+leader is not there, or the client is not allowed to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """A record that can be acquired: perhaps from `t` on, surely from `sure_t` on. `clause` and `words`: why it is to
+    be given. `by`: whose events show it."""
+
+    part: Part
+    offset: int
+    t: int
+    sure_t: int
+    clause: str
+    words: str
+    by: Exchange
+
+
+def shared(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """The occasions are the share fetches and acknowledgements, and what makes records free."""
+    for group in share_groups(scene, topics):
+        if all(asked.epoch != OPENS for asked in group.asked):
+            continue  # nobody shares anything: whether all versions are answered is X3's
+        judged = _Judged(bounds, group)
+        for asked in group.asked:
+            yield from judged.session(asked)
+            if asked.fetches and asked.wanted == 0 and not asked.one.throttled_ms:
+                yield from judged.fetch(asked)
+        for said in group.said:
+            yield from judged.said(said)
+        yield from judged.woken()
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """One group, by its bounds."""
+
+    bounds: Bounds
+    group: ShareGroup
+
+    # -- sessions
+
+    def session(self, asked: Asked) -> Rows:
+        """S9."""
+        one, error = asked.one, asked.error
+        if asked.wanted is None or one.unread or one.throttled_ms:
+            return
+        if not asked.wanted:
+            if error in (GONE, NOT_THE_NEXT):
+                yield broken("S9", "refused", one, "no error: it is the session's next request", named(error))
+            elif one.got is not None and not error and asked.epoch != OPENS:
+                yield kept("S9", "refused")
+            return
+        cause = "unknown" if asked.wanted == GONE else "epoch"
+        if one.got is not None and error != asked.wanted:
+            if error not in REFUSED:
+                yield broken("S9", cause, one, named(asked.wanted), named(error))
+            return
+        yield kept("S9", cause)
+        if not one.behind:
+            gap = one.wait_ms * MS or NO_WAIT_GAP_NS
+            promise = f"{named(asked.wanted)} at once,"
+            yield in_time(self.bounds, "S9", "refusal-waits", one, one.t, gap, promise)
+
+    # -- fetches
+
+    def fetch(self, asked: Asked) -> Rows:
+        """S1 to S4 of one that is the next of its session."""
+        one = asked.one
+        if one.unread or one.behind:
+            return
+        if one.got is not None:
+            if asked.error or any(
+                integer(part, "error_code")
+                for x in items(one.got, "responses")
+                for part in items(x, "partitions")
+            ):
+                return
+            yield from self._given(asked)
+        if asked.epoch == OPENS or not asked.parts:
+            return  # the first look at a partition may take its time
+        yield from self._times(asked)
+
+    def _given(self, asked: Asked) -> Rows:
+        """S3, S4: of what it was given, and was not."""
+        group, one = self.group, asked.one
+        for part in sorted(asked.parts):
+            mine = [held for held in group.acquired[part] if held.by is one]
+            for held in mine:
+                yield from self._counted(held)
+                yield self._with_records(held)
+            yield from self._held(asked, part, mine)
+            yield from self._done(asked, part, mine)
+
+    def _held(self, asked: Asked, part: Part, mine: list[Acquired]) -> Rows:
+        group, one, occasion = self.group, asked.one, False
+        for other in group.acquired[part]:
+            if other.by is one:
+                continue
+            for offset in _some(other):
+                over_t = group.may_end_t(other, offset)
+                occasion |= other.answer_t <= one.t and over_t > asked.answer_t
+                for held in mine:
+                    if offset not in held.offsets or over_t <= asked.answer_t:
+                        continue
+                    if group.may_end_t(held, offset) > other.answer_t:
+                        yield self._also(held, other, offset)
+                        return
+        if occasion:
+            yield kept("S3", "held")
+
+    def _also(self, held: Acquired, other: Acquired, offset: int) -> Row:
+        """Two have one record at a time."""
+        first, second = sorted((held, other), key=lambda one: one.answer_t)
+        passed_ns = second.answer_t - first.answer_t
+        seen = f"the record {offset} of {_named(held.part)}, {after(second.answer_t, first.by.t)} after it"
+        if first.lock_ns and passed_ns * LOCK_PARTS > first.lock_ns:
+            allowed = f"nothing of what is locked for {first.lock_ns // MS} ms, before that is over"
+            return broken("S7", "early", second.by, allowed, seen, *first.by.events)
+        allowed = f"nothing that {_member(first)} has"
+        return broken("S3", "held", second.by, allowed, seen, *first.by.events)
+
+    def _counted(self, held: Acquired) -> Rows:
+        """S3. The end of a session may take the delivery back, for the record was perhaps not seen."""
+        group, offset = self.group, held.first
+        others = [x for x in group.acquired[held.part] if x.by is not held.by and offset in x.offsets]
+        before = [x for x in others if x.answer_t <= held.by.t]
+        perhaps = [x for x in others if x.by.t <= held.answer_t]
+        if group.lost_t < held.answer_t:
+            return
+        back = sum(
+            any(x.frees not in (RELEASED, LOCK) and x.t <= held.answer_t for x in group.overs(one, offset))
+            for one in perhaps
+        )
+        least, most = max(1, 1 + len(before) - back), 1 + len(perhaps)
+        if least <= held.count <= most:
+            yield kept("S3", "count")
+        else:
+            allowed = f"delivery count {least}" if least == most else f"delivery count {least} to {most}"
+            allowed += f" of the record {offset}"
+            yield broken(
+                "S3", "count", held.by, allowed, f"{held.count}", *(i for x in before for i in x.by.events)
+            )
+
+    def _with_records(self, held: Acquired) -> Row:
+        """S3."""
+        batches = [
+            (integer(batch, "base"), integer(batch, "last"))
+            for topic in items(held.by.got, "responses")
+            if topic.get("topic") == held.part.topic
+            for told in items(topic, "partitions")
+            if integer(told, "partition_index") == held.part.number
+            for batch in items(told, "records")
+        ]
+        lacks = [x for x in (held.first, held.last) if not any(base <= x <= last for base, last in batches)]
+        if not lacks:
+            return kept("S3", "with-records")
+        allowed = f"the records {held.first} to {held.last} with what was acquired"
+        return broken("S3", "with-records", held.by, allowed, f"not {lacks[0]}")
+
+    def _done(self, asked: Asked, part: Part, mine: list[Acquired]) -> Rows:
+        """S4."""
+        group, one = self.group, asked.one
+        done = {
+            offset
+            for held in group.acquired[part]
+            for offset in _some(held)
+            if group.done_by(offset, part) <= one.t
+        }
+        again = sorted(offset for held in mine for offset in _some(held) if offset in done)
+        if again:
+            allowed = f"nothing of {_named(part)} that was accepted or rejected"
+            said = [x.by for x in group.said if x.part == part and again[0] in x.types]
+            witnesses = (i for by in said if by.answer_t <= one.t for i in by.one.events)
+            yield broken("S4", "again", one, allowed, f"the record {again[0]}", *witnesses)
+        elif done:
+            yield kept("S4", "again")
+
+    def _times(self, asked: Asked) -> Rows:
+        """S1, S2: when it was answered, and with nothing where something was there."""
+        group, one = self.group, asked.one
+        until_t = min(asked.answer_t, one.watched_t)
+        gave = any(held.by is one for part in asked.parts for held in group.acquired[part])
+        wait_ns = one.wait_ms * MS
+        yield in_time(
+            self.bounds, "S1", "late", one, one.t + wait_ns, max(wait_ns, LEAST_GAP_NS),
+            f"an answer at max_wait {one.wait_ms} ms,",
+        )  # fmt: skip
+        if group.lost_t < until_t:
+            return
+        alone = not self._beside(asked, one.t, until_t)
+        rest_t = min(asked.answer_t, one.t + wait_ns) - AT_REST_NS
+        wants_any = integer(one.body, "min_bytes") <= 1
+        if alone and wants_any and (ready := self._ready(asked, one.t)) is not None:
+            what = f"the record {ready.offset} of {_named(ready.part)}, which {ready.words}"
+            if one.got is not None and not gave:
+                row = broken(ready.clause, "empty", one, what, "nothing", held=Held.LATE)
+                yield replace(row, late=(one.t, asked.answer_t))
+            else:
+                gap, promise = wait_ns or NO_WAIT_GAP_NS, f"an answer with {what}, at once,"
+                yield in_time(self.bounds, ready.clause, "waits-though-ready", one, one.t, gap, promise)
+        elif not wait_ns:
+            yield in_time(
+                self.bounds, "S2", "waits-though-told", one, one.t, NO_WAIT_GAP_NS, "an answer at once,"
+            )
+        elif one.got is None:
+            return
+        elif gave:
+            yield from self._given_while_it_waits(asked)
+        elif (
+            wants_any
+            and not self._beside(asked, rest_t, until_t)
+            and (ready := self._ready(asked, rest_t)) is not None
+        ):
+            what = f"the record {ready.offset} of {_named(ready.part)}, which {ready.words}"
+            row = broken(
+                ready.clause, "not-given", one, f"{what}, at max_wait at the latest", "nothing", *ready.by.events,
+                held=Held.LATE,
+            )  # fmt: skip
+            yield replace(row, late=(one.t, asked.answer_t))
+        elif alone and not self._may_be_ready(asked, until_t):
+            if asked.answer_t >= one.t + wait_ns - EARLY_NS:
+                yield kept("S1", "early")
+            else:
+                allowed = f"an answer at max_wait {one.wait_ms} ms, or with records"
+                yield broken("S1", "early", one, allowed, f"nothing, after {after(asked.answer_t, one.t)}")
+
+    def _given_while_it_waits(self, asked: Asked) -> Rows:
+        """What was freed behind its send, and not by the end of a lock."""
+        group = self.group
+        for part in sorted(asked.parts):
+            mine = {offset for held in group.acquired[part] if held.by is asked.one for offset in _some(held)}
+            for held in group.acquired[part]:
+                if held.by is asked.one or not mine & {*_some(held)}:
+                    continue
+                over = self._frees(held, min(mine & {*_some(held)}))
+                locked_t = held.by.t + held.lock_ns
+                if over is not None and asked.one.t < over.t and asked.answer_t < locked_t - EARLY_NS:
+                    yield kept(FREED[over.frees], "not-given")
+
+    def _beside(self, asked: Asked, start_t: int, end_t: int) -> bool:
+        """Whether another fetch may have taken or held up what it is after."""
+        return any(
+            other is not asked
+            and other.fetches
+            and other.overlaps(start_t, end_t)
+            and other.parts & asked.parts
+            for other in self.group.asked
+        )
+
+    def _ready(self, asked: Asked, t: int) -> Freed | None:
+        """A record that it surely can acquire at `t`, nobody else being there."""
+        group = self.group
+        for part in sorted(asked.parts):
+            for append in self._sure_appends(part):
+                if (append.ack_t or END_OF_TIME) > t:
+                    continue
+                for offset in range(append.base, append.base + min(append.count, MOST_LOOKED_AT)):
+                    had = [
+                        x
+                        for x in group.acquired[part]
+                        if offset in x.offsets and x.by is not asked.one and x.by.t <= asked.answer_t
+                    ]
+                    if not had:
+                        words = "was appended"
+                        return Freed(part, offset, append.t, t, FREED[""], words, append.exchange)
+                    free_t = self._freed_by(had[0], offset) if len(had) == 1 else None
+                    over = self._frees(had[0], offset)
+                    if free_t is not None and free_t <= t and over is not None:
+                        words = f"was {had[0].by.conn}'s"
+                        return Freed(
+                            part, offset, over.t, free_t, FREED[over.frees], words, over.by or had[0].by
+                        )
+        return None
+
+    def _freed_by(self, held: Acquired, offset: int) -> int | None:
+        """By when an acquisition has surely freed the record; None where nobody knows, or it is done with."""
+        over = self._frees(held, offset)
+        if over is None:
+            return None
+        if over.frees == RELEASED:
+            return over.sure_t
+        slow_ns = (WRITTEN - 1) * self.bounds.declared.late_ms * MS
+        return over.sure_t + slow_ns + self.bounds.allowed_ns(over.sure_t, over.sure_t + 1000 * MS)
+
+    def _frees(self, held: Acquired, offset: int) -> Over | None:
+        """What surely frees the record, before anything else may have ended the acquisition: the first delivery alone,
+        as a group may allow no more than two."""
+        overs = self.group.overs(held, offset)
+        first = min(overs, key=lambda over: over.sure_t)
+        others = (over.t for over in overs if over is not first)
+        if held.count != 1 or not first.frees or min(others, default=END_OF_TIME) <= first.sure_t:
+            return None
+        if first.frees in (SESSION, CUT) and self._shares_batches(held, first):
+            return None
+        return first
+
+    def _shares_batches(self, held: Acquired, end: Over) -> bool:
+        """Whether another may have had one of the partition beside it: a broker may then free none of the batch."""
+        group = self.group
+        return any(
+            min(over.sure_t for over in group.overs(x, offset)) > held.by.t
+            for x in group.acquired[held.part]
+            if x.asked.member != held.asked.member and x.by.t <= end.sure_t
+            for offset in _some(x)
+            if offset not in held.offsets or group.may_end_t(held, offset) < end.t
+        )
+
+    def _may_be_ready(self, asked: Asked, end_t: int) -> bool:
+        """Whether there may have been something to acquire between its send and then."""
+        group, start_t = self.group, asked.one.t
+        for part in asked.parts:
+            first = min((held.first for held in group.acquired[part]), default=None)
+            for append in group.appends(part):
+                if append.t > end_t or not append.may_be_there:
+                    continue
+                if first is None or append.base < 0:
+                    return True
+                for offset in range(max(append.base, first), append.base + append.count):
+                    if group.done_by(offset, part) <= start_t:
+                        continue
+                    if group.holds(offset, part, start_t, end_t) is None:
+                        return True
+        return False
+
+    # -- acknowledgements
+
+    def said(self, said: Said) -> Rows:
+        """S6."""
+        group, one = self.group, said.by.one
+        if said.by.wanted != 0 or said.error is None or said.by.error or one.throttled_ms:
+            return
+        if said.error in REFUSED:
+            yield undecided(
+                "S6", f"{named(said.error)}: {EXCUSED.get(said.error, 'it could not be written')}"
+            )
+            return
+        holders = [
+            group.holds(offset, said.part, one.t, said.by.answer_t, said.by)
+            for offset in [*said.types][:MOST_LOOKED_AT]
+        ]
+        what = f"of {min(said.types)} to {max(said.types)}"
+        if all(held is not None and held.asked.member == said.by.member for held in holders):
+            if said.error:
+                yield broken(
+                    "S6", "refused", one, f"no error {what}, which it has acquired", named(said.error)
+                )
+            else:
+                yield kept("S6", "refused")
+            return
+        strange = any(held is not None and held.asked.member != said.by.member for held in holders)
+        if strange or any(self._is_free(offset, said) for offset in said.types):
+            whose = "which another has acquired" if strange else "which it has released"
+            if said.error == NOT_HELD:
+                yield kept("S6", "taken")
+            else:
+                yield broken("S6", "taken", one, f"{named(NOT_HELD)} {what}, {whose}", named(said.error))
+
+    def _is_free(self, offset: int, said: Said) -> bool:
+        """Whether the record was acquired once, and surely is free since."""
+        had = [
+            x for x in self.group.acquired[said.part] if offset in x.offsets and x.by.t <= said.by.answer_t
+        ]
+        if len(had) != 1 or self.group.lost_t < said.by.answer_t:
+            return False
+        return (self._freed_by(had[0], offset) or END_OF_TIME) <= said.by.one.t
+
+    # -- what wakes
+
+    def woken(self) -> Rows:
+        """S2, S7: what is appended, and the end of a lock. What is released, and what a session held, need wake nobody:
+        in Kafka both are written down first, and who waits is tried before."""
+        for freed in self._freed():
+            row = self._woken_by(freed)
+            if row is not None:
+                yield row
+
+    def _freed(self) -> Iterator[Freed]:
+        group = self.group
+        for part in [*group.acquired]:
+            for append in self._sure_appends(part):
+                yield Freed(
+                    part, append.base, append.t, append.ack_t or 0, "S2", "is appended", append.exchange
+                )
+            for held in group.acquired[part]:
+                for offset in _some(held):
+                    over = self._frees(held, offset)
+                    if over is not None and over.frees == LOCK:
+                        words = f"is locked for {held.lock_ns // MS} ms"
+                        yield Freed(part, offset, over.t, over.sure_t, "S7", words, held.by)
+                        break
+
+    def _woken_by(self, freed: Freed) -> Row | None:
+        """Whether anybody has acquired it in time, where one waited from before until then at least."""
+        group = self.group
+        waiting = [
+            asked for asked in group.asked
+            if asked.fetches and asked.wanted == 0 and freed.part in asked.parts and not asked.one.behind
+            and asked.one.t < freed.t < asked.answer_t and integer(asked.one.body, "min_bytes") <= 1
+            and asked.one.t + asked.one.wait_ms * MS > freed.sure_t
+        ]  # fmt: skip
+        if not waiting or group.lost_t < freed.sure_t:
+            return None
+        taken_t = min(
+            (x.answer_t for x in group.acquired[freed.part] if freed.offset in x.offsets and x.answer_t > freed.t),
+            default=END_OF_TIME,
+        )  # fmt: skip
+        one = max(waiting, key=lambda asked: asked.one.t + asked.one.wait_ms * MS).one
+        first_t = min(taken_t, *(asked.answer_t for asked in waiting))
+        answered_t = taken_t if taken_t < END_OF_TIME else first_t
+        by = self.bounds.by(
+            one.t, freed.sure_t, None if answered_t == END_OF_TIME else answered_t,
+            gap_ns=one.t + one.wait_ms * MS - freed.sure_t, watched_t=one.watched_t,
+        )  # fmt: skip
+        if taken_t > by.limit_t and (first_t <= by.limit_t or one.watched_t <= by.limit_t):
+            return None  # who waited was answered for something else, or given up
+        promise = f"the record {freed.offset} of {_named(freed.part)}, which {freed.words},"
+        return timed(freed.clause, "not-woken", one, by, promise, one.t, *freed.by.events)
+
+    def _sure_appends(self, part: Part) -> Iterable[Append]:
+        """The appends that the group surely gets to see: to one replica, behind what it has seen already."""
+        known = self.group.topics.topics.get(part.topic)
+        if (
+            known is None
+            or known.replicas > 1
+            or known.delete_t is not None
+            or self.group.topics.transactions
+        ):
+            return ()
+        if part in self.group.topics.logs and self.group.topics.logs[part].deletes_t:
+            return ()
+        settled_t = self.group.settled_t(part)
+        return (
+            append
+            for append in self.group.appends(part)
+            if append.t >= settled_t and append.ack_t is not None and append.base >= 0
+        )
+
+
+def _some(held: Acquired) -> range:
+    return held.offsets[:MOST_LOOKED_AT]
+
+
+def _named(part: Part) -> str:
+    return f"{part.topic}-{part.number}"
+
+
+def _member(held: Acquired) -> str:
+    return f"the member on {held.by.conn}"

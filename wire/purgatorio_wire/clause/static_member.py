@@ -1,0 +1,372 @@
+"""G11: static members (KIP-345), who keep their place in a stable group when they come back.
+
+Judged is a member with an instance id that joins anew, without a member id, in a group of which everybody has synced,
+is heard of within its session, and does nothing else: then nothing but the return can have moved the group.
+"""
+
+from itertools import pairwise
+
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.group import (
+    FENCED,
+    ILLEGAL_GENERATION,
+    JOIN_GAP_NS,
+    REBALANCING,
+    UNKNOWN_MEMBER,
+    Generation,
+    Group,
+    answered,
+    given_id,
+    instance_of,
+    leavers,
+    left_with,
+    member_id,
+    number_of,
+    protocols,
+    rebalance_ms,
+    session_asked,
+)
+from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, items, text
+from purgatorio_wire.history.row import Row, Rows, after, answered_with, broken, in_time, kept, named
+
+
+def static_members(group: Group) -> Rows:
+    """The occasions are the returns of members with an instance id, and rebalances that they do not rejoin."""
+    held = group.heard
+    if group.static:
+        yield from _awaited(group)
+    for one in held if group.static else ():
+        yield from _fenced(one, held)
+        if one.api == "leave_group":
+            yield from _by_name(one, held)
+        instance = text(one.body, "group_instance_id")
+        if one.api == "join_group" and instance and not member_id(one):
+            yield from _let_in(one, held)
+            yield from _return(group.bounds, one, instance, held)
+        elif one.api == "heartbeat" and instance and one.answer_t is not None:
+            yield from _absent(one, instance, held)
+        if one.api in ("heartbeat", "sync_group") and instance and one.answer_t is not None:
+            yield from _newest(one, instance, held)
+
+
+def _let_in(one: Exchange, held: list[Exchange]) -> Rows:
+    """Who comes by its name alone is no unknown member, whether nobody has that name, or it was out, or had left."""
+    until = one.answer_t or END_OF_TIME
+    asks_ms = session_asked(one) or 0
+    left = any(x.api == "leave_group" and x.t <= until and (x.answer_t or until) >= one.t for x in held)
+    if one.error not in (0, UNKNOWN_MEMBER) or until - one.t >= asks_ms * MS:
+        return
+    if not one.error:
+        yield kept("G11", "let-in")
+    elif not left:
+        yield broken("G11", "let-in", one, "a member by its name", named(UNKNOWN_MEMBER))
+
+
+def _awaited(group: Group) -> Rows:
+    """G4: a static member that is heard of and has not rejoined is waited for until the rebalance time-out; all are
+    answered when the last has rejoined or left."""
+    for before, one in pairwise(group.generations):
+        held, until = group.held_by(before), one.first_t
+        beats = group.beats(before, held, before.from_t)
+        # No rebalance had begun where that is what a heartbeat was told.
+        calm_t = max((x.t for x in beats if answered(x) and x.t < until), default=before.from_t)
+        asked = {
+            instance_of(x) for x in group.joins if before.first_t < x.t <= until and x not in before.again
+        }
+        asked |= {instance_of(x) for x in one.joins}
+        if group.out_unsynced(before, until):
+            continue
+        yield from _all_there(group, before, one)
+        for member, join in held.items():
+            if not instance_of(join) or instance_of(join) in asked or not group.alive_at(member, until):
+                continue
+            waits_ms, cause = group.asks_ms(member), "static-not-awaited"
+            allowed = f"not before {waits_ms} ms, its rebalance time-out, as {member} has not rejoined"
+            seen = f"a generation without it at most {after(until, calm_t)} after the rebalance began"
+            right = until >= calm_t + waits_ms * MS - EARLY_NS
+            yield kept("G4", cause) if right else broken("G4", cause, one.joins[0], allowed, seen)
+
+
+def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
+    joined = {instance_of(join) or given_id(join) for join in one.joins}
+    others = [
+        x for x in (*group.joins, *group.leaves)
+        if before.first_t < x.t <= one.first_t and x not in (*one.joins, *before.again)
+    ]  # fmt: skip
+    left = {m for x in others if x.answer_t is not None for m, error in left_with(x).items() if not error}
+    held = {member: join for member, join in group.held_by(before).items() if member not in left}
+    asked = {instance_of(join) or member for member, join in held.items()}
+    if not asked <= joined or group.pending(one, one.first_t) or any(x.answer_t is None for x in others):
+        return
+    last_t = max([x.t for x in one.joins] + [x.answer_t or x.t for x in others])
+    longest_ms = max(rebalance_ms(join) for join in (*before.joins, *one.joins))
+    gap, promise = one.asked_t + longest_ms * MS - last_t, "an answer when the last has rejoined or left,"
+    for join in one.joins if gap > 0 else ():
+        yield in_time(group.bounds, "G4", "waits-though-complete", join, last_t, gap, promise)
+
+
+def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
+    """The id that an instance was given last in its group is no former one, whoever has that name elsewhere."""
+    until = one.answer_t or one.watched_t
+    joins = [
+        x for x in held
+        if x.api == "join_group" and text(x.body, "group_instance_id") == instance and x.t <= until
+    ]  # fmt: skip
+    if not joins or any(x.answer_t is None or x.answer_t > one.t or x.error for x in joins):
+        return
+    if given_id(joins[-1]) == member_id(one):
+        allowed, right = "an answer to its newest id", one.error != FENCED
+        yield kept("G11", "fenced") if right else broken("G11", "fenced", one, allowed, named(FENCED))
+
+
+def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
+    joins = [
+        x for x in held if x.api == "join_group" and (x.answer_t or END_OF_TIME) <= one.t and x.error == 0
+    ]
+    number = max((integer(x.got, "generation_id", -1) for x in joins), default=-1)
+    members = {given_id(x): x for x in joins if integer(x.got, "generation_id", -1) == number}
+    mine = [m for m, x in members.items() if text(x.body, "group_instance_id") == instance]
+    until = one.answer_t or one.watched_t
+    yield from _replaced(bounds, one, instance, held)
+    if len(mine) == 1:
+        yield from _unsynced(one, number, members, held)
+        yield from _own_protocol(one, number, members[mine[0]])
+    # What it has not any more cannot be gone on with: a rebalance chooses another.
+    if len(mine) != 1 or text(members[mine[0]].got, "protocol_name") not in protocols(one):
+        return
+    if not _quiet(held, members, one, until):
+        return
+    before = mine[0]
+    # One that begins a rebalance waits for the others, who are not told in time.
+    gap = max(JOIN_GAP_NS, rebalance_ms(one) * MS)
+    row = in_time(bounds, "G11", "waits", one, one.t, gap, f"generation {number} at once, as it was,")
+    given = given_id(one)
+    if row.held is Held.KEPT and (one.error or integer(one.got, "generation_id", -1) != number):
+        seen = f"{named(one.error)}, generation {integer(one.got, 'generation_id', -1)}"
+        row = broken("G11", "rebalances", one, f"generation {number}", seen)
+    elif row.held is Held.KEPT and given == before:
+        row = broken("G11", "same-id", one, "a new member id", "the one that it had")
+    yield row
+    if row.held is Held.KEPT and one.answer_t is not None:
+        yield _leads_on(one, members, before, given)
+        yield from _afterwards(held, members, number, before, one)
+        yield from _assigned(held, number, before, given)
+
+
+def _own_protocol(one: Exchange, number: int, before: Exchange) -> Rows:
+    """Who comes back with other protocols is told one of them; in the generation that there is, the one it has."""
+    if not answered(one):
+        return
+    chosen, cause = text(one.got, "protocol_name"), "other-protocol"
+    stays = integer(one.got, "generation_id", -1) == number
+    had = text(before.got, "protocol_name")
+    right = chosen in protocols(one) and (not stays or chosen == had)
+    allowed = f"a protocol that it has, in a generation above {number} if that is not {had!r}"
+    yield kept("G11", cause) if right else broken("G11", cause, one, allowed, f"protocol {chosen!r}")
+
+
+def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: str) -> Row:
+    """A leader that is back is told the members, and to skip the assignment, which stands (KIP-814); where it cannot be
+    told so, before version 9, it does not lead, as others do not."""
+    leads = one.version >= 9 and before == text(members[before].got, "leader")
+    told = {text(member, "member_id") for member in items(one.got, "members")}
+    instances = {text(x.body, "group_instance_id") or member for member, x in members.items()}
+    skips = (one.got or {}).get("skip_assignment", False)
+    wanted = len(instances) if leads else 0
+    right = {given in told, bool(told), skips, text(one.got, "leader") == given} == {leads}
+    if right and len(told - {before}) >= wanted:
+        return kept("G11", "leads-on")
+    allowed = f"{wanted} members, and {'to skip the assignment' if leads else 'another leader'}"
+    seen = f"{len(told)} members, leader {text(one.got, 'leader')}, {'to skip' if skips else 'not to skip'}"
+    return broken("G11", "leads-on", one, allowed, seen)
+
+
+def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Rows:
+    """What the leader gave to the former id is told to the new one."""
+    syncs = [x for x in held if x.api == "sync_group" and number_of(x) == number]
+    shares = [share for x in syncs if not x.error for share in items(x.body, "assignments")]
+    wanted = [text(share, "assignment") for share in shares if text(share, "member_id") == before]
+    for sync in syncs:
+        if member_id(sync) == given and sync.answer is not None and not sync.error and wanted:
+            cause, allowed = "other-assignment", "the assignment that its former id got"
+            right = text(sync.got, "assignment") == wanted[0]
+            yield kept("G11", cause) if right else broken("G11", cause, sync, allowed, "another")
+
+
+def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
+    """A member that is heard of and has not rejoined, while none has begun without it or just after."""
+    member, number = member_id(beat), number_of(beat)
+    joins = [
+        x for x in held if x.api == "join_group" and x.t <= beat.t and x.error == 0 and x.answer_t is not None
+    ]
+    mine = [x for x in joins if text(x.body, "group_instance_id") == instance]
+    above = [x for x in joins if integer(x.got, "generation_id", -1) > number and (x.answer_t or 0) <= beat.t]
+    if not mine or given_id(mine[-1]) != member or mine[-1] in above:
+        return
+    # Who does not sync in time is out as well, static or not.
+    begun_t = min(
+        (x.answer_t or END_OF_TIME if x in above else x.t for x in held if x.api == "join_group"
+         and (x in above or x.t <= (beat.answer_t or 0) < (x.answer_t or END_OF_TIME))),
+        default=END_OF_TIME,
+    )  # fmt: skip
+    heard = [x for x in held if x.t <= beat.t and member_id(x) == member and x.api != "join_group"]
+    synced = any(x.api == "sync_group" and x.error == 0 and number_of(x) == number for x in heard)
+    left = any(member in leavers(x) and x.t <= (beat.answer_t or 0) for x in held)
+    soon = (beat.answer_t or END_OF_TIME) < begun_t + rebalance_ms(mine[-1]) * MS // 2
+    times = [mine[-1].answer_t or 0, *(x.t for x in heard)]
+    session_ns = min(integer(x.body, "session_timeout_ms") for x in mine) * MS
+    if synced and not left and soon and all(b - a < session_ns // 2 for a, b in pairwise(times)):
+        allowed, right = f"{named(ILLEGAL_GENERATION)}: it stays a member", beat.error != UNKNOWN_MEMBER
+        yield (
+            kept("G11", "put-out")
+            if right
+            else broken("G11", "put-out", beat, allowed, named(UNKNOWN_MEMBER))
+        )
+
+
+def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, until: int) -> bool:
+    """Whether all members have synced, are heard of lately, and nothing else moves the group."""
+    number = integer(next(iter(members.values())).got, "generation_id", -1)
+    first_t = min(x.answer_t or END_OF_TIME for x in members.values())
+    moves = [
+        x for x in held
+        if x is not one and x.api in ("join_group", "leave_group") and x.t <= until
+        and (x.answer_t or END_OF_TIME) > first_t and x not in members.values()
+    ]  # fmt: skip
+    # A generation before says nothing: there one is told that the others join, and synced for that one alone.
+    lately = [x for x in held if number_of(x) == number and x.t <= one.t]
+    synced = {
+        member_id(x)
+        for x in lately
+        if x.api == "sync_group" and x.error == 0 and (x.answer_t or END_OF_TIME) <= one.t
+    }
+    # Somebody was out already, by a session that had ended: then there is a rebalance.
+    told = any(
+        x.api == "heartbeat" and x.error in (UNKNOWN_MEMBER, REBALANCING) and member_id(x) in members
+        for x in lately
+    )
+    return not moves and not told and set(members) <= synced and _heard(held, members, one.t)
+
+
+def _heard(held: list[Exchange], members: dict[str, Exchange], t: int) -> bool:
+    """Whether nobody's session can be over at `t`. One that was told so before is out, whoever asks on by its id."""
+    for member, join in members.items():
+        mine = [x for x in held if x is join or (x.t < t and member_id(x) == member)]
+        late = t - max(x.t for x in mine) >= integer(join.body, "session_timeout_ms") * MS // 2
+        if late or any(x.error == UNKNOWN_MEMBER for x in mine):
+            return False
+    return True
+
+
+def _afterwards(
+    held: list[Exchange], members: dict[str, Exchange], number: int, before: str, back: Exchange
+) -> Rows:
+    """The others hear nothing of it, while it is heard of too."""
+    behind = [x for x in held if x.t >= (back.answer_t or END_OF_TIME)]
+    moves = [x for x in behind if x.api in ("join_group", "leave_group") and before not in _named(x)]
+    until = min((x.t for x in moves), default=END_OF_TIME)
+    others = {member: join for member, join in members.items() if member != before}
+    for one in behind:
+        if one.api not in ("heartbeat", "sync_group") or not (one.answer_t or END_OF_TIME) < until:
+            continue
+        all_heard = _heard(held, {**others, given_id(back): back}, one.t)
+        if number_of(one) == number and member_id(one) in others and all_heard:
+            cause, allowed = "others-rebalance", "no rebalance"
+            yield (
+                kept("G11", cause) if one.error == 0 else broken("G11", cause, one, allowed, named(one.error))
+            )
+
+
+def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
+    """A former id of an instance is fenced, whatever it asks, while its newest one is a member."""
+    for asked in (one.body, *items(one.body, "members")):
+        instance, member = text(asked, "group_instance_id"), text(asked, "member_id")
+        joins = [
+            x for x in held
+            if x.api == "join_group" and text(x.body, "group_instance_id") == instance and instance
+            and answered(x) and (x.answer_t or 0) <= one.t
+        ]  # fmt: skip
+        ids = [given_id(x) for x in joins]
+        if one.answer_t is None or not ids or member == ids[-1] or member not in ids:
+            continue
+        if not _lives(held, joins[-1], one.answer_t):
+            continue
+        right, allowed = one.error == FENCED, f"{named(FENCED)} for its former id"
+        yield (
+            kept("G11", "not-fenced") if right
+            else broken("G11", "not-fenced", one, allowed, named(one.error))
+        )  # fmt: skip
+
+
+def _by_name(one: Exchange, held: list[Exchange]) -> Rows:
+    """G8: who leaves by its instance id alone is told so; an instance that never joined is unknown."""
+    said = [integer(x, "error_code") for x in items(one.got, "members")]
+    asked = list(items(one.body, "members"))
+    instance = text(asked[0], "group_instance_id") if len(asked) == len(said) == 1 else ""
+    joins = [x for x in held if x.api == "join_group" and text(x.body, "group_instance_id") == instance]
+    if one.answer_t is None or not instance:
+        return
+    if not joins:
+        yield answered_with("G8", "leave-by-name", one, said[0], UNKNOWN_MEMBER, f" for {instance}")
+        return
+    joins = [x for x in joins if x.answer is None or not x.error]
+    newest = given_id(joins[-1]) if joins else ""
+    if not newest or (joins[-1].answer_t or END_OF_TIME) > one.t or leavers(one) != [newest]:
+        return
+    if _lives([x for x in held if x is not one], joins[-1], one.answer_t):
+        yield answered_with("G8", "leave-by-name", one, said[0], 0, f" for {instance}, a member")
+
+
+def _lives(held: list[Exchange], join: Exchange, t: int) -> bool:
+    """Whether who was given an id by this join was heard of not long before and never told that it is out, and nobody
+    asked for its leaving."""
+    heard = [x for x in held if given_id(join) in (*_named(x), given_id(x)) and x.t <= t]
+    if any(x.error == UNKNOWN_MEMBER for x in heard):
+        return False
+    shortest_ms = min(integer(join.body, "session_timeout_ms"), rebalance_ms(join))
+    lately = t - max(x.t for x in heard) < shortest_ms * MS // 2
+    return lately and all(x.api != "leave_group" for x in heard)
+
+
+def _named(one: Exchange) -> list[str]:
+    """Whose request it is, or whose leaving is asked for."""
+    return [member_id(one), *leavers(one)]
+
+
+def _replaced(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
+    """Who comes back while its former id waits in a join or a sync: that is fenced at once, and does not wait on."""
+    mine = [x for x in held if x is not one and text(x.body, "group_instance_id") == instance and x.t < one.t]
+    ids = {given_id(x) for x in mine if x.api == "join_group" and not x.error}
+    for x in mine:
+        waits = x.api == "join_group" or (x.api == "sync_group" and member_id(x) in ids)
+        if not waits or (x.answer_t or END_OF_TIME) < one.t or x.unread or one.answer_t is None or one.error:
+            continue
+        number = integer(x.got, "generation_id", -1)
+        synced = any(y.api == "sync_group" and number_of(y) == number and y.t <= one.answer_t for y in held)
+        if answered(x) and (synced or number != integer(one.got, "generation_id", -1)):
+            continue  # it was answered before
+        gap = max(JOIN_GAP_NS, rebalance_ms(one) * MS)
+        promise = f"{named(FENCED)} as it is replaced,"
+        row = in_time(bounds, "G11", "waits-though-replaced", x, one.t, gap, promise, *one.events)
+        if row.held is Held.KEPT and x.error != FENCED:
+            row = broken(
+                "G11", "not-fenced", x, f"{named(FENCED)}: it is replaced", named(x.error), *one.events
+            )
+        yield row
+
+
+def _unsynced(one: Exchange, number: int, members: dict[str, Exchange], held: list[Exchange]) -> Rows:
+    """Who comes back before the leader has synced begins a rebalance: that assigns to its former id."""
+    answers = [x.answer_t or END_OF_TIME for x in members.values()]
+    leader = text(next(iter(members.values())).got, "leader")
+    synced = any(x.api == "sync_group" and member_id(x) == leader and number_of(x) == number for x in held)
+    moves = any(
+        x.api in ("join_group", "leave_group") and x is not one and (x.answer_t or END_OF_TIME) > min(answers)
+        for x in held
+        if x not in members.values() and x.t < one.t
+    )
+    if one.answer_t is None or one.error or max(answers) > one.t or synced or moves:
+        return
+    right = integer(one.got, "generation_id", -1) > number
+    allowed, cause = f"a generation above {number}, whose leader has not synced", "unsynced"
+    yield kept("G11", cause) if right else broken("G11", cause, one, allowed, f"{number} again")

@@ -1,0 +1,429 @@
+"""A1 to A3, D1, E1, L1: topics that come, grow and go, deleted records, elections that nobody needs, offsets."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+from purgatorio_wire.clause.fetch import (
+    COMMITTED,
+    EPOCH_FAR,
+    FORGOTTEN_NS,
+    UNKNOWN_EPOCH,
+    continued_t,
+    stopped_spans,
+)
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.history import BUSY, END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text
+from purgatorio_wire.history.log import (
+    BY_ID,
+    GONE,
+    NAMED,
+    CommittedLog,
+    Log,
+    Part,
+    Topic,
+    Topics,
+    fetched,
+    parts,
+    settled_parts,
+)
+from purgatorio_wire.history.row import (
+    Row,
+    Rows,
+    after,
+    answered_with,
+    broken,
+    in_time,
+    kept,
+    named,
+    undecided,
+)
+from purgatorio_wire.trace.record import Body
+
+OUT_OF_RANGE, UNKNOWN, TIMED_OUT, EXISTS, NOT_NEEDED = 1, 3, 7, 36, 84
+INVALID_TOPIC, INVALID_PARTITIONS, INVALID_REPLICATION = 17, 37, 38
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+REFUSED: Final = frozenset({37, 38, 39, 40, 44})
+"""Of a creation: so many partitions, replicas, this place, such settings; by a policy."""
+MOVES: Final = frozenset({5, 6})
+LATEST, EARLIEST, LARGEST_TIME = -1, -2, -3
+SINCE_EVER, EVER = 0, 1 << 61
+"""All records are later than the one time, and none is than the other."""
+ENDS: Final = {
+    LATEST: "the end", EARLIEST: "the start", SINCE_EVER: "the first record", EVER: "no record of that time",
+    LARGEST_TIME: "a record",
+}  # fmt: skip
+_WAITS_FOR_NOBODY: Final = {
+    "create_topics": "A1", "delete_topics": "A2", "create_partitions": "A3", "delete_records": "D1",
+    "elect_leaders": "E1", "produce": "P1",
+}  # fmt: skip
+"""What one broker does by itself, for topics of one replica, and the clause that it is part of."""
+LEAST_TIME_OUT_MS: Final = 2000
+"""A shorter time-out may be over before a broker that is busy comes to it."""
+PATIENCE_TIMES: Final = 5
+"""A topic that is not there, or not gone, so many times later than declared is late for certain."""
+
+
+def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """A1 to A3, D1, E1, P1: what waits for no other broker is answered when it is done or refused, whatever stands
+    beside it in the request, and not at the request's time-out. Half of that is a bound that a broker which is busy
+    keeps. A broker that is stopped may be a controller, without which nothing is done, and another is elected then.
+    What is made and deleted beside the scenes is a hundred topics at a time."""
+    if not scene.name:
+        return
+    stopped_t = min((x.t for x in scene.stimuli if text(x.body, "what") == "stops"), default=END_OF_TIME)
+    for one in scene.of(*_WAITS_FOR_NOBODY):
+        clause = _WAITS_FOR_NOBODY[one.api]
+        if one.throttled_ms or one.unread or one.behind or (one.answer_t or one.watched_t) >= stopped_t:
+            continue
+        if one.wait_ms < LEAST_TIME_OUT_MS or integer(one.body, "acks", 1) not in (1, -1):
+            continue
+        if any(topics.topics[name].replicas > 1 for name in _named_in(one) if name in topics.topics):
+            continue
+        errors = set(_errors_in(one))
+        if TIMED_OUT in errors and (one.answer_t or 0) < one.t + one.wait_ms * MS - EARLY_NS:
+            seen = f"{named(TIMED_OUT)} after {after(one.answer_t or 0, one.t)}"
+            allowed = f"not before its time-out, {one.wait_ms} ms"
+            yield broken(clause, "timed-out-early", one, allowed, seen)
+        if errors & BUSY - {TIMED_OUT}:
+            yield undecided(clause, "the controller was not asked, or refused", "left-to-its-time-out")
+            continue
+        half = one.wait_ms * MS // 2
+        promise = f"an answer when it is done, long before its time-out of {one.wait_ms} ms,"
+        yield in_time(bounds, clause, "left-to-its-time-out", one, one.t + half, half, promise)
+
+
+def _named_in(one: Exchange) -> Iterator[str]:
+    """The topics that it names."""
+    return (part.topic for part, _ in parts(one.body, NAMED[one.api][0]))
+
+
+def _errors_in(one: Exchange) -> Iterator[int]:
+    """The errors that it was answered with, one for each topic or partition."""
+    return (integer(said, "error_code") for _, said in parts(one.got, NAMED[one.api][1]))
+
+
+def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """A1 and A2. Topics are made and deleted a while after the answer, so metadata is looked at over time."""
+    for one in scene.of("create_topics"):
+        wrong = {text(asked, "name"): _wrong(asked) for asked in items(one.body, "topics")}
+        for made in items(one.got, "topics"):
+            topic, error = topics.topics.get(text(made, "name")), integer(made, "error_code")
+            if wanted := wrong.get(text(made, "name")):
+                yield answered_with("A1", "taken-though-wrong", one, error, wanted)
+            elif one.body.get("validate_only") and topic is None:
+                yield from _only_validated(scene, one, text(made, "name"))
+            elif topic is not None:
+                yield from _second(bounds, one, topic, error)
+    for part, log in topics.logs.items():
+        if log.settled_t == END_OF_TIME and part.topic in topics.topics:
+            yield from _never_leads(bounds, scene, topics.topics[part.topic], part)
+    for topic in topics.topics.values():
+        if topic.made_t is not None:
+            told = list(_told(scene, topic.name, topic.made_t, topic.delete_t or END_OF_TIME))
+            yield from _led(told)
+            yield from _identified(scene, topic.name, told)
+            asked = [(one, integer(said, "error_code")) for one, said in told]
+            yield from _seen(bounds, "A1", asked, topic.made_t, {0}, "the topic is there")
+        if topic.deleted_t is not None:
+            told = list(_told(scene, topic.name, topic.deleted_t))
+            asked = [(one, integer(said, "error_code")) for one, said in told]
+            yield from _seen(bounds, "A2", asked, topic.deleted_t, {UNKNOWN}, "the topic is gone")
+            yield from _seen(
+                bounds, "A2", [*_fetched_by_id(scene, topic)], topic.deleted_t,
+                GONE, "the topic of this id is gone", "served-by-its-id",
+            )  # fmt: skip
+
+
+def _fetched_by_id(scene: Scene, topic: Topic) -> Iterator[tuple[Exchange, int]]:
+    """What was asked for by the id of a topic when that was deleted, with the error. The id never comes again, whatever
+    is made by its name."""
+    for one in scene.of("fetch"):
+        if one.version >= BY_ID["fetch"] and one.t >= (topic.deleted_t or END_OF_TIME) and topic.id:
+            told = [said for said in items(one.got, "responses") if text(said, "topic_id") == topic.id]
+            for said in (part for one_topic in told for part in items(one_topic, "partitions")):
+                yield one, integer(said, "error_code")
+
+
+def _wrong(asked: Body) -> int:
+    """What a creation is answered with that asks for what cannot be; 0 of others."""
+    if _NAME.fullmatch(text(asked, "name")) is None:
+        return INVALID_TOPIC
+    if any(items(asked, "assignments")):
+        return 0
+    if integer(asked, "num_partitions", -1) == 0:
+        return INVALID_PARTITIONS
+    return 0 if integer(asked, "replication_factor", -1) else INVALID_REPLICATION
+
+
+def _only_validated(scene: Scene, one: Exchange, name: str) -> Rows:
+    """A1: what was to be validated, and was never to be made, is not there."""
+    for asked, said in _told(scene, name, one.answer_t or END_OF_TIME):
+        yield answered_with("A1", "made-though-validated", asked, integer(said, "error_code"), UNKNOWN)
+
+
+def _told(scene: Scene, name: str, since_t: int, until: int = END_OF_TIME) -> Iterator[tuple[Exchange, Body]]:
+    """What metadata says of a topic, asked since the one moment and answered before the other."""
+    for one in scene.of("metadata"):
+        if one.t >= since_t and one.answer_t is not None and one.answer_t < until:
+            yield from ((one, said) for said in items(one.got, "topics") if text(said, "name") == name)
+
+
+def _led(told: list[tuple[Exchange, Body]]) -> Rows:
+    """A1: a partition without an error has a leader; where there is one broker, that one."""
+    for one, said in told:
+        nodes = [integer(node, "node_id") for node in items(one.got, "brokers")]
+        for part in items(said, "partitions"):
+            leader = integer(part, "leader_id", -1)
+            if len(nodes) == 1 and not integer(part, "error_code"):
+                right, seen = leader in nodes, f"leader {leader}"
+                yield kept("A1", "led") if right else broken("A1", "led", one, f"leader {nodes[0]}", seen)
+
+
+def _identified(scene: Scene, name: str, told: list[tuple[Exchange, Body]]) -> Rows:
+    """A1: metadata tells the id that the creation told, and a topic of that name that is made later has another."""
+    made = [
+        (one, text(said, "topic_id"))
+        for one in scene.of("create_topics")
+        for said in items(one.got, "topics")
+        if text(said, "name") == name and text(said, "topic_id") and not integer(said, "error_code")
+    ]
+    if not made:
+        return
+    own = made[0][1]
+    for one, said in told:
+        if shown := text(said, "topic_id"):
+            cause, right = "other-id", shown == own
+            yield kept("A1", cause) if right else broken("A1", cause, one, f"the id {own} of {name}", shown)
+    for one, later in made[1:]:
+        cause, right = "id-again", later != own
+        yield kept("A1", cause) if right else broken("A1", cause, one, "another id than before", own)
+
+
+def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
+    """A creation of what nobody has made is taken; of what is there already, long enough after the first, it is not."""
+    if topic.made_t is None and topic.delete_t is None and error not in {0, *BUSY, *REFUSED}:
+        yield broken("A1", "refused", one, "a topic that nobody has made yet", named(error))
+    if topic.made_t is None or one.answer_t == topic.made_t or one.t < topic.made_t:
+        return
+    if topic.delete_t is not None and (one.answer_t is None or one.answer_t >= topic.delete_t):
+        return
+    yield answered_with("A1", "made-twice", one, error, EXISTS)
+
+
+def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part) -> Rows:
+    """A1: a partition of what was made can be fetched, by when it must be there. Of several brokers another may lead
+    it."""
+    partitions = topic.partitions_at(topic.made_t or 0)
+    if topic.made_t is None or topic.delete_t is not None or partitions is None or part.number >= partitions:
+        return
+    asked = [
+        (one, integer(said, "error_code"))
+        for one in scene.of("fetch")
+        for other, _, said in fetched(one)
+        if other == part and said is not None and one.t >= topic.made_t
+    ]
+    alone = any(sum(1 for _ in items(one.got, "brokers")) == 1 for one in scene.of("metadata"))
+    if not any(error in EXCUSED and not (alone and error in MOVES) for _, error in asked):
+        yield from _seen(bounds, "A1", asked, topic.made_t, {0}, "a partition that leads")
+
+
+def _seen(
+    bounds: Bounds, clause: str, asked: list[tuple[Exchange, int]], since_t: int, wanted: AbstractSet[int], what: str,
+    cause: str = "never-seen",
+) -> Rows:  # fmt: skip
+    """Metadata, or a fetch, says so at the latest `late_topics_ms` after the answer; once it does, the clause is
+    kept."""
+    late_ns = bounds.declared.late_topics_ms * MS
+    if not asked:
+        return
+    if any(error in wanted for _, error in asked):
+        yield kept(clause, cause)
+        return
+    last, error = asked[-1]
+    if last.t < since_t + PATIENCE_TIMES * late_ns + bounds.added_ns(since_t, last.answer_t or last.t):
+        seen = f"{named(error)} {after(last.t, since_t)} after the answer; not asked again later"
+        yield undecided(clause, seen, cause)
+    else:
+        yield broken(clause, cause, last, what, f"{named(error)} after {after(last.t, since_t)}")
+
+
+def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """A3: of a topic of the run's own, asked to have more partitions or no more, one request after the other."""
+    for one in scene.of("create_partitions"):
+        errors = {text(said, "name"): integer(said, "error_code") for said in items(one.got, "results")}
+        for asked in items(one.body, "topics"):
+            name, count = text(asked, "name"), integer(asked, "count")
+            topic = topics.topics.get(name)
+            if topic is None or topic.made_t is None or topic.made_t > one.t or topic.delete_t is not None:
+                continue
+            had = topic.partitions_at(one.t)
+            if had is None or name not in errors or one.answer_t is None:
+                continue
+            wanted = 0 if count > had else INVALID_PARTITIONS
+            if errors[name] in BUSY:
+                yield undecided("A3", f"{named(errors[name])}: the controller was not asked, or not in time")
+            elif errors[name] != wanted:
+                allowed = f"{named(wanted)} for {count} partitions where {had} are"
+                yield broken("A3", "grows" if wanted else "does-not-grow", one, allowed, named(errors[name]))
+            elif wanted:
+                yield kept("A3", "grows")
+            elif one.body.get("validate_only"):
+                yield kept("A3", "does-not-grow")
+            else:
+                yield from _grown(bounds, scene, name, count, one.answer_t)
+
+
+def _grown(bounds: Bounds, scene: Scene, name: str, count: int, since_t: int) -> Rows:
+    """Metadata shows them at the latest `late_topics_ms` after the answer."""
+    asked = [
+        (one, 0 if sum(1 for _ in items(said, "partitions")) >= count else UNKNOWN)
+        for one, said in _told(scene, name, since_t)
+    ]
+    yield from _seen(bounds, "A3", asked, since_t, {0}, f"{count} partitions")
+
+
+def elections(_: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """E1: of partitions with one replica, which can only lead already, and of what nobody made."""
+    for one in scene.of("elect_leaders"):
+        if one.error:
+            continue
+        for part, said in parts(one.got, NAMED[one.api][1]):
+            topic, error = topics.topics.get(part.topic), integer(said, "error_code")
+            had = None if topic is None or topic.made_t is None else topic.partitions_at(one.t)
+            unmade = topic is None or (had is not None and part.number >= had)
+            if topic is not None and (
+                topic.delete_t is not None or topic.replicas > 1
+                or not (unmade or topics.logs[part].settled_t <= one.t)
+            ):  # fmt: skip
+                continue
+            yield answered_with("E1", "other-error", one, error, UNKNOWN if unmade else NOT_NEEDED)
+
+
+def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """D1, of the request itself."""
+    for one in scene.of("delete_records"):
+        for part, asked, said in settled_parts(one, topics, replicated=True):
+            yield from _with_replicas(bounds, scene, one, part, integer(asked, "offset"), said, topics)
+        if one.answer_t is None:
+            continue
+        for part, asked, said in settled_parts(one, topics):
+            log, offset = topics.logs[part], integer(asked, "offset")
+            if offset == LATEST:  # the end, where it can be no other
+                offset = log.least_end(one.t)
+                if offset != log.most_end(one.answer_t):
+                    continue
+            error, low = integer(said, "error_code"), integer(said, "low_watermark", -1)
+            if said is None or error in EXCUSED:
+                yield undecided("D1", f"{named(error)}: {EXCUSED.get(error, 'not answered')}")
+            elif offset > log.most_end(one.answer_t):
+                right = error == OUT_OF_RANGE
+                allowed, cause = f"{named(OUT_OF_RANGE)}: {offset} is beyond the end", "beyond-the-end"
+                yield kept("D1", cause) if right else broken("D1", cause, one, allowed, named(error))
+            elif offset < 0:
+                yield answered_with("D1", "below-zero", one, error, OUT_OF_RANGE, f": {offset} is no offset")
+            elif offset < log.low_at(one.t):  # it stays
+                least, most = log.start(one.t, one.answer_t)
+                right, seen = not error and least <= low <= most, f"{named(error)}, low watermark {low}"
+                yield kept("D1") if right else broken("D1", "low-moves", one, f"low watermark {least}", seen)
+            elif offset <= log.least_end(one.t):
+                right = error == 0 and low == offset
+                allowed, cause = f"low watermark {offset}", "low-watermark"
+                seen = f"{named(error)}, low watermark {low}"
+                alone = sum(t <= one.answer_t for t in log.deletes_t) == 1 or right
+                if alone or error or low < offset:
+                    yield kept("D1", cause) if right else broken("D1", cause, one, allowed, seen)
+
+
+def _with_replicas(
+    bounds: Bounds, scene: Scene, one: Exchange, part: Part, offset: int, said: Body | None, topics: Topics
+) -> Rows:
+    """D1 where there are replicas. One that is stopped cannot have deleted them. Else, or if it goes on long before
+    the time-out, it does: it learns of it and tells by fetches, which may wait a while."""
+    error, due, until = integer(said, "error_code"), one.t + one.wait_ms * MS, one.answer_t or one.watched_t
+    # What acks 1 acknowledged may lie above the high watermark, which does not move while the replica is stopped.
+    if error in (OUT_OF_RANGE, *EXCUSED) or not 0 < offset <= topics.logs[part].least_end(one.t):
+        return
+    spans = [span for span in stopped_spans(scene.stimuli, scene.end_t) if span[0] <= one.t <= span[1]]
+    begin, end = spans[0] if spans else (one.t, until)
+    if (
+        any(
+            one.t <= x.t <= min(until, end) and text(x.body, "what") in ("stops", "stopped")
+            for x in scene.stimuli
+        )
+        or topics.in_sync_around(part, begin, min(until, end)) != topics.topics[part.topic].replicas
+    ):
+        return
+    if not spans or due >= end:
+        half = (due - (continued_t(scene.stimuli, end) if spans else one.t)) // 2
+        promise = "an answer as the replicas have deleted them, long before its time-out,"
+        yield in_time(bounds, "D1", "left-to-its-time-out", one, due - half, half, promise)
+        return
+    promise = f"{named(TIMED_OUT)} at its time-out,"
+    gap = max(one.wait_ms * MS, FORGOTTEN_NS)
+    row = in_time(bounds, "D1", "replica-stopped", one, due, gap, promise)
+    if row.held is Held.KEPT and (error != TIMED_OUT or until < due - EARLY_NS):
+        seen = f"{named(error)} after {after(until, one.t)}"
+        row = broken("D1", "replica-stopped", one, f"{named(TIMED_OUT)} at its time-out", seen)
+    yield row
+
+
+def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """The occasions are questions for the ends of partitions with one replica, of which everything is known, and for
+    times that records were told to have."""
+    told: dict[Part, dict[int, int]] = defaultdict(dict)
+    for one in scene.of("list_offsets"):
+        if one.answer_t is None or one.unread:
+            continue
+        for part, asked, said in settled_parts(one, topics):
+            which, log = integer(asked, "timestamp"), topics.logs[part]
+            if integer(one.body, "isolation_level") == COMMITTED:
+                log = CommittedLog.of(log)
+            offset, error = integer(said, "offset", -1), integer(said, "error_code")
+            epoch = integer(asked, "current_leader_epoch", -1)
+            known = epoch if epoch < 0 else topics.epoch(part, one.t)
+            if known is not None and epoch > known + EPOCH_FAR:
+                yield answered_with("L1", "epoch", one, error, UNKNOWN_EPOCH, ": nobody knows its epoch")
+            if epoch != known:
+                continue
+            if which in ENDS:
+                yield _listed(one, which, log, said)
+            elif which in told[part] and not log.deletes_t and not error:
+                last = told[part][which]  # or one before it has that time too
+                allowed = f"a record at {last} at most, which was told to have the time {which}"
+                row = broken("L1", "by-time", one, allowed, f"offset {offset}")
+                yield kept("L1", "by-time") if 0 <= offset <= last else row
+            if which in (SINCE_EVER, LARGEST_TIME) and not error and offset >= 0:
+                told[part].setdefault(integer(said, "timestamp", -1), offset)
+
+
+def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
+    until = one.answer_t or one.t
+    error = integer(said, "error_code")
+    if said is None or error in EXCUSED:
+        return undecided("L1", EXCUSED.get(error, "the partition is not in the answer"))
+    if error:
+        return broken("L1", "refused", one, ENDS[which], named(error))
+    least, most = log.least_end(one.t), log.most_end(until)
+    if which == EVER:
+        least = most = -1
+    elif which != LATEST:
+        (least, most), end = log.start(one.t, until), least
+        if which in (SINCE_EVER, LARGEST_TIME) and end <= most:
+            return undecided("L1", "there may be no record")
+        if which == LARGEST_TIME:  # Kafka does not look whether it is deleted
+            least, most = 0, log.most_end(until) - 1
+    offset = integer(said, "offset", -1)
+    if which == LATEST and isinstance(log, CommittedLog):
+        allowed, right = f"the last stable offset, {least} to {most}", least <= offset <= most
+        return kept("R4", "listed") if right else broken("R4", "listed", one, allowed, f"offset {offset}")
+    if not least <= offset <= most:
+        return broken("L1", "elsewhere", one, f"{ENDS[which]} at {least} to {most}", f"offset {offset}")
+    # What was looked for by its time has one, and is not earlier; else no time is told (-1).
+    since = max(which, 0) if which not in (LATEST, EARLIEST) and offset >= 0 else -1
+    time_ms = integer(said, "timestamp", since)
+    if time_ms < since:
+        return broken("L1", "other-time", one, f"the time {since}, or a later one", f"{time_ms}")
+    return kept("L1")

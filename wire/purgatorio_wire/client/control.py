@@ -1,0 +1,83 @@
+"""The control of a wire run: how late this machine itself is, and how long a plain question takes, all the time.
+
+A timer of 5 ms measures the lateness of our own loop, an ApiVersions every 50 ms on a connection of its own the round
+trip. Both are part of the trace: a slow machine must be no violation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from purgatorio_wire.client.connection import Address, Connection, NoAnswer, connect
+from purgatorio_wire.client.recorder import Recorder
+
+BEAT_SECONDS: Final = 0.005
+PROBE_SECONDS: Final = 0.05
+CATCH_UP_NS: Final = 1_000_000_000
+RECENT: Final = 100
+"""Records that are `recently`: five seconds of them."""
+
+
+@dataclass(slots=True)
+class Control:
+    """Measures until it is cancelled."""
+
+    address: Address
+    recorder: Recorder
+    _late_ns: int = 0
+    _t: int = 0
+
+    async def run(self) -> None:
+        """Beat and probe."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._beat())
+            group.create_task(self._probe())
+
+    async def caught_up(self) -> None:
+        """Wait, though not for ever, until all is measured up to now: what ended as the machine stood still is not
+        to be judged without that."""
+        now = self.recorder.now()
+        while self._t <= now and self.recorder.now() < now + CATCH_UP_NS:
+            await asyncio.sleep(BEAT_SECONDS)
+
+    def recent_ns(self) -> int:
+        """What the machine added lately, at its worst: own lateness and a round trip."""
+        lately = self.recorder.by_scene[""][-RECENT:]
+        control = [event for event in lately if event.ev == "control"]
+        late = max((event.late_ns or 0 for event in control), default=0)
+        return late + max((event.rtt_ns or 0 for event in control), default=0)
+
+    async def _beat(self) -> None:
+        now = self.recorder.now
+        while True:
+            due = now() + int(BEAT_SECONDS * 1e9)
+            await asyncio.sleep(BEAT_SECONDS)
+            late = max(now() - due, 0)
+            self._late_ns = max(self._late_ns, late)
+
+    async def _probe(self) -> None:
+        # Its own recorder: probes are no requests of a scene.
+        silent = Recorder(clock=self.recorder.now)
+        connection: Connection | None = None
+        self._t = self.recorder.now()
+        while True:
+            try:
+                if connection is None or connection.closed:
+                    connection = await connect(self.address, "control", "", silent)
+                silent.by_scene.clear()
+                sent = connection.send("api_versions", 0, {})
+                while not sent.answer.done():
+                    await asyncio.wait((sent.answer,), timeout=PROBE_SECONDS)
+                    self._record(self.recorder.now() - sent.t)
+            except NoAnswer:
+                connection = None
+            await asyncio.sleep(PROBE_SECONDS)
+
+    def _record(self, rtt_ns: int) -> None:
+        """What was measured since the last record, without a gap between two."""
+        t_from, self._t = self._t, self.recorder.now()
+        late, self._late_ns = self._late_ns, 0
+        t_from = min(t_from, self._t - rtt_ns)
+        self.recorder.add("control", t=self._t, t_from=t_from, late_ns=late, rtt_ns=rtt_ns)

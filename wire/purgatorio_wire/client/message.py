@@ -1,0 +1,274 @@
+"""Messages of the Kafka protocol as bytes, as the typed values of `kio`, and as plain JSON values.
+
+`kio` has one frozen dataclass a message and version, made from Kafka's own definitions. Here they are put into frames'
+payloads with their headers, and turned from and into plain values under Kafka's own field names in Python's spelling
+(times end in `_ms`; error codes are numbers), so that one text serves all versions of a message: `entity_of` leaves out
+what a version does not have and takes the default of what was not given.
+
+Not promised: that a plain value holds record batches as bytes. `plain` gives what `records.batches` reads of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import io
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Final, TypeVar, cast, get_args, get_type_hints
+
+from kio.index import UnknownAPIKey, UnknownEntity, load_request_schema, load_response_schema
+from kio.schema.errors import ErrorCode
+from kio.schema.index import api_key_map, schema_name_map
+from kio.schema.request_header.v1.header import RequestHeader as RequestHeader1
+from kio.serial import entity_reader, entity_writer
+from kio.serial.errors import SerialError
+from kio.static.constants import EntityType
+from kio.static.primitive import i16, i32, i32Timedelta, i64Timedelta
+from kio.static.protocol import Entity, RequestPayload, ResponsePayload
+
+from purgatorio_wire.client.record_batch import batches
+
+API_NAMES: Final[Mapping[int, str]] = api_key_map
+"""What an API is called, by its key: `fetch`, `join_group`, ..."""
+
+Plain = dict[str, object]
+E = TypeVar("E", bound=Entity)
+
+
+class MessageBroken(ValueError):
+    """A payload that is no message of the API and version that it should be."""
+
+
+class NewerMessage(MessageBroken):
+    """An error code or a tagged field that is newer than the library: nothing is wrong with the peer."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHead:
+    """What a request says before its body."""
+
+    api: int
+    version: int
+    correlation: int
+    client: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as it was read: its head, and the typed body of that version."""
+
+    head: RequestHead
+    body: RequestPayload
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer as it was read. `left` bytes stood behind the body, which a whole answer has none of."""
+
+    correlation: int
+    body: ResponsePayload
+    left: int
+
+
+def versions_of(api: int) -> range:
+    """The versions of an API that can be spoken here; none where the API is not known."""
+    known = [
+        version
+        for version, kinds in schema_name_map.get(api_key_map.get(api, ""), {}).items()
+        if EntityType.request in kinds
+    ]
+    return range(min(known), max(known) + 1) if known else range(0)
+
+
+def request_payload(request: RequestPayload, correlation: int, client: str | None) -> bytes:
+    """A request with its header; `frame.framed` puts the length in front."""
+    with io.BytesIO() as out:
+        header = request.__header_schema__(
+            request_api_key=request.__api_key__,
+            request_api_version=request.__version__,
+            correlation_id=i32(correlation),
+            client_id=client,
+        )
+        _write(out, header)
+        _write(out, request)
+        return out.getvalue()
+
+
+def answer_payload(answer: ResponsePayload, correlation: int) -> bytes:
+    """An answer with its header, for who answers."""
+    with io.BytesIO() as out:
+        _write(out, answer.__header_schema__(correlation_id=i32(correlation)))
+        _write(out, answer)
+        return out.getvalue()
+
+
+def read_request_head(payload: bytes) -> RequestHead:
+    """The head alone, which a broker can read of every version; MessageBroken where it cannot."""
+    header, _ = _read(RequestHeader1, payload, 0)
+    return RequestHead(
+        header.request_api_key, header.request_api_version, header.correlation_id, header.client_id
+    )
+
+
+def read_request(payload: bytes) -> Request:
+    """A request, for who answers. MessageBroken where the API or version is not known or the bytes do not fit."""
+    head = read_request_head(payload)
+    try:
+        schema = _schema(head.api, head.version, EntityType.request)
+    except (UnknownAPIKey, UnknownEntity) as unknown:
+        raise MessageBroken(f"API {head.api} version {head.version} is not known here") from unknown
+    _, size = _read(cast(type[Entity], schema.__header_schema__), payload, 0)
+    body, _ = _read(schema, payload, size)
+    return Request(head, cast(RequestPayload, body))
+
+
+def read_answer(api: int, version: int, payload: bytes) -> Answer:
+    """An answer to a request of this API and version. MessageBroken where the bytes do not fit."""
+    schema = _schema(api, version, EntityType.response)
+    header, size = _read(cast(type[Entity], schema.__header_schema__), payload, 0)
+    body, used = _read(schema, payload, size)
+    correlation: int = getattr(header, "correlation_id")  # noqa: B009 # every response header has it, no Protocol says so
+    return Answer(correlation, cast(ResponsePayload, body), len(payload) - size - used)
+
+
+def plain(entity: object) -> Plain:
+    """A typed message as JSON values, under Kafka's names. Batches become offsets, counts and sizes."""
+    out: Plain = {}
+    for name, called, convert in _readers(cast(type[Entity], type(entity))):
+        value = getattr(entity, name)
+        out[called] = None if value is None else convert(value)
+    return out
+
+
+def entity_of(api: int, version: int, kind: EntityType, values: Mapping[str, object]) -> Entity:
+    """The typed request or answer (`kind`) of these plain values. What the version does not know is left out; a value
+    that it wants and that was not given is its default, or empty."""
+    return _build(_schema(api, version, kind), values)
+
+
+@cache
+def _schema(api: int, version: int, kind: EntityType) -> type[RequestPayload] | type[ResponsePayload]:
+    load = load_request_schema if kind is EntityType.request else load_response_schema
+    return load(api, version)
+
+
+@cache
+def _fields(schema: type[Entity]) -> tuple[tuple[str, str, type[Entity] | None], ...]:
+    """Name, Kafka's type (`entity` for a nested one, `[]` in front of arrays) and the nested type of each field."""
+    hints = get_type_hints(schema)
+    found: list[tuple[str, str, type[Entity] | None]] = []
+    for one in dataclasses.fields(schema):
+        nested, array = _nested(hints[one.name])
+        kind = "entity" if nested is not None else str(one.metadata["kafka_type"])
+        found.append((one.name, f"[]{kind}" if array else kind, nested))
+    return tuple(found)
+
+
+def _nested(hint: object) -> tuple[type[Entity] | None, bool]:
+    """The dataclass inside a field's type, and whether it is an array."""
+    array = False
+    for part in (hint, *get_args(hint)):
+        inner = get_args(part)
+        if Ellipsis in inner:
+            array = True
+            part = inner[0]
+        if dataclasses.is_dataclass(part) and isinstance(part, type):
+            return cast(type[Entity], part), array
+    return None, array
+
+
+def _plain_name(name: str, kind: str) -> str:
+    return f"{name}_ms" if kind.startswith(("timedelta", "datetime")) else name
+
+
+_MS: Final = datetime.timedelta(milliseconds=1)
+_EMPTY: Final[dict[str, object]] = {
+    "string": "", "bytes": b"", "bool": False, "float64": 0.0, "error_code": ErrorCode.none,
+    "uuid": None, "records": None, "datetime_i64": None,
+    "timedelta_i32": i32Timedelta.parse(datetime.timedelta(0)),
+    "timedelta_i64": i64Timedelta.parse(datetime.timedelta(0)),
+}  # fmt: skip
+Convert = Callable[[Any], object]
+"""From a value that is not None: which type it has, the field's Kafka type says."""
+_TO_PLAIN: Final[Mapping[str, Convert]] = {
+    "entity": lambda value: plain(value),
+    "error_code": lambda value: int(value.value),
+    "uuid": str,
+    "bytes": bytes.hex,
+    "records": lambda value: [one.plain() for one in batches(value)],
+    **dict.fromkeys(("timedelta_i32", "timedelta_i64"), lambda value: round(value / _MS)),
+    "datetime_i64": lambda value: round(value.timestamp() * 1000),
+}
+_FROM_PLAIN: Final[Mapping[str, Convert]] = {
+    "error_code": ErrorCode,
+    "uuid": lambda value: uuid.UUID(value) if isinstance(value, str) else value,
+    "bytes": lambda value: bytes.fromhex(value) if isinstance(value, str) else value,
+    **dict.fromkeys(("timedelta_i32", "timedelta_i64"), lambda value: datetime.timedelta(milliseconds=value)),
+}
+
+
+def _same(value: object) -> object:
+    return value
+
+
+def _of_each(convert: Convert) -> Convert:
+    return lambda values: [convert(one) for one in values]
+
+
+@cache
+def _readers(schema: type[Entity]) -> tuple[tuple[str, str, Convert], ...]:
+    """Of each field its name, what it is called in plain values, and how it becomes one."""
+    out: list[tuple[str, str, Convert]] = []
+    for name, kind, _ in _fields(schema):
+        convert = _TO_PLAIN.get(kind.removeprefix("[]"), _same)
+        out.append((name, _plain_name(name, kind), _of_each(convert) if kind.startswith("[]") else convert))
+    return tuple(out)
+
+
+@cache
+def _builders(schema: type[Entity]) -> tuple[tuple[str, str, Convert, object], ...]:
+    """The same the other way round, with what a field is where nothing is given."""
+    defaults = {one.name: one.default for one in dataclasses.fields(schema)}
+    out: list[tuple[str, str, Convert, object]] = []
+    for name, kind, nested in _fields(schema):
+        array, bare = kind.startswith("[]"), kind.removeprefix("[]")
+        convert = _FROM_PLAIN.get(bare, _same) if nested is None else partial(_build, nested)
+        default = defaults[name]
+        if default is dataclasses.MISSING:
+            default = () if array else _EMPTY.get(kind, i16(0))
+        out.append((name, _plain_name(name, kind), _of_each(convert) if array else convert, default))
+    return tuple(out)
+
+
+def _build(schema: type[Entity], values: Mapping[str, object]) -> Entity:
+    given: dict[str, object] = {}
+    for name, called, convert, default in _builders(schema):
+        value = values.get(called, _ABSENT)
+        given[name] = default if value is _ABSENT else None if value is None else convert(value)
+    return schema(**given)
+
+
+_ABSENT: Final = object()
+
+
+def _write(out: io.BytesIO, entity: Entity) -> None:
+    entity_writer(type(entity))(out, entity)
+
+
+def _read(schema: type[E], payload: bytes, offset: int) -> tuple[E, int]:
+    # The reader is compiled, and says what is wrong in several ways; a peer's bytes must end in none but ours.
+    try:
+        return entity_reader(schema)(payload, offset)
+    except ValueError as broken:
+        if "is not a valid ErrorCode" in str(broken):
+            raise NewerMessage(str(broken)) from broken
+        raise MessageBroken(f"{schema.__name__} v{schema.__version__}: {broken}") from broken
+    except KeyError as unknown:
+        # Unknown tagged fields are to be passed over; the library does not.
+        raise NewerMessage(f"{schema.__name__} v{schema.__version__}: {unknown}") from unknown
+    except (SerialError, OverflowError, MemoryError, IndexError, TypeError) as broken:
+        said = str(broken) or type(broken).__name__
+        raise MessageBroken(f"{schema.__name__} v{schema.__version__}: {said}") from broken

@@ -1,0 +1,127 @@
+"""How late is late: what is allowed to an answer, and when a row cannot be judged.
+
+    strict  = promised + declared lateness
+    limit   = strict + 2 x (the worst lateness of our own loop + the worst plain round trip) at the ends of the wait
+    slack   = limit - promised
+
+At its ends is half a second after its beginning, and from half a second before the promised moment on: what the machine
+does in the midst of a wait moves no deadline, unless the wait is one of several that follow each other (`through`).
+
+An answer by `strict` is kept, whatever the machine did. A later one is judged only where the slack is at most a quarter
+of the gap, the time by which a broken broker would be late; then it is kept by `limit`, and late after it. What was not
+watched up to the limit is undecided. *Not before* needs no allowance: it counts from the moment before our own send,
+so slowness only lengthens a wait; `EARLY_NS` covers two ticks of a millisecond and a clock of milliseconds.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from purgatorio_wire.trace.record import Declared, WireEvent
+
+MS: Final = 1_000_000
+EARLY_NS: Final = 3 * MS
+GAPS_IN_SLACK: Final = 4
+ENDS_NS: Final = 500 * MS
+
+
+class Held(Enum):
+    """What came of one row."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    LATE = "late"
+    """Broken if it comes again: one late row alone may be the machine."""
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A row of time: what came of it, the limit, and of what it is made up, in words."""
+
+    held: Held
+    limit_t: int
+    made_of: str
+    promised_t: int
+    gaps: float
+    """How late, in parts of the gap: a broken broker is late by all of it, a thread that was not given the processor by
+    any part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The declared constants and what was measured of the machine, in windows ordered by their ends."""
+
+    declared: Declared
+    ends: tuple[int, ...]
+    starts: tuple[int, ...]
+    lates: tuple[int, ...]
+    rtts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, declared: Declared, events: Iterable[WireEvent]) -> Bounds:
+        """From the control events of a trace."""
+        control = sorted(
+            (e.t, e.t if e.t_from is None else e.t_from, e.late_ns or 0, e.rtt_ns or 0)
+            for e in events
+            if e.ev == "control"
+        )
+        ends, starts, lates, rtts = zip(*control, strict=True) if control else ((), (), (), ())
+        return cls(declared, ends, starts, lates, rtts)
+
+    def machine(self, start_t: int, end_t: int) -> tuple[int, int]:
+        """The worst lateness and the worst round trip of the windows that overlap `start_t`..`end_t`."""
+        late = rtt = 0
+        for at in range(bisect_left(self.ends, start_t), len(self.ends)):
+            if self.starts[at] > end_t:
+                # Windows end in order and hardly overlap: a later one starts later still.
+                break
+            late, rtt = max(late, self.lates[at]), max(rtt, self.rtts[at])
+        return late, rtt
+
+    def added_ns(self, start_t: int = 0, end_t: int = 1 << 62) -> int:
+        """What the machine may have added to a wait from `start_t` to `end_t`; to any, where nothing is said."""
+        return 2 * sum(self.machine(start_t, end_t))
+
+    def allowed_ns(self, start_t: int, end_t: int) -> int:
+        """How much later than it was sent something may be taken up between these moments."""
+        return self.declared.late_ms * MS + self.added_ns(start_t, end_t)
+
+    def by(
+        self,
+        start_t: int,
+        promised_t: int,
+        answered_t: int | None,
+        *,
+        gap_ns: int,
+        watched_t: int,
+        late_ms: int | None = None,
+        through: bool = False,
+    ) -> Timed:
+        """Judge "answered by `promised_t`" of a wait since `start_t`, watched until `watched_t`."""
+        declared_ns = (self.declared.late_ms if late_ms is None else late_ms) * MS
+        end_t = watched_t if answered_t is None else answered_t
+        begun_t = promised_t if through else min(start_t + ENDS_NS, promised_t)
+        ends_t = max(min(end_t, promised_t + 20 * declared_ns), promised_t)
+        spans = (start_t, begun_t), (max(start_t, promised_t - ENDS_NS), ends_t)
+        late, rtt = map(max, zip(*(self.machine(*span) for span in spans), strict=True))
+        slack = declared_ns + 2 * (late + rtt)
+        limit = promised_t + slack
+        machine = f"{late / MS:.1f} ms own lateness + {rtt / MS:.1f} ms round trip"
+        made_of = f"{declared_ns / MS:g} ms declared + 2 x ({machine})"
+        if answered_t is not None and answered_t <= promised_t + declared_ns:
+            held = Held.KEPT
+        elif slack * GAPS_IN_SLACK > gap_ns:
+            held = Held.UNDECIDED
+        elif answered_t is not None and answered_t <= limit:
+            held = Held.KEPT
+        elif answered_t is None and watched_t < limit:
+            held = Held.UNDECIDED
+        else:
+            held = Held.LATE
+        gaps = (end_t - promised_t) / max(gap_ns, 1)
+        return Timed(held, limit, made_of, promised_t, gaps)

@@ -1,0 +1,504 @@
+"""A consumer group of the classic protocol, as a scene's exchanges show it.
+
+The coordinator is known by its answers alone. A generation is the joins that were answered with it; who belonged to the
+one before and is not among them had left, was late, or was not heard of. What may have moved the group, and who must
+still be a member, is asked here; the clauses are in `rebalance` and `membership`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Final
+
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.history import (
+    COMMITS,
+    END_OF_TIME,
+    EXCUSED,
+    LOADING,
+    Exchange,
+    Scene,
+    integer,
+    items,
+    text,
+)
+from purgatorio_wire.history.row import Row, broken, in_time, named
+from purgatorio_wire.trace.record import Body
+
+ILLEGAL_GENERATION, OTHER_PROTOCOL, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 23, 25, 27, 79
+FENCED: Final = 82
+OF_THE_GROUP: Final = frozenset({ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING, FENCED})
+"""What a commit with a transaction is refused with for who sends it; what else it is told is about the transaction."""
+NO_SUCH_GROUP: Final = 69
+JOIN_GAP_NS: Final = 3000 * MS
+"""By how much a join that should be answered at once would be late where it waited: the usual initial delay."""
+
+
+@dataclass(slots=True)
+class Generation:
+    """The joins that were answered with one generation, and the syncs sent in it."""
+
+    number: int
+    joins: list[Exchange] = field(default_factory=list)
+    again: list[Exchange] = field(default_factory=list)
+    """Joins that were asked after its beginning: who is in it and asks again is told the same once more."""
+    syncs: list[Exchange] = field(default_factory=list)
+    from_t: int = 0
+    """It had not begun: its own time-outs may run from here on, however late its answers were read."""
+
+    @property
+    def members(self) -> dict[str, Exchange]:
+        return {given_id(one): one for one in self.joins}
+
+    def synced(self, t: int = END_OF_TIME) -> set[str]:
+        """Whose syncs were answered well by `t`."""
+        return {member_id(sync) for sync in self.syncs if answered(sync) and (sync.answer_t or 0) <= t}
+
+    def other_protocol(self, body: Body | None) -> bool:
+        """Whether a sync, or the answer to one or to a join, names another protocol than was chosen, or another kind
+        (KIP-559)."""
+        chosen, kind = text(self.joins[0].got, "protocol_name"), text(self.joins[0].body, "protocol_type")
+        asked = text(body, "protocol_name"), text(body, "protocol_type")
+        return any(one and one != right for one, right in zip(asked, (chosen, kind), strict=True))
+
+    @property
+    def asked_t(self) -> int:
+        """When the first of them was sent."""
+        return min(one.t for one in self.joins)
+
+    @property
+    def first_t(self) -> int:
+        """When the first of them was answered: the generation had begun."""
+        return min(one.answer_t or END_OF_TIME for one in self.joins)
+
+    @property
+    def last_t(self) -> int:
+        return max(one.answer_t or 0 for one in self.joins)
+
+    @property
+    def leader(self) -> str:
+        return text(self.joins[0].got, "leader")
+
+    @property
+    def rebalance_ms(self) -> tuple[int, int]:
+        """The shortest and the longest rebalance time-out of its members."""
+        times = [rebalance_ms(one) for one in self.joins]
+        return min(times), max(times)
+
+
+@dataclass(slots=True)
+class Group:
+    """All exchanges of one group in a scene, by kind, in order of sending."""
+
+    bounds: Bounds
+    heard: list[Exchange]
+    joins: list[Exchange]
+    syncs: list[Exchange]
+    heartbeats: list[Exchange]
+    commits: list[Exchange]
+    nobodys: list[Exchange]
+    """Commits without a generation, good where there are no members."""
+    unnumbered: list[Exchange]
+    """The same, of who says that it is a member."""
+    held: list[Exchange]
+    """Commits with a transaction, of who says that it is a member: no sign of life."""
+    leaves: list[Exchange]
+    static: bool
+    """Whether one of them was of a member with an instance id."""
+    generations: list[Generation] = field(default_factory=list)
+    _contacts: dict[str, list[Exchange]] = field(default_factory=dict)
+    _renewals: dict[str, list[Exchange]] = field(default_factory=dict)
+
+    def contacts(self, member: str) -> list[Exchange]:
+        """What the coordinator heard of a member, in order of sending."""
+        if member not in self._contacts:  # it is asked for with every row
+            heard = [*self.joins, *self.syncs, *self.heartbeats, *self.commits]
+            mine = (
+                one
+                for one in heard
+                if member_id(one) == member or (answered(one) and given_id(one) == member)
+            )
+            self._contacts[member] = sorted(mine, key=lambda one: one.t)
+        return self._contacts[member]
+
+    def renewals(self, member: str) -> list[Exchange]:
+        """Those of them with which its session surely begins anew."""
+        if member not in self._renewals:
+            self._renewals[member] = [one for one in self.contacts(member) if self.renews(one)]
+        return self._renewals[member]
+
+    def issued(self) -> dict[str, Exchange]:
+        """The member ids that were given out, each with the first join that was answered with it."""
+        given: dict[str, Exchange] = {}
+        for one in self.joins:
+            if one.answer is not None and one.error in (0, MEMBER_ID_REQUIRED):
+                given.setdefault(given_id(one), one)
+        return given
+
+    def _unused(self, t: int) -> Iterator[tuple[str, Exchange]]:
+        """The ids that were given out without a generation and that nobody had joined with by `t`, nor left; each with
+        the join that was answered with it."""
+        moved = {
+            name for x in (*self.joins, *self.leaves) if x.t <= t for name in (member_id(x), *leavers(x))
+        }
+        return (
+            (member, join)
+            for member, join in self.issued().items()
+            if join.error == MEMBER_ID_REQUIRED and member not in moved
+        )
+
+    def pending(self, one: Generation, t: int) -> list[Exchange]:
+        """The joins with which somebody who is not in this generation had been given an id by `t` and had not joined
+        with it."""
+        return [join for member, join in self._unused(t) if join.t <= t and member not in one.members]
+
+    def expected(self, one: Generation, t: int) -> bool:
+        """Whether somebody had surely been given an id by `t`, and had neither joined with it nor left, nor was its
+        session over when this generation had begun."""
+        return any(
+            (join.answer_t or END_OF_TIME) <= t and one.first_t < id_over(join) - EARLY_NS
+            for _, join in self._unused(one.first_t)
+        )
+
+    def unheard(self, one: Generation) -> set[str]:
+        """Who had asked to join when this generation had begun, and was not watched to the answer."""
+        return {member_id(x) for x in self.joins if x.answer is None and x.t <= one.first_t} - {""}
+
+    def beats(self, one: Generation, members: Iterable[str], t: int) -> list[Exchange]:
+        """The answered heartbeats of these members in this generation, from `t` on."""
+        return [
+            x for x in self.heartbeats
+            if member_id(x) in members and x.t >= t and x.answer is not None and number_of(x) == one.number
+        ]  # fmt: skip
+
+    def asks_ms(self, member: str) -> int:
+        """The rebalance time-out that the member asks for, the shortest where it changed its mind."""
+        return min(
+            rebalance_ms(one)
+            for one in self.joins
+            if one.error == 0 and member in (member_id(one), given_id(one))
+        )
+
+    def session_over(self, member: str, t: int) -> int:
+        """When its session is over, at the latest, if nothing is heard of it but what was sent by `t`."""
+        heard_t = max(one.answer_t or END_OF_TIME for one in self.contacts(member) if one.t <= t)
+        return heard_t + self.session_ms(member) * MS
+
+    def left(self, member: str, t: int) -> int | None:
+        """When the member's leaving was asked for, if it was by `t`."""
+        return min((one.t for one in self.leaves if one.t <= t and member in leavers(one)), default=None)
+
+    def gone_by(self, member: str, t: int) -> bool:
+        """Whether a member had surely left by `t`."""
+        return any(
+            one.answer_t is not None and one.answer_t <= t and left_with(one).get(member) == 0
+            for one in self.leaves
+        )
+
+    def held_by(self, one: Generation) -> dict[str, Exchange]:
+        """The members of a generation, each static one by the id with which it was last back in it."""
+        held = one.members
+        for join in one.again:
+            if instance_of(join):
+                held = {id_: x for id_, x in held.items() if instance_of(x) != instance_of(join)}
+                held[given_id(join)] = join
+        return held
+
+    def alive_at(self, member: str, t: int) -> bool:
+        """Whether the coordinator must still count this member at `t`: heard of often enough, never told that it is
+        out, and not leaving. When a coordinator took a request up is not known, so a quarter of the session is left to
+        it."""
+        if self.left(member, t) is not None:
+            return False
+        if any((x.answer_t or END_OF_TIME) <= t and x.error == UNKNOWN_MEMBER for x in self.contacts(member)):
+            return False
+        heard = [one for one in self.renewals(member) if one.t <= t]
+        if not heard:
+            return False
+        # Who waits in a join is a member all the time, and the session begins anew with the answer, which may have
+        # been sent before we read it, but not before the join.
+        lives = [
+            max(one.t, self._sent_t(min(one.answer_t or END_OF_TIME, t)))
+            if one.api == "join_group"
+            else one.t
+            for one in heard
+        ]
+        nexts = [*(one.t for one in heard[1:]), t]
+        session_ns = self.session_ms(member) * MS * 3 // 4
+        return all(then - life < session_ns for life, then in zip(lives, nexts, strict=True))
+
+    def renews(self, one: Exchange) -> bool:
+        """Whether a session surely begins anew with it: what is refused has not been heard, and in Kafka 4 it does not
+        with a sync in a group that is stable already, nor with a join of who is in the generation already."""
+        if one.api == "join_group" and member_id(one):
+            return one.error == 0 and not any(one is x for each in self.generations for x in each.again)
+        return one.api != "sync_group" and (
+            one.error == 0 or (one.api == "heartbeat" and one.error == REBALANCING)
+        )
+
+    def _sent_t(self, answer_t: int) -> int:
+        """The moment from which on an answer may have been sent that was read at `answer_t`."""
+        return answer_t - self.bounds.added_ns(answer_t - self.bounds.declared.late_ms * MS, answer_t)
+
+    def session_ms(self, member: str) -> int:
+        """The session time-out of a member's last join."""
+        joins = [x for x in self.joins if member in (given_id(x), member_id(x))]
+        return integer(joins[-1].body, "session_timeout_ms") if joins else 0
+
+    def triggers(self, current: Generation, until: int = END_OF_TIME) -> list[Exchange]:
+        """What was asked by then and may have begun a rebalance since the generation began. Who joined one before and
+        is not in this one begins none by leaving."""
+        out = {given_id(join) for join in self.joins if answered(join)} - {*current.members}
+        out -= {member_id(join) for join in self.joins if join.answer is None}
+        return [
+            x for x in (*self.joins, *self.leaves)
+            if x not in current.joins and of_a_member(x) and (x.answer_t or END_OF_TIME) >= current.first_t
+            and x.t <= until and not (x.t <= current.first_t and leavers(x) and out >= {*leavers(x)})
+        ]  # fmt: skip
+
+    def steady(self, member: str, current: Generation, one: Exchange) -> bool:
+        """Whether the member must be one still when this is taken up: heard of often enough, and not leaving."""
+        until = one.answer_t or one.watched_t
+        if any(x is not one and x.t <= until and member in leavers(x) for x in self.leaves):
+            return False
+        session_ns, joined_t = self.session_ms(member) * MS, current.members[member].t
+        heard = [x for x in self.renewals(member) if x is not one and joined_t <= x.t <= one.t]
+        # A coordinator may take one up when it comes and the next not before it answers it.
+        for a, b in pairwise([*heard, one]):
+            joins = b.api == "join_group"  # which waits when it has been taken up
+            taken_t = b.t + self.bounds.allowed_ns(b.t, until) if joins else b.answer_t or until
+            if taken_t - max(a.t, current.from_t) >= session_ns - EARLY_NS:
+                return False
+        # Who waits too long with its sync is out as well, and so is who does not rejoin in time, also where a rebalance
+        # began because another was put out.
+        synced = any(member_id(x) == member and answered(x) and x.t <= one.t for x in current.syncs)
+        return synced and not self.disturbed(current, until - current.rebalance_ms[0] * MS + EARLY_NS)
+
+    def out_unsynced(self, one: Generation, t: int) -> set[str]:
+        """Who of this generation may be out by `t`, as it had not synced by the rebalance time-out, the longest."""
+        over = t >= one.from_t + one.rebalance_ms[1] * MS - EARLY_NS
+        return {*one.members} - one.synced(t) if over else set()
+
+    def staying(self, one: Generation, t: int) -> list[str]:
+        """Who of this generation must still be a member at `t`."""
+        out = self.out_unsynced(one, t)
+        return [member for member in one.members if member not in out and self.alive_at(member, t)]
+
+    def rebalances(self, current: Generation, one: Exchange) -> bool:
+        """Whether a rebalance surely goes on when this is asked: somebody was told of it, and it cannot have ended
+        without a member that has not rejoined before its time-out."""
+        beats = self.beats(current, current.members, current.from_t)
+        told_t = min(
+            (x.answer_t or END_OF_TIME for x in beats if x.error == REBALANCING), default=END_OF_TIME
+        )
+        if told_t > one.t:
+            return False
+        began_t = max((x.t for x in beats if answered(x) and x.t < told_t), default=current.from_t)
+        until = one.answer_t or one.watched_t
+        return until - began_t < current.rebalance_ms[0] * MS - EARLY_NS
+
+    def disturbed(self, one: Generation, until: int) -> bool:
+        """Whether a rebalance may have begun by then, as what answered a sync or kept it from its answer."""
+        if self.triggers(one, until):
+            return True
+        shortest = min((self.session_ms(member) for member in one.members), default=0)
+        since_ns = until - one.from_t
+        if since_ns <= min(shortest, one.rebalance_ms[0]) * MS - EARLY_NS:
+            return False
+        if self.out_unsynced(one, until):
+            return True
+        return not all(self.alive_at(x, until) or self._waits(x, one, until) for x in one.members)
+
+    def _waits(self, member: str, one: Generation, until: int) -> bool:
+        """Whether the member is one by its sync: that waits, or was answered not long before."""
+        lately_ns = self.session_ms(member) * MS // 2
+        return any(
+            member_id(sync) == member and sync.t <= until and self.alive_at(member, sync.t)
+            and (sync.answer_t or END_OF_TIME) + lately_ns > until
+            for sync in one.syncs
+        )  # fmt: skip
+
+    def current(self, one: Exchange) -> Generation | None:
+        """The generation that was the last when this was sent and is when it was answered; None if another came
+        between."""
+        until = one.answer_t or one.watched_t
+        begun = [generation for generation in self.generations if generation.first_t <= until]
+        if not begun or begun[-1].last_t > one.t:
+            return None
+        return begun[-1]
+
+
+def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
+    """G9: at once, with that error, or one of these."""
+    wanted = " or ".join(named(error) for error in errors)
+    row = in_time(bounds, "G9", "refusal-waits", one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
+    if row.held is Held.KEPT and one.error not in errors:
+        row = broken("G9", "not-refused", one, wanted, named(one.error))
+    return row
+
+
+def no_member(group: Group, one: Exchange) -> Row:
+    """G9, of who is none. A group that nobody is in may be forgotten (see G0), and a commit in a generation of it is
+    told so: as one in a wrong generation, or by Kafka 4 from version 9 on in plain words. For one with a transaction
+    Kafka up to 3.9 makes the group, and misses the member."""
+    current = group.current(one)
+    there = current is not None and group.staying(current, one.answer_t or one.watched_t)
+    if one.api not in COMMITS or there:
+        return refused(group.bounds, one, UNKNOWN_MEMBER)
+    plain = (NO_SUCH_GROUP,) if one.api == "offset_commit" and one.version >= 9 else ()
+    return refused(group.bounds, one, UNKNOWN_MEMBER, ILLEGAL_GENERATION, *plain)
+
+
+def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
+    """The groups of a scene of which all was heard, and nothing beside the question was answered."""
+    # What is done beside the scenes is about the groups of all.
+    for exchanges in scene.by_group().values() if scene.name else ():
+        # What was asked before the coordinator was there had no effect.
+        loading = [one.i for one in exchanges if one.error in LOADING]
+        heard = [
+            one for one in exchanges
+            if one.error not in LOADING and not bounds.declared.refuses_session(session_asked(one))
+        ]  # fmt: skip
+        heard = _by_member(heard)
+        if any(one.unread or one.throttled_ms for one in heard):
+            continue
+        if any(one.error in EXCUSED for one in heard) or (loading and heard and max(loading) > heard[0].i):
+            continue
+
+        by_api: dict[str, list[Exchange]] = defaultdict(list)
+        for one in heard:
+            by_api[one.api].append(one)
+        commits = by_api["offset_commit"]
+        group = Group(
+            bounds, heard, by_api["join_group"], by_api["sync_group"], by_api["heartbeat"],
+            [one for one in commits if number_of(one) >= 0],
+            [one for one in commits if number_of(one) < 0 and not member_id(one)],
+            [one for one in commits if number_of(one) < 0 and member_id(one)],
+            [x for x in by_api["txn_offset_commit"] if number_of(x) >= 0 and x.error in {0, *OF_THE_GROUP}],
+            by_api["leave_group"],
+            static=any(map(instance_of, heard)),
+        )  # fmt: skip
+        group.generations = _generations(group)
+        yield group
+
+
+def _by_member(heard: list[Exchange]) -> list[Exchange]:
+    """The same, where who leaves by its instance id alone has the member id that this was given last."""
+    found: list[Exchange] = []
+    for one in heard:
+        named = list(items(one.body, "members")) if one.api == "leave_group" else []
+        if any(text(member, "group_instance_id") and not text(member, "member_id") for member in named):
+            newest = {
+                text(x.body, "group_instance_id"): given_id(x) for x in heard if x.t < one.t and joined(x)
+            }
+            members = [
+                {**x, "member_id": text(x, "member_id") or newest.get(text(x, "group_instance_id"), "")}
+                for x in named
+            ]
+            one = replace(one, body={**one.body, "members": members})
+        found.append(one)
+    return found
+
+
+def _generations(group: Group) -> list[Generation]:
+    found: dict[int, Generation] = {}
+    for one in group.joins:
+        if answered(one):
+            number = integer(one.got, "generation_id", -1)
+            found.setdefault(number, Generation(number)).joins.append(one)
+    for made in found.values():
+        first_t = made.first_t
+        made.again = [one for one in made.joins if one.t > first_t]
+        made.joins = [one for one in made.joins if one.t <= first_t]
+        sent_t = max(one.t for one in made.joins)
+        made.from_t = max(sent_t, first_t - group.bounds.allowed_ns(sent_t, first_t))
+    for one in group.syncs:
+        if number_of(one) in found and not found[number_of(one)].other_protocol(one.body):
+            found[number_of(one)].syncs.append(one)
+    return [found[number] for number in sorted(found)]
+
+
+def protocols(join: Exchange) -> dict[str, str]:
+    """The protocols that a member has, and its subscription by each."""
+    return {text(one, "name"): text(one, "metadata") for one in items(join.body, "protocols")}
+
+
+def names_no_protocol(join: Exchange) -> bool:
+    """Whether a join names no protocol, or not of which kind."""
+    none = "protocols" in join.body and not any(items(join.body, "protocols"))
+    return none or join.body.get("protocol_type") == ""
+
+
+def apart(join: Exchange, other: Exchange) -> bool:
+    """Whether two have no protocol in common, or theirs are of two kinds: they cannot be members of one group."""
+    kinds = {text(one.body, "protocol_type") for one in (join, other)}
+    return len(kinds) > 1 or not {*protocols(join)} & {*protocols(other)}
+
+
+def answered(one: Exchange) -> bool:
+    """Answered without an error."""
+    return one.got is not None and one.error == 0
+
+
+def joined(one: Exchange) -> bool:
+    """Whether it is a join that was answered with a generation."""
+    return one.api == "join_group" and answered(one)
+
+
+def session_asked(one: Exchange) -> int | None:
+    """The session time-out that a join asks for; None of other requests."""
+    return integer(one.body, "session_timeout_ms") if one.api == "join_group" else None
+
+
+def left_with(leave: Exchange) -> dict[str, int]:
+    """What each member that a leaving names is told: before version 3 there is one."""
+    told = {text(said, "member_id"): integer(said, "error_code") for said in items(leave.got, "members")}
+    return {member: told.get(member, leave.error) for member in leavers(leave)}
+
+
+def member_id(one: Exchange) -> str:
+    """Whose request it is."""
+    return text(one.body, "member_id")
+
+
+def number_of(one: Exchange) -> int:
+    """The generation that a sync, a heartbeat or a commit is sent in; -1 of none."""
+    return integer(one.body, "generation_id", integer(one.body, "generation_id_or_member_epoch", -1))
+
+
+def given_id(join: Exchange) -> str:
+    """The member id that a join was answered with."""
+    return text(join.got, "member_id")
+
+
+def of_a_member(one: Exchange) -> bool:
+    """Whether the request is one of a member: a join without any id begins no rebalance."""
+    named = member_id(one) or instance_of(one) or leavers(one)
+    return bool(named) or (one.api == "join_group" and one.version < 4)
+
+
+def instance_of(one: Exchange) -> str:
+    """The instance id of a static member."""
+    return text(one.body, "group_instance_id")
+
+
+def leavers(one: Exchange) -> list[str]:
+    """Whose leaving is asked for; nobody's by another request."""
+    if one.api != "leave_group":
+        return []
+    named = [text(member, "member_id") for member in items(one.body, "members")]
+    return named or [text(one.body, "member_id")]
+
+
+def rebalance_ms(join: Exchange) -> int:
+    """The rebalance time-out that it asks for: before version 1 the session's."""
+    given = integer(join.body, "rebalance_timeout_ms", -1)
+    return given if given >= 0 else integer(join.body, "session_timeout_ms")
+
+
+def id_over(join: Exchange, latest: bool = False) -> int:
+    """When the session of who was given an id by this join is over, unless it is heard of: it runs since then.
+    `latest`: by then it is over for certain."""
+    given_t = (join.answer_t or END_OF_TIME) if latest else join.t
+    return given_t + integer(join.body, "session_timeout_ms") * MS

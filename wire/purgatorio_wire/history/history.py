@@ -1,0 +1,418 @@
+"""What was asked and answered in one scene of a trace: exchanges, connections, and the typed views of their bodies.
+
+Bodies are untrusted: a field that is missing or of another type reads as its zero, and what cannot be understood gives
+no occasion to any clause.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Final
+
+from purgatorio_wire.trace.record import Body, WireEvent
+
+LOADING: Final = frozenset({14, 15, 16})
+"""The coordinator is not there yet (COORDINATOR_LOAD_IN_PROGRESS, _NOT_AVAILABLE, NOT_COORDINATOR)."""
+EXCUSED: Final[Mapping[int, str]] = {
+    **dict.fromkeys((5, 6, 9, 13, 56, 72, 74, 78), "the leader moved"),
+    **dict.fromkeys((29, 30, 31, 53), "the client is not allowed to"),
+    **dict.fromkeys((10, 18, 87), "the broker is set up to refuse such records"),
+    26: "the session time-out is outside of the broker's bounds",
+    32: "the clocks of broker and client differ",
+    44: "a policy of the broker forbids it",
+    81: "the broker's groups may not have so many members",
+    89: "the broker's quota is used up",
+}
+"""Errors that say nothing of the promise that was asked for, and what they say instead."""
+NO_SESSION, NOT_THE_NEXT = 70, 71
+"""FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH."""
+BUSY: Final = frozenset({7, 8, 41, *EXCUSED})
+"""The controller did not answer in time, is not there or another, or is asked too often."""
+END_OF_TIME: Final = 1 << 62
+COMMITS: Final = ("offset_commit", "txn_offset_commit")
+"""By what a group says how far it has read: at once, or with a transaction."""
+ABOUT_GROUPS: Final[Mapping[str, str]] = {"describe_groups": "groups", "delete_groups": "results"}
+"""What is asked about groups, and where the answer says it of each."""
+_NAMES_GROUP: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("join_group", "sync_group", "heartbeat", "leave_group", *COMMITS), "group_id"),
+    "describe_groups": "groups", "delete_groups": "groups_names",
+}  # fmt: skip
+"""What is asked of a group, and the field that names it."""
+
+
+def integer(body: Mapping[str, object] | None, name: str, default: int = 0) -> int:
+    """An integer of a body."""
+    value = None if body is None else body.get(name)
+    return value if isinstance(value, int) else default
+
+
+def text(body: Mapping[str, object] | None, name: str) -> str:
+    """A text of a body."""
+    value = None if body is None else body.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def items(body: Mapping[str, object] | None, name: str) -> Iterator[Body]:
+    """The objects of a list in a body."""
+    value = None if body is None else body.get(name)
+    if isinstance(value, list):
+        yield from (one for one in value if isinstance(one, dict))
+
+
+def texts(body: Mapping[str, object] | None, name: str) -> Iterator[str]:
+    """The texts of a list in a body."""
+    value = None if body is None else body.get(name)
+    if isinstance(value, list):
+        yield from (one for one in value if isinstance(one, str))
+
+
+def integers(body: Mapping[str, object] | None, name: str) -> Iterator[int]:
+    """The integers of a list in a body."""
+    value = None if body is None else body.get(name)
+    if isinstance(value, list):
+        yield from (one for one in value if isinstance(one, int))
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The end of a connection: when, by whom, and why where that was said."""
+
+    i: int
+    t: int
+    by: str
+    err: str
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request and what came back. `t` is before its send; `answer_t` is None where nothing came.
+
+    `watched_t`: until when an answer would have been seen.
+    """
+
+    i: int
+    t: int
+    conn: str
+    corr: int
+    api: str
+    version: int
+    body: Body
+    answer: WireEvent | None = None
+    again: list[WireEvent] = field(default_factory=list)
+    watched_t: int = 0
+    closed: Closed | None = None
+    behind: bool = False
+    """The connection was busy when it was sent, with another request that waited or by a quota: a broker may only begin
+    with it afterwards."""
+    session_error: int = 0
+    """Of a fetch of a session that is not there, or out of its turn."""
+    session: int = 0
+    """Of a fetch that is the next one of a session, and says what has changed in it: its number."""
+    at_second: bool = False
+    """It was asked of the second broker, which may follow where the first one leads."""
+    done_t: int | None = None
+    """When it surely was dealt with: by its answer, or, where none is owed, by that to the next of its connection."""
+
+    @property
+    def answer_t(self) -> int | None:
+        """When the answer had been read."""
+        return None if self.answer is None else self.answer.t
+
+    @property
+    def got(self) -> Body | None:
+        """The answer's fields, where it could be read."""
+        return None if self.answer is None else self.answer.body
+
+    @property
+    def owed(self) -> bool:
+        """Whether an answer is owed: to every request but a produce with acks 0."""
+        return not (self.api == "produce" and integer(self.body, "acks", 1) == 0)
+
+    @property
+    def unread(self) -> bool:
+        """Whether it was answered with what cannot be read: X3's, and nothing to anybody else."""
+        return self.answer is not None and self.answer.body is None
+
+    @property
+    def throttled_ms(self) -> int:
+        """How long a quota holds the connection up after the answer."""
+        return integer(self.got, "throttle_time_ms")
+
+    @property
+    def error(self) -> int:
+        """The error code of the whole answer, or of the first partition of a commit, the first member that leaves or
+        the first group that is asked about; 0 where there is none."""
+        got = self.got
+        if self.api in COMMITS:
+            got = next((part for topic in items(got, "topics") for part in items(topic, "partitions")), None)
+        elif self.api in ABOUT_GROUPS:
+            got = next(items(got, ABOUT_GROUPS[self.api]), None)
+        elif self.api == "leave_group" and not integer(got, "error_code"):
+            got = next(items(got, "members"), None)
+        return integer(got, "error_code")
+
+    @property
+    def events(self) -> tuple[int, ...]:
+        """The numbers of its events."""
+        return (self.i,) if self.answer is None else (self.i, self.answer.i)
+
+    @property
+    def wait_ms(self) -> int:
+        """How long it may wait by its own words."""
+        if self.api in ("fetch", "share_fetch"):
+            return integer(self.body, "max_wait_ms")
+        if self.api == "join_group":
+            return max(
+                integer(self.body, "rebalance_timeout_ms", -1), integer(self.body, "session_timeout_ms")
+            )
+        return max(integer(self.body, "timeout_ms"), 0)
+
+
+@dataclass(slots=True)
+class Lane:
+    """One connection: its requests and answers in order."""
+
+    name: str
+    requests: list[Exchange] = field(default_factory=list)
+    answers: list[WireEvent] = field(default_factory=list)
+    closed: Closed | None = None
+    refused: str = ""
+
+
+@dataclass(slots=True)
+class Scene:
+    """The events of one scene in one repetition. `end_t`: until when it was watched."""
+
+    name: str
+    lanes: dict[str, Lane]
+    exchanges: list[Exchange]
+    stimuli: list[WireEvent]
+    end_t: int
+
+    @property
+    def base(self) -> str:
+        """Its name without the repetition: rows of repetitions are the same question again."""
+        return self.name.partition("#")[0]
+
+    @property
+    def asked(self) -> set[tuple[str, str]]:
+        """What it says that it asks: clauses, each with the way in which it may break, or "" for any."""
+        said = (text(one.body, "text") for one in self.stimuli if text(one.body, "what") == "asks")
+        return {(clause, cause) for clause, _, cause in (kind.partition(" ") for kind in said)}
+
+    def of(self, *apis: str) -> list[Exchange]:
+        """The exchanges of these APIs, in order of sending."""
+        return [one for one in self.exchanges if one.api in apis]
+
+    def by_group(self) -> dict[str, list[Exchange]]:
+        """The exchanges of each consumer group alone; of a question about several, what is about it. Nothing has the
+        empty name, and asking for it is refused for that."""
+        found: dict[str, list[Exchange]] = defaultdict(list)
+        for one in self.exchanges:
+            if names := _NAMES_GROUP.get(one.api):
+                asked = [text(one.body, names), *texts(one.body, names)]
+                said = [*filter(None, asked)]
+                for group in said:
+                    found[group].append(one if len(said) == 1 else _about(one, group))
+        return found
+
+
+def _about(one: Exchange, group: str) -> Exchange:
+    """Of a question about several groups, and its answer, what is about one."""
+    body = {**one.body, _NAMES_GROUP[one.api]: [group]}
+    if one.answer is None or one.answer.body is None:
+        return replace(one, body=body)
+    told, got = ABOUT_GROUPS[one.api], one.answer.body
+    narrow = {**got, told: [said for said in items(got, told) if text(said, "group_id") == group]}
+    return replace(one, body=body, answer=replace(one.answer, body=narrow))
+
+
+def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
+    """The history of one scene, from its events in their order."""
+    lanes: dict[str, Lane] = {}
+    asked: dict[int, Exchange] = {}
+    by_corr: dict[tuple[str, int], Exchange] = {}
+    scene = Scene(name, lanes, [], [], end_t)
+    for event in events:
+        if event.ev == "stimulus":
+            scene.stimuli.append(event)
+            continue
+        lane = lanes.setdefault(event.conn, Lane(event.conn))
+        if event.ev == "open":
+            lane.refused = event.err or ""
+        elif event.ev == "close":
+            lane.closed = lane.closed or Closed(event.i, event.t, event.by or "", event.err or "")
+        elif event.ev == "request":
+            one = Exchange(
+                event.i,
+                event.t,
+                event.conn,
+                event.corr or 0,
+                event.api or "",
+                event.version or 0,
+                event.body or {},
+            )
+            asked[event.i] = by_corr[event.conn, one.corr] = one
+            scene.exchanges.append(one)
+            lane.requests.append(one)
+        elif event.ev == "answer":
+            lane.answers.append(event)
+            found = None if event.c is None else asked.get(event.c)
+            if found is None:
+                found = by_corr.get((event.conn, event.corr or 0))
+            if found is not None and found.conn == event.conn:
+                if found.answer is None and event.c is not None:
+                    found.answer = event
+                else:
+                    found.again.append(event)
+    unread = {text(one.body, "conn"): one.t for one in scene.stimuli if text(one.body, "what") == "unread"}
+    at_second = {text(one.body, "conn") for one in scene.stimuli if text(one.body, "what") == "at-second"}
+    for lane in lanes.values():
+        read_t = unread.get(lane.name, end_t)
+        free_i = free_t = -1
+        for one in lane.requests:
+            one.behind = free_i > one.i or free_t > one.t
+            if one.owed:
+                free_i = max(free_i, END_OF_TIME if one.answer is None else one.answer.i)
+            if one.answer is not None and one.throttled_ms > 0:
+                free_t = max(free_t, one.answer.t + one.throttled_ms * 1_000_000)
+            one.done_t, one.at_second = one.answer_t, lane.name in at_second
+            one.closed = lane.closed
+            one.watched_t = read_t if lane.closed is None else min(lane.closed.t, read_t)
+        for one, behind in reversed([*pairwise(lane.requests)]):
+            if not one.owed:
+                one.done_t = behind.done_t
+    _name_topics(scene)
+    _complete_sessions(scene)
+    return scene
+
+
+_NAMED_BY_ID: Final = {
+    "fetch": (("topics", "topic"), ("responses", "topic")),
+    "produce": (("topic_data", "name"), ("responses", "name")),
+    "share_fetch": (("topics", "topic"), ("responses", "topic")),
+    "share_acknowledge": (("topics", "topic"), ("responses", "topic")),
+}  # fmt: skip
+"""What may name topics by their ids alone: in the request and in the answer the list of topics, and the name of one."""
+
+
+def _name_topics(scene: Scene) -> None:
+    """Give the topics that are named by their ids their names as well (KIP-516), by what creations and metadata told;
+    an id that nobody told is a name of its own."""
+    names = {
+        text(said, "topic_id"): text(said, "name")
+        for one in scene.of("create_topics", "metadata")
+        for said in items(one.got, "topics")
+        if text(said, "name")
+    }
+    for one in scene.of(*_NAMED_BY_ID):
+        asked, told = _NAMED_BY_ID[one.api]
+        one.body = _with_names(one.body, *asked, names)
+        one.body = _with_names(one.body, "forgotten_topics_data", "topic", names)
+        if one.answer is not None and one.answer.body is not None:
+            one.answer = replace(one.answer, body=_with_names(one.answer.body, *told, names))
+
+
+def _with_names(body: Body, topics: str, name: str, names: Mapping[str, str]) -> Body:
+    if all(topic.get(name) for topic in items(body, topics)):
+        return body
+    named = [
+        topic
+        if topic.get(name)
+        else {**topic, name: names.get(text(topic, "topic_id"), text(topic, "topic_id"))}
+        for topic in items(body, topics)
+    ]
+    return {**body, topics: named}
+
+
+_Parts = dict[tuple[str, int], Body]
+"""What is asked or told of partitions, by topic and number."""
+_MARKS: Final = ("high_watermark", "log_start_offset")
+"""Who has a session is told of a partition when one of these is another than it was told last."""
+
+
+def _complete_sessions(scene: Scene) -> None:
+    """Give the fetches of a session (KIP-227) all that it has, and their answers what they leave out, as that of which
+    there is no news: so they are judged as others are. What is new in it is told, and once more what was told with an
+    error last, so of that nothing is given. What names a session that is not there, or another request of it than the
+    next, stays as it is, with the error that it is to be refused with."""
+    sessions: dict[int, tuple[int, _Parts, _Parts]] = {}
+    for one in scene.of("fetch"):
+        number, epoch = integer(one.body, "session_id"), integer(one.body, "session_epoch", -1)
+        if epoch <= 0:
+            sessions.pop(number, None)
+            if made := integer(one.got, "session_id") if epoch == 0 and not one.error else 0:
+                sessions[made] = (1, _parts_of(one.body), _told(one))
+            continue
+        if number not in sessions or sessions[number][0] != epoch:
+            one.session_error = NO_SESSION if number not in sessions else NOT_THE_NEXT
+            continue
+        one.session = number
+        if not one.error:  # a broker has room for so many sessions
+            gone = _forgotten(one.body)
+            had, named = sessions[number][1], _parts_of(one.body)
+            asked = {part: said for part, said in (had | named).items() if part not in gone}
+            before = sessions[number][2]
+            told = before | _told(one)
+            sessions[number] = (epoch + 1, asked, told)
+            _complete(
+                one, asked, told, {*named} - {*had} | {part for part, marks in before.items() if not marks}
+            )
+
+
+def _told(one: Exchange) -> _Parts:
+    """Where each partition of an answer begins and ends; nothing of one with an error."""
+    return {
+        (text(topic, "topic"), integer(part, "partition_index")): {
+            name: part[name] for name in _MARKS if name in part and not integer(part, "error_code")
+        }
+        for topic in items(one.got, "responses")
+        for part in items(topic, "partitions")
+    }
+
+
+def _complete(one: Exchange, asked: _Parts, told_before: _Parts, owed: set[tuple[str, int]]) -> None:
+    topics = [{"topic": topic, "partitions": [part]} for (topic, _), part in asked.items()]
+    one.body = {**one.body, "session_id": 0, "session_epoch": 0, "topics": topics}
+    if one.answer is None or one.answer.body is None:
+        return
+    told = [*items(one.answer.body, "responses")]
+    named = {
+        (text(topic, "topic"), integer(part, "partition_index"))
+        for topic in told
+        for part in items(topic, "partitions")
+    }
+    told += [
+        {"topic": topic, "partitions": [
+            {**told_before.get((topic, number), {}), "partition_index": number, "error_code": 0, "records": []}]}
+        for topic, number in sorted({*asked} - owed - named)
+    ]  # fmt: skip
+    one.answer = replace(one.answer, body={**one.answer.body, "responses": told})
+
+
+def _parts_of(fetch: Body) -> _Parts:
+    return {
+        (text(topic, "topic"), integer(part, "partition")): part
+        for topic in items(fetch, "topics")
+        for part in items(topic, "partitions")
+    }
+
+
+def _forgotten(fetch: Body) -> set[tuple[str, int]]:
+    gone: set[tuple[str, int]] = set()
+    for topic in items(fetch, "forgotten_topics_data"):
+        numbers = topic.get("partitions")
+        if isinstance(numbers, list):
+            gone |= {(text(topic, "topic"), number) for number in numbers if isinstance(number, int)}
+    return gone
+
+
+def scenes(events: Iterable[WireEvent], end_t: int) -> Iterator[Scene]:
+    """The scenes of a trace, in the order of their first events."""
+    by_name: dict[str, list[WireEvent]] = defaultdict(list)
+    for event in events:
+        if event.ev != "control":
+            by_name[event.scene].append(event)
+    for name, held in by_name.items():
+        yield scene_of(name, held, end_t)

@@ -1,0 +1,546 @@
+"""What is known of topics and partitions from outside: which appends are surely there, and which may be.
+
+An append takes effect between its sending and its acknowledgement. So at any moment there is a least that must be there
+(what was acknowledged by then) and a most that can be (what had been sent). Clauses demand by the least and accuse by
+the most. So it is with the end of a transaction, which puts a marker into each of its partitions, and with the last
+stable offset, the end for who reads what is committed: it is not above the first record of what surely is open, nor
+below that of what may be, of what is not deleted.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, integers, items, text, texts
+from purgatorio_wire.history.transaction import Producer, Transaction, transactions
+from purgatorio_wire.trace.record import BY_NOBODY, Body, Written
+
+BY_ID: Final[Mapping[str, int]] = {"fetch": 13, "produce": 13}
+"""From which version on a request names its topics by their ids alone."""
+MAY_BE_THERE: Final = frozenset({0, 7, 20})
+"""Errors of a produce whose records are or may be in the log: none, timed out, too few replicas after the append."""
+
+
+MARKER_BYTES: Final = 200
+"""No marker is larger."""
+UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID = 3, 100, 103
+GONE: Final = frozenset({UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID})
+"""What who names a topic by the id of one that is deleted is told, with another by its name or without."""
+
+
+def unknown_topic(one: Exchange) -> int:
+    """What a request is told of a topic that nobody made: another error where it names ids (KIP-516)."""
+    return UNKNOWN_TOPIC_ID if one.version >= BY_ID.get(one.api, END_OF_TIME) else UNKNOWN_TOPIC
+
+
+class Part(NamedTuple):
+    """A partition."""
+
+    topic: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """A produce to one partition. `ack_t` is None where it was not acknowledged; `base` is -1 where nobody knows it."""
+
+    exchange: Exchange
+    t: int
+    ack_t: int | None
+    count: int
+    bytes: int
+    base: int
+    error: int
+    acks: int
+    taken_t: int | None
+    """By when it surely is in the log, though with acks 0 nobody acknowledges it."""
+    lowest: int
+    """Its base is this at least."""
+    written: Written = BY_NOBODY
+    within: Transaction | None = None
+    """The transaction that it is part of."""
+    ends: Transaction | None = None
+    """Of a marker: the transaction that it ends."""
+    highest: int = END_OF_TIME
+    """Its base is this at most, where nobody was told it."""
+
+    @property
+    def may_be_there(self) -> bool:
+        """Whether its records are or may be in the log."""
+        return self.error in MAY_BE_THERE
+
+    def may_be_behind(self, offset: int) -> bool:
+        """Whether its base may be there or above."""
+        return (self.base if self.base >= 0 else self.highest) >= offset
+
+
+@dataclass(slots=True)
+class Log:
+    """The appends of one partition, and what was deleted of it."""
+
+    appends: list[Append] = field(default_factory=list)
+    settled_t: int = END_OF_TIME
+    """When it first was seen to work: a leader is named before it leads."""
+    low: list[tuple[int, int]] = field(default_factory=list)
+    """When which low watermark was acknowledged."""
+    deletes_t: list[int] = field(default_factory=list)
+    """When deleting records was asked for."""
+    transactions: list[Transaction] = field(default_factory=list)
+    """Those that the partition is part of."""
+
+    def least(self, t: int, offset: int) -> int:
+        """Bytes at or above `offset` that are surely there at `t`."""
+        return sum(one.bytes for one in self.taken(t) if one.lowest >= offset)
+
+    def most(self, t: int, offset: int) -> int:
+        """Bytes at or above `offset` that can be there at `t`."""
+        return sum(
+            one.bytes for one in self.appends if one.t <= t and one.may_be_there and one.may_be_behind(offset)
+        )
+
+    def largest(self, offset: int) -> int:
+        """The most bytes that an append at or above `offset` had."""
+        return max((one.bytes for one in self.appends if one.may_be_behind(offset)), default=0)
+
+    def taken(self, t: int) -> Iterator[Append]:
+        """The appends that surely are in it by `t`."""
+        return (one for one in self.appends if one.taken_t is not None and one.taken_t <= t)
+
+    def surely(self, t: int) -> Iterator[Append]:
+        """The appends that were acknowledged by `t`."""
+        return (
+            one for one in self.appends
+            if one.ack_t is not None and one.ack_t <= t and one.error == 0 and one.base >= 0
+        )  # fmt: skip
+
+    def least_end(self, t: int) -> int:
+        """The end is at least here at `t`."""
+        there = [*self.surely(t)]
+        end = max((one.base + one.count for one in there), default=0)
+        if not self.transactions:
+            return end
+        # Offsets have no gap, and markers have some of them.
+        markers = sum(one.ended_t <= t for one in self.transactions)
+        return max(end, sum(one.count for one in there) + markers)
+
+    def moments(self, surely: bool) -> Iterator[int]:
+        """When more can come to be there, or surely has."""
+        times = (one.taken_t if surely else one.t for one in self.appends)
+        return (t for t in times if t is not None)
+
+    def own_end(self, one: Exchange) -> int:
+        """The end is at least here when this request is taken up, by what its connection had appended before: with acks
+        0 too, for what fails so ends the connection."""
+        end = 0
+        for append in self.appends:
+            if append.exchange.conn == one.conn and append.t < one.t:
+                if append.acks == 0:
+                    end += append.count
+                elif append.base >= 0:
+                    end = append.base + append.count
+        return end
+
+    def again(self, written: Written) -> bool:
+        """Whether an idempotent producer sent before with this sequence number what may be there: it is there once."""
+        return written != BY_NOBODY and any(x.may_be_there for x in self.appends if x.written == written)
+
+    def replicated_end(self, t: int) -> int:
+        """The high watermark is at least here at `t`. A fetch above it is answered by Kafka as one of a log that was
+        cut."""
+        return max((one.base + one.count for one in self.surely(t) if one.acks == -1), default=0)
+
+    def most_end(self, t: int) -> int:
+        """The end is at most here at `t`: nothing but what was sent can be in a topic of our own."""
+        return sum(one.count for one in self.appends if one.t <= t and one.may_be_there)
+
+    def low_at(self, t: int) -> int:
+        """The low watermark that was acknowledged by `t`."""
+        return max((low for ack_t, low in self.low if ack_t <= t), default=0)
+
+    def start(self, t: int, until: int) -> tuple[int, int]:
+        """Where it begins, at least and at most, for what is asked at `t` and answered at `until`: a deletion that is
+        under way may have moved it, up to the end."""
+        least = self.low_at(t)
+        under_way = sum(x <= until for x in self.deletes_t) > sum(x <= t for x, _ in self.low)
+        return least, self.most_end(until) if under_way else least
+
+    def first_of(self, one: Transaction) -> int | None:
+        """Where its records begin; None where it has none, or that is not known of all."""
+        bases = [append.base for append in self.appends if append.within is one and append.may_be_there]
+        return min(bases) if bases and min(bases) >= 0 else None
+
+
+@dataclass(slots=True)
+class CommittedLog(Log):
+    """A log as it is to who reads what is committed: it ends at the last stable offset. `whole`: as it is to others."""
+
+    whole: Log = field(default_factory=Log)
+
+    @classmethod
+    def of(cls, log: Log) -> Log:
+        """The log itself, where nobody has a transaction in it."""
+        if not log.transactions:
+            return log
+        return cls(log.appends, log.settled_t, log.low, log.deletes_t, log.transactions, log)
+
+    def least(self, t: int, offset: int) -> int:
+        end = self.least_end(t)
+        return sum(one.bytes for one in self.surely(t) if one.base >= offset and one.base + one.count <= end)
+
+    def most(self, t: int, offset: int) -> int:
+        end = self.most_end(t)
+        return sum(
+            one.bytes for one in self.appends
+            if one.t <= t and one.may_be_there and one.may_be_behind(offset)
+            and max(one.base, one.lowest) < end and (one.within is None or one.within.may_end_t <= t)
+        )  # fmt: skip
+
+    def least_end(self, t: int) -> int:
+        begins = self.low_at(t)
+        firsts = [
+            max(one.base if one.base >= 0 else self.whole.least_end(one.t), begins)
+            for one in self.appends
+            if one.within is not None and one.may_be_there and one.t <= t < one.within.ended_t
+        ]
+        return min([self.whole.least_end(t), *firsts])
+
+    def most_end(self, t: int) -> int:
+        _, begins = self.whole.start(t, t)
+        firsts = [
+            max(one.base, begins)
+            for one in self.surely(t)
+            if one.within is not None and t < one.within.may_end_t
+        ]
+        return min([self.whole.most_end(t), *firsts])
+
+    def start(self, t: int, until: int) -> tuple[int, int]:
+        return self.whole.start(t, until)
+
+    def moments(self, surely: bool) -> Iterator[int]:
+        yield from self.whole.moments(surely)
+        yield from (one.ended_t if surely else one.may_end_t for one in self.transactions)
+
+
+@dataclass(slots=True)
+class Topic:
+    """What was asked for a topic. Times are those of requests and of their successful answers."""
+
+    name: str
+    asked_t: int = END_OF_TIME
+    made_t: int | None = None
+    delete_t: int | None = None
+    deleted_t: int | None = None
+    replicas: int = 1
+    min_insync: int = 1
+    partitions: int = 0
+    """As it was created with; 0 where the broker chose."""
+    id: str = ""
+    """That it was created with; one that is made later by its name has another."""
+    grown: list[tuple[int, int | None, int]] = field(default_factory=list)
+    """When it was asked to have more partitions, when that was answered without an error, and how many."""
+
+    def partitions_at(self, t: int) -> int | None:
+        """How many it has at `t`; None where a request was under way, or nobody knows."""
+        if not self.partitions or any(
+            asked < t and (done is None or done > t) for asked, done, _ in self.grown
+        ):
+            return None
+        return max([self.partitions, *(count for asked, _, count in self.grown if asked < t)])
+
+
+@dataclass(slots=True)
+class Topics:
+    """Topics and logs of one scene, from all its exchanges."""
+
+    topics: dict[str, Topic]
+    logs: dict[Part, Log]
+    epochs: dict[Part, list[tuple[int, int]]]
+    """Leader epochs as metadata said them, with when."""
+    insync: dict[Part, list[tuple[int, int, int]]]
+    """In-sync replicas as metadata said them: asked when, answered when, how many."""
+    transactions: list[Transaction] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, exchanges: Iterable[Exchange]) -> Topics:
+        """Gather them."""
+        exchanges = [*exchanges]
+        topics = cls({}, defaultdict(Log), defaultdict(list), defaultdict(list), transactions(exchanges))
+        gather: Mapping[str, Callable[[Exchange], None]] = {
+            "create_topics": topics._create, "delete_topics": topics._delete, "create_partitions": topics._grow,
+            "produce": topics._produce, "fetch": topics._fetch, "delete_records": topics._delete_records,
+            "metadata": topics._metadata,
+        }  # fmt: skip
+        for one in exchanges:
+            if one.api in gather:
+                gather[one.api](one)
+        topics._mark()
+        return topics
+
+    def epoch(self, part: Part, t: int) -> int | None:
+        """The newest leader epoch that was told by `t`."""
+        return max((epoch for said_t, epoch in self.epochs.get(part, ()) if said_t <= t), default=None)
+
+    def in_sync_around(self, part: Part, from_t: int, to_t: int) -> int | None:
+        """How many replicas were in sync from before `from_t` until after `to_t`, where metadata said the same on
+        both sides."""
+        said = self.insync.get(part, ())
+        before = [count for asked, answered, count in said if answered <= from_t]
+        behind = [count for asked, _, count in said if asked >= to_t]
+        return before[-1] if before and behind and before[-1] == behind[0] else None
+
+    def given_up(self, part: Part, since_t: int, needed: int) -> tuple[int, int] | None:
+        """When fewer replicas were in sync than before, but as many as are needed: since it was last asked for before,
+        and by when metadata told of it; None if it did not, or told otherwise later."""
+        said = self.insync.get(part, ())
+        counts = [count for asked_t, _, count in said if asked_t >= since_t]
+        fewer = [
+            (before_t, told_t)
+            for (before_t, _, before), (asked_t, told_t, count) in pairwise(said)
+            if asked_t >= since_t and needed <= count < before
+        ]
+        # Down once, and never up again.
+        return fewer[0] if len(fewer) == 1 and counts == sorted(counts, reverse=True) else None
+
+    def _create(self, one: Exchange) -> None:
+        if one.body.get("validate_only"):
+            return
+        errors = _errors(one, "topics")
+        ids = {text(said, "name"): text(said, "topic_id") for said in items(one.got, "topics")}
+        for asked in items(one.body, "topics"):
+            name = text(asked, "name")
+            topic = self.topics.setdefault(name, Topic(name))
+            topic.asked_t = min(topic.asked_t, one.t)
+            if errors.get(name) == 0 and topic.made_t is None:
+                topic.made_t = one.answer_t
+                topic.id = ids.get(name, "")
+                topic.replicas = max(
+                    integer(asked, "replication_factor", 1),
+                    *(_length(given, "broker_ids") for given in items(asked, "assignments")),
+                    1,
+                )
+                assigned = sum(1 for _ in items(asked, "assignments"))
+                topic.partitions = assigned or max(integer(asked, "num_partitions"), 0)
+                for config in items(asked, "configs"):
+                    if text(config, "name") == "min.insync.replicas" and text(config, "value").isdigit():
+                        topic.min_insync = int(text(config, "value")[:9])
+
+    def _grow(self, one: Exchange) -> None:
+        if one.body.get("validate_only"):
+            return
+        errors = _errors(one, "results")
+        for asked in items(one.body, "topics"):
+            topic, error = self.topics.get(text(asked, "name")), errors.get(text(asked, "name"))
+            if topic is not None and error in (None, 0):
+                topic.grown.append((one.t, one.answer_t, integer(asked, "count")))
+
+    def _delete(self, one: Exchange) -> None:
+        errors = _errors(one, "responses")
+        for name in texts(one.body, "topic_names"):
+            topic = self.topics.get(name)
+            if topic is not None:
+                topic.delete_t = one.t if topic.delete_t is None else topic.delete_t
+                if errors.get(topic.name) == 0 and topic.deleted_t is None:
+                    topic.deleted_t = one.answer_t
+
+    def _produce(self, one: Exchange) -> None:
+        for part, batches, answer in produced(one):
+            count, size = (summed(batches, name) for name in ("count", "bytes"))
+            error = 0 if answer is None else integer(answer, "error_code")
+            base = integer(answer, "base_offset", -1)
+            acks = integer(one.body, "acks")
+            ack_t = None if answer is None or error else one.answer_t
+            log = self.logs[part]
+            taken_t, lowest = (one.done_t, log.least_end(one.t)) if acks == 0 else (ack_t, base)
+            if ack_t is not None:
+                log.settled_t = min(log.settled_t, ack_t)
+            written = written_by(batches)
+            if not log.again(written):
+                base = base if ack_t else -1
+                within = self._within(one, part, written) if transactional(batches) else None
+                log.appends.append(
+                    Append(
+                        one, one.t, ack_t, count, size, base, error, acks, taken_t, lowest, written, within
+                    )
+                )
+
+    def _within(self, one: Exchange, part: Part, written: Written) -> Transaction:
+        """The last transaction that its producer had begun there; of what has none nobody knows when it ends."""
+        by = Producer(written.producer_id, written.producer_epoch)
+        begun = [x for x in self.transactions if x.producer == by and part in x.parts and x.begun_t <= one.t]
+        if begun:
+            return begun[-1]
+        stray = Transaction(text(one.body, "transactional_id"), by, one.t, one.t, {part})
+        self.transactions.append(stray)
+        return stray
+
+    def _mark(self) -> None:
+        """Put the markers into the logs: from when they can be there, at places that nobody is told."""
+        placed = [(one, self.logs[Part(*part)]) for one in self.transactions for part in one.parts]
+        for one, log in placed:
+            log.transactions.append(one)
+        for one, log in placed:
+            if (t := one.may_end_t) < END_OF_TIME:
+                by = one.ending or Exchange(-1, t, "", 0, "", 0, {})
+                marker = Append(by, t, None, 1, MARKER_BYTES, -1, 0, -1, None, log.least_end(t), ends=one)
+                log.appends.append(marker)
+        for log in {id(log): log for _, log in placed}.values():
+            log.appends = [
+                x if x.ends is None else replace(x, highest=log.most_end(x.ends.ended_t) - 1)
+                for x in log.appends
+            ]
+
+    def _fetch(self, one: Exchange) -> None:
+        if one.answer_t is None or one.error or one.at_second:
+            return
+        for part, _, answer in fetched(one):
+            if answer is not None and integer(answer, "error_code", -1) == 0:
+                log = self.logs[part]
+                log.settled_t = min(log.settled_t, one.answer_t)
+
+    def _delete_records(self, one: Exchange) -> None:
+        for part, _, said in _asked(one, OTHERS):
+            self.logs[part].deletes_t.append(one.t)
+            if one.answer_t is not None and integer(said, "error_code", -1) == 0:
+                self.logs[part].low.append((one.answer_t, integer(said, "low_watermark")))
+
+    def _metadata(self, one: Exchange) -> None:
+        if one.answer_t is None:
+            return
+        asked = {text(topic, "name") for topic in items(one.body, "topics")}
+        for topic in items(one.got, "topics"):
+            name = text(topic, "name")
+            if (
+                name in asked
+                and one.body.get("allow_auto_topic_creation", True)
+                and not integer(topic, "error_code")
+            ):
+                made = self.topics.setdefault(name, Topic(name))
+                made.asked_t = min(made.asked_t, one.t)
+                made.made_t = made.made_t or one.answer_t
+            for partition in items(topic, "partitions"):
+                part = Part(name, integer(partition, "partition_index"))
+                if "leader_epoch" in partition:
+                    self.epochs[part].append((one.answer_t, integer(partition, "leader_epoch")))
+                self.insync[part].append((one.t, one.answer_t, _length(partition, "isr_nodes")))
+
+
+Names = tuple[str, str, str, str]
+"""Of the list of topics, a topic's name, its list of partitions, and a partition's number."""
+PRODUCED: Final = (
+    ("topic_data", "name", "partition_data", "index"), ("responses", "name", "partition_responses", "index"),
+)  # fmt: skip
+FETCHED: Final = (
+    ("topics", "topic", "partitions", "partition"), ("responses", "topic", "partitions", "partition_index"),
+)  # fmt: skip
+OTHERS: Final = (("topics", "name", "partitions", "partition_index"),) * 2
+NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
+    "produce": PRODUCED, "fetch": FETCHED, "list_offsets": OTHERS, "delete_records": OTHERS,
+    "offset_commit": OTHERS,
+    "add_partitions_to_txn": (
+        ("v3_and_below_topics", "name", "partitions", ""),
+        ("results_by_topic_v3_and_below", "name", "results_by_partition", "partition_index"),
+    ),
+    "txn_offset_commit": OTHERS,
+    "offset_fetch": (("topics", "name", "partition_indexes", ""), OTHERS[1]),
+    "create_topics": (("topics", "name", "", ""),) * 2,
+    "delete_topics": (("topic_names", "", "", ""), ("responses", "name", "", "")),
+    "create_partitions": (("topics", "name", "", ""), ("results", "name", "", "")),
+    "leave_group": (("members", "member_id", "", ""),) * 2,
+    "describe_groups": (("groups", "", "", ""), ("groups", "group_id", "", "")),
+    "delete_groups": (("groups_names", "", "", ""), ("results", "group_id", "", "")),
+    "elect_leaders": (
+        ("topic_partitions", "topic", "partitions", ""),
+        ("replica_election_results", "topic", "partition_result", "partition_id"),
+    ),
+    "find_coordinator": (("coordinator_keys", "", "", ""), ("coordinators", "key", "", "")),
+}  # fmt: skip
+"""Of requests about several topics, partitions, members or groups: how these are named in the request, and in the
+answer. A name of "" stands for the texts of a list themselves, a number of "" beside partitions for their numbers."""
+
+
+def parts(body: Body | None, names: Names) -> Iterator[tuple[Part, Body]]:
+    """What a request or an answer names, with what it says of each; of what has no number this is 0."""
+    topics, name, partitions, number = names
+    if not name:
+        yield from ((Part(one, 0), {}) for one in texts(body, topics))
+    for topic in items(body, topics):
+        if partitions and not number:
+            yield from ((Part(text(topic, name), one), {}) for one in integers(topic, partitions))
+        else:
+            for each in items(topic, partitions) if partitions else (topic,):
+                yield Part(text(topic, name), integer(each, number)), each
+
+
+def asked_and_told(one: Exchange) -> Iterator[tuple[Body, Body]]:
+    """A request with its answer; of how far groups have read, from where there may be several, each by itself."""
+    got = one.got or {}
+    if one.api != "offset_fetch" or "groups" not in one.body:
+        yield one.body, got
+        return
+    told = {text(said, "group_id"): said for said in items(got, "groups")}
+    yield from ((asked, told.get(text(asked, "group_id"), {})) for asked in items(one.body, "groups"))
+
+
+def _asked(one: Exchange, names: tuple[Names, Names]) -> Iterator[tuple[Part, Body, Body | None]]:
+    """The partitions of a request: what was asked of each, and its answer."""
+    answers = dict(parts(one.got, names[1]))
+    return ((part, asked, answers.get(part)) for part, asked in parts(one.body, names[0]))
+
+
+def produced(one: Exchange) -> Iterator[tuple[Part, list[Body], Body | None]]:
+    """The partitions of a produce: its batches, and its answer."""
+    return ((part, list(items(asked, "records")), said) for part, asked, said in _asked(one, PRODUCED))
+
+
+def summed(batches: Iterable[Body], name: str) -> int:
+    """How many records, or bytes, batches have together."""
+    return sum(integer(batch, name) for batch in batches)
+
+
+def written_by(batches: Iterable[Body]) -> Written:
+    """By whom the first of these was written."""
+    first = next(iter(batches), {})
+    written = Written(*(integer(first, name, -1) for name in Written._fields))
+    return written if written.producer_id >= 0 else BY_NOBODY
+
+
+def transactional(batches: Iterable[Body]) -> bool:
+    """Whether one of them is part of a transaction."""
+    return any(batch.get("transactional") for batch in batches)
+
+
+def corrupt(batches: Iterable[Body]) -> bool:
+    """Whether the checksum of one of them does not fit what it holds."""
+    return any(batch.get("corrupt") for batch in batches)
+
+
+def fetched(one: Exchange) -> Iterator[tuple[Part, Body, Body | None]]:
+    """The partitions of a fetch: what was asked of each, and its answer."""
+    return _asked(one, FETCHED)
+
+
+def settled_parts(
+    one: Exchange, topics: Topics, *, replicated: bool = False
+) -> Iterator[tuple[Part, Body, Body | None]]:
+    """The partitions of a question by `partition_index`, of which everything is known: one replica, or several where
+    these are asked for, no deletion, a log that was settled before. What was asked of each, and its answer."""
+    for part, asked, said in _asked(one, OTHERS):
+        known = topics.topics.get(part.topic)
+        if known is None or known.delete_t is not None or (known.replicas > 1) is not replicated:
+            continue
+        if topics.logs[part].settled_t <= one.t:
+            yield part, asked, said
+
+
+def _errors(one: Exchange, name: str) -> dict[str, int]:
+    """What an answer says of each topic."""
+    return {text(said, "name"): integer(said, "error_code") for said in items(one.got, name)}
+
+
+def _length(body: Body, name: str) -> int:
+    value = body.get(name)
+    return len(value) if isinstance(value, list) else 0

@@ -1,0 +1,136 @@
+"""A row: one occasion that a clause had, and what came of it."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from purgatorio_wire.history.bound import MS, Bounds, Held, Timed
+from purgatorio_wire.history.history import BUSY, EXCUSED, Exchange
+
+ERRORS: Final = {
+    -1: "UNKNOWN_SERVER_ERROR",
+    0: "NONE", 1: "OFFSET_OUT_OF_RANGE", 2: "CORRUPT_MESSAGE", 3: "UNKNOWN_TOPIC_OR_PARTITION",
+    5: "LEADER_NOT_AVAILABLE", 6: "NOT_LEADER_OR_FOLLOWER", 7: "REQUEST_TIMED_OUT", 14: "COORDINATOR_LOAD_IN_PROGRESS",
+    15: "COORDINATOR_NOT_AVAILABLE", 16: "NOT_COORDINATOR", 19: "NOT_ENOUGH_REPLICAS",
+    20: "NOT_ENOUGH_REPLICAS_AFTER_APPEND", 21: "INVALID_REQUIRED_ACKS", 22: "ILLEGAL_GENERATION",
+    23: "INCONSISTENT_GROUP_PROTOCOL", 25: "UNKNOWN_MEMBER_ID", 26: "INVALID_SESSION_TIMEOUT",
+    27: "REBALANCE_IN_PROGRESS",
+    47: "INVALID_PRODUCER_EPOCH", 48: "INVALID_TXN_STATE", 49: "INVALID_PRODUCER_ID_MAPPING",
+    51: "CONCURRENT_TRANSACTIONS", 90: "PRODUCER_FENCED",
+    88: "UNSTABLE_OFFSET_COMMIT",
+    35: "UNSUPPORTED_VERSION", 36: "TOPIC_ALREADY_EXISTS", 37: "INVALID_PARTITIONS",
+    42: "INVALID_REQUEST", 45: "OUT_OF_ORDER_SEQUENCE_NUMBER", 70: "FETCH_SESSION_ID_NOT_FOUND",
+    71: "INVALID_FETCH_SESSION_EPOCH",
+    74: "FENCED_LEADER_EPOCH",
+    75: "UNKNOWN_LEADER_EPOCH", 79: "MEMBER_ID_REQUIRED", 82: "FENCED_INSTANCE_ID", 84: "ELECTION_NOT_NEEDED",
+    100: "UNKNOWN_TOPIC_ID", 121: "INVALID_RECORD_STATE", 122: "SHARE_SESSION_NOT_FOUND",
+    123: "INVALID_SHARE_SESSION_EPOCH",
+}  # fmt: skip
+"""The error codes that are named in results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`cause` names the way in which it broke; `events` are the `i` that show it; the rest is for people."""
+
+    clause: str
+    held: Held
+    cause: str = ""
+    subject: str = ""
+    events: tuple[int, ...] = ()
+    allowed: str = ""
+    seen: str = ""
+    late: tuple[int, int] = (0, 0)
+    """Of a late row: from when it was promised until it was answered; where it never was, until its limit."""
+    gaps: float = 1.0
+    """Of a row that is late, or was and could not be judged: by how much, in parts of the time by which a broken broker
+    would be."""
+
+
+Rows: TypeAlias = Iterator[Row]
+
+
+def kept(clause: str, cause: str = "") -> Row:
+    """It held. `cause`: the way in which it could have broken, where rows of one clause ask different things."""
+    return Row(clause, Held.KEPT, cause)
+
+
+def undecided(clause: str, why: str, cause: str = "", gaps: float = 0.0) -> Row:
+    """Nothing can be said, and why. `gaps`: of an answer that was late."""
+    return Row(clause, Held.UNDECIDED, cause, seen=why, gaps=gaps)
+
+
+def broken(
+    clause: str, cause: str, one: Exchange, allowed: str, seen: str, *witnesses: int,
+    held: Held = Held.BROKEN, late: tuple[int, int] = (0, 0),
+) -> Row:  # fmt: skip
+    """An exchange broke it; `witnesses` are further events that show it, `late` is since when and until when."""
+    events = tuple(sorted({*one.events, *witnesses}))
+    return Row(clause, held, cause, said(one), events, allowed, seen, late)
+
+
+def now_and_then(row: Row) -> Row:
+    """A late row of what a broker may do, but not often: it counts where it is one of few rows that ask the same."""
+    return replace(row, held=Held.LATE, gaps=0.0)
+
+
+def timed(clause: str, cause: str, one: Exchange, by: Timed, promise: str, t0: int, *witnesses: int) -> Row:
+    """A row of time. `promise` says what should have come, `t0` what its times are counted from."""
+    if by.held is Held.KEPT:
+        return kept(clause, cause)
+    seen = "never answered" if one.answer_t is None else f"answered after {after(one.answer_t, t0)}"
+    allowed = f"{promise} by {after(by.limit_t, t0)} ({by.made_of})"
+    if by.held is Held.UNDECIDED:
+        gaps = 0.0 if one.answer_t is None else by.gaps
+        return undecided(
+            clause, f"{seen}; {allowed}, too wide to judge it, or not watched so long", cause, gaps
+        )
+    row = broken(clause, cause, one, allowed, seen, *witnesses, held=Held.LATE)
+    return replace(row, late=(by.promised_t, one.answer_t or by.limit_t), gaps=by.gaps)
+
+
+def in_time(
+    bounds: Bounds, clause: str, cause: str, one: Exchange, due: int, gap_ns: int, promise: str, *witnesses: int,
+    late_ms: int | None = None, since_t: int | None = None, through: bool = False,
+) -> Row:  # fmt: skip
+    """A row of time of a request whose answer is promised by `due`. `gap_ns`: how late a broken broker would be;
+    `since_t`: when the wait was begun, where another request did that."""
+    by = bounds.by(
+        one.t if since_t is None else since_t,
+        due,
+        one.answer_t,
+        gap_ns=gap_ns,
+        watched_t=one.watched_t,
+        late_ms=late_ms,
+        through=through,
+    )
+    return timed(clause, cause, one, by, promise, one.t, *witnesses)
+
+
+def answered_with(
+    clause: str, cause: str, one: Exchange, error: int, wanted: int, about: str = "",
+    excused: Collection[int] = BUSY,
+) -> Row:  # fmt: skip
+    """Whether a request was told this error. `about`: of what, in words. `excused`: the errors that say nothing of it;
+    where a controller is asked it may be busy."""
+    if error in excused:
+        why = EXCUSED.get(error, "the controller was not asked, or not in time")
+        return undecided(clause, f"{named(error)}: {why}", cause)
+    if error == wanted:
+        return kept(clause, cause)
+    return broken(clause, cause, one, f"{named(wanted)}{about}", named(error))
+
+
+def after(t: int, t0: int) -> str:
+    """A time as milliseconds after another."""
+    return f"{(t - t0) / MS:.1f} ms"
+
+
+def said(one: Exchange) -> str:
+    """A request's name in results: what, where, and which it was."""
+    return f"{one.api} v{one.version} on {one.conn} #{one.corr}"
+
+
+def named(error: int) -> str:
+    """An error code with its name."""
+    return f"{ERRORS.get(error, 'error')} ({error})"

@@ -1,0 +1,324 @@
+"""What is known of a share group from outside (KIP-932): its sessions, and who has acquired which records until when.
+
+a session   begins with a fetch of epoch 0, has all the partitions that its fetches named, and ends with epoch -1 or
+            with the connection that began it
+acquired    by a member between its fetch's send and its answer
+over        when it is acknowledged, when the session ends, or at the acquisition lock's time-out: each may have
+            happened from its request's send on, and surely has by the answer that says so
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from purgatorio_wire.history.bound import EARLY_NS, MS
+from purgatorio_wire.history.history import END_OF_TIME, Exchange, Scene, integer, integers, items, text
+from purgatorio_wire.history.log import Append, Part, Topics
+from purgatorio_wire.trace.record import Body
+
+FETCH, ACKNOWLEDGE = "share_fetch", "share_acknowledge"
+GONE, NOT_THE_NEXT, NOT_HELD = 122, 123, 121
+OPENS, CLOSES = 0, -1
+RELEASE: Final = 2
+DONE: Final = frozenset({0, 1, 3})
+"""A gap, accepted, rejected: of the record no more is heard."""
+ENDED_NS: Final = 100 * MS
+"""So long behind the answer to its last request a session may still be there."""
+RELEASED, SESSION, CUT, LOCK = "released", "session", "cut", "lock"
+"""By what an acquisition is over, so that the record is free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """What may have ended an acquisition from `t` on, and surely has by `sure_t`. `frees`: by which way it frees the
+    record; "" where it is done with, or nobody knows."""
+
+    t: int
+    sure_t: int
+    frees: str
+    by: Exchange | None = None
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Acquired:
+    """Records from `first` to `last` of a partition that a member was given. `count`: their delivery count; `lock_ns`:
+    how long it may keep them, as it was told."""
+
+    by: Exchange
+    asked: Asked
+    part: Part
+    first: int
+    last: int
+    count: int
+    lock_ns: int
+
+    @property
+    def answer_t(self) -> int:
+        """By when it has them."""
+        return self.by.answer_t or END_OF_TIME
+
+    @property
+    def offsets(self) -> range:
+        """Those of its records."""
+        return range(self.first, self.last + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What an acknowledgement says about a partition: the type by offset, and the error that it was answered."""
+
+    by: Asked
+    part: Part
+    types: dict[int, int]
+    error: int | None
+    """None where there was no answer."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """A request of a member. `wanted`: the error that it is to be answered, None where nobody knows; `parts`: those of
+    its session; `on`: the connection of that."""
+
+    one: Exchange
+    member: str
+    epoch: int
+    wanted: int | None
+    parts: frozenset[Part] = frozenset()
+    on: str = ""
+
+    @property
+    def answer_t(self) -> int:
+        """When it was answered, or never."""
+        return END_OF_TIME if self.one.answer_t is None else self.one.answer_t
+
+    @property
+    def error(self) -> int:
+        """That of the whole answer."""
+        return integer(self.one.got, "error_code")
+
+    @property
+    def fetches(self) -> bool:
+        """Whether it may acquire something."""
+        return self.one.api == FETCH and self.epoch != CLOSES
+
+    def overlaps(self, start_t: int, end_t: int) -> bool:
+        """Whether it was under way in between."""
+        return self.one.t <= end_t and self.answer_t >= start_t
+
+
+@dataclass
+class ShareGroup:
+    """All of one group in a scene."""
+
+    name: str
+    scene: Scene
+    topics: Topics
+    asked: list[Asked]
+    said: list[Said] = field(default_factory=list)
+    acquired: dict[Part, list[Acquired]] = field(default_factory=lambda: defaultdict(list))
+    closed: dict[str, int] = field(default_factory=dict)
+    """When the connections ended that had a session."""
+    beats: list[Exchange] = field(default_factory=list)
+    """Heartbeats of members that leave."""
+    _overs: dict[tuple[int, Part, int], tuple[Over, ...]] = field(default_factory=dict)
+
+    def overs(self, held: Acquired, offset: int) -> tuple[Over, ...]:
+        """All that may have ended this acquisition of a record."""
+        key = (held.by.i, held.part, offset)
+        if key not in self._overs:
+            self._overs[key] = tuple(self._find_overs(held, offset))
+        return self._overs[key]
+
+    def may_end_t(self, held: Acquired, offset: int, but: Asked | None = None) -> int:
+        """From when on it can be over. `but`: whatever this request does."""
+        ends = (x.t for x in self.overs(held, offset) if but is None or x.by is not but.one)
+        return min(ends, default=END_OF_TIME)
+
+    def holds(
+        self, offset: int, part: Part, start_t: int, end_t: int, but: Asked | None = None
+    ) -> Acquired | None:
+        """Who surely has a record all of this time."""
+        for held in self.acquired[part]:
+            if (
+                offset in held.offsets
+                and held.answer_t <= start_t
+                and self.may_end_t(held, offset, but) > end_t
+            ):
+                return held
+        return None
+
+    def done_by(self, offset: int, part: Part) -> int:
+        """By when a record surely is done with; the end of time if that is not known."""
+        overs = (
+            x for held in self.acquired[part] if offset in held.offsets for x in self.overs(held, offset)
+        )
+        return min((x.sure_t for x in overs if x.done), default=END_OF_TIME)
+
+    def appends(self, part: Part) -> list[Append]:
+        """Those of a partition."""
+        return self.topics.logs[part].appends if part in self.topics.logs else []
+
+    @cached_property
+    def lost_t(self) -> int:
+        """From when on an answer may have been lost, with what it gave: nobody knows who has it."""
+        lost = (x.one.t for x in self.asked if x.fetches and (x.one.answer is None or x.one.unread))
+        return min(lost, default=END_OF_TIME)
+
+    def settled_t(self, part: Part) -> int:
+        """When the group was first seen to share the partition: what was appended before may not come."""
+        return min((held.answer_t for held in self.acquired[part]), default=END_OF_TIME)
+
+    def _find_overs(self, held: Acquired, offset: int) -> Iterator[Over]:
+        member = held.asked.member
+        for said in self.said:
+            one = said.by.one
+            if said.by.member == member and said.part == held.part and offset in said.types:
+                if said.by.answer_t <= held.by.t or said.by.error in (GONE, NOT_THE_NEXT):
+                    continue
+                sure = said.error == 0 and one.t >= held.answer_t
+                kind, sure_t = said.types[offset], said.by.answer_t if sure else END_OF_TIME
+                frees = RELEASED if kind == RELEASE and sure else ""
+                yield Over(one.t, sure_t, frees, one, done=sure and kind in DONE)
+        for asked in self.asked:
+            if asked.member != member or asked.epoch not in (OPENS, CLOSES) or asked.answer_t <= held.by.t:
+                continue
+            if asked.one is held.by or asked.error in (GONE, NOT_THE_NEXT):
+                continue
+            sure = asked.epoch == CLOSES and asked.wanted == 0 and asked.one.got is not None
+            sure = sure and not asked.error and asked.one.t >= held.answer_t and held.part in asked.parts
+            yield Over(
+                asked.one.t, asked.answer_t if sure else END_OF_TIME, SESSION if sure else "", asked.one
+            )
+        lane = self.scene.lanes.get(held.asked.on)
+        if lane is not None and lane.closed is not None and lane.closed.t >= held.by.t:
+            idle = lane.closed.by == "us" and all(x.answer is not None for x in lane.requests if x.owed)
+            t = lane.closed.t
+            yield Over(t, t if idle else END_OF_TIME, CUT if idle else "")
+        for beat in self.beats:
+            if text(beat.body, "member_id") == member and beat.t >= held.by.t:
+                yield Over(beat.t, END_OF_TIME, "", beat)
+        yield Over(
+            held.by.t + max(held.lock_ns - EARLY_NS, 0),
+            held.answer_t + held.lock_ns if held.lock_ns else END_OF_TIME,
+            LOCK if held.lock_ns else "",
+        )
+
+
+def share_groups(scene: Scene, topics: Topics) -> Iterator[ShareGroup]:
+    """Those that a scene has."""
+    by_group: dict[str, list[Exchange]] = defaultdict(list)
+    for one in scene.of(FETCH, ACKNOWLEDGE):
+        by_group[text(one.body, "group_id")].append(one)
+    for name, exchanges in by_group.items():
+        members: dict[str, list[Exchange]] = defaultdict(list)
+        for one in exchanges:
+            members[text(one.body, "member_id")].append(one)
+        asked = [each for member, some in members.items() for each in _asked_by(scene, member, some)]
+        asked.sort(key=lambda each: each.one.i)
+        group = ShareGroup(name, scene, topics, asked)
+        group.beats = [
+            one for one in scene.of("share_group_heartbeat")
+            if text(one.body, "group_id") == name and integer(one.body, "member_epoch") < 0
+        ]  # fmt: skip
+        for each in asked:
+            group.said += _said(each)
+            for held in _acquired(each):
+                group.acquired[held.part].append(held)
+        yield group
+
+
+@dataclass(slots=True)
+class _Session:
+    next: int
+    on: str
+    parts: set[Part]
+
+
+def _asked_by(scene: Scene, member: str, exchanges: Iterable[Exchange]) -> Iterator[Asked]:
+    """The requests of one member, each with what its session was then."""
+    session: _Session | None = None
+    sure, free_t, ended_t = True, -1, -1
+    for one in exchanges:
+        epoch = integer(one.body, "share_session_epoch")
+        lane = None if session is None else scene.lanes.get(session.on)
+        until_t = one.answer_t or END_OF_TIME
+        alone = one.t >= free_t
+        if not alone or (lane is not None and lane.closed is not None and lane.closed.t < until_t):
+            sure = False
+        free_t = max(free_t, until_t)
+        opens = epoch == OPENS and one.api == FETCH
+        if opens:
+            session, sure = _Session(1, one.conn, set()), alone
+        if session is not None and one.api == FETCH:
+            session.parts |= {part for part, _ in _parts(one.body, "topics")}
+            session.parts -= {
+                Part(text(topic, "topic"), number)
+                for topic in items(one.body, "forgotten_topics_data")
+                for number in integers(topic, "partitions")
+            }
+        wanted = _wanted(session, epoch, opens=opens)
+        parts, on = (frozenset(), "") if session is None else (frozenset(session.parts), session.on)
+        known = sure and (one.t >= ended_t or opens)
+        yield Asked(one, member, epoch, wanted if known else None, parts, on)
+        error = integer(one.got, "error_code")
+        if opens:
+            sure = alone and one.got is not None and not error
+        elif one.t < ended_t:
+            continue
+        elif one.got is None or (error and error != wanted) or (wanted and not error):
+            sure = False
+        elif epoch == CLOSES:
+            session, ended_t = None, until_t + ENDED_NS
+        elif session is not None and not error:
+            session.next += 1
+
+
+def _wanted(session: _Session | None, epoch: int, *, opens: bool) -> int:
+    if opens:
+        return 0
+    if epoch == OPENS:
+        return NOT_THE_NEXT
+    if session is None:
+        return GONE
+    return 0 if epoch in (CLOSES, session.next) else NOT_THE_NEXT
+
+
+def _parts(body: Body | None, topics: str) -> Iterator[tuple[Part, Body]]:
+    for topic in items(body, topics):
+        for part in items(topic, "partitions"):
+            yield Part(text(topic, "topic"), integer(part, "partition_index")), part
+
+
+def _acquired(asked: Asked) -> Iterator[Acquired]:
+    one = asked.one
+    lock_ns = max(integer(one.got, "acquisition_lock_timeout_ms"), 0) * MS
+    if one.api == FETCH:
+        for part, told in _parts(one.got, "responses"):
+            for run in items(told, "acquired_records"):
+                first, last = integer(run, "first_offset"), integer(run, "last_offset")
+                if 0 <= first <= last < first + 100_000:
+                    count = integer(run, "delivery_count")
+                    yield Acquired(one, asked, part, first, last, count, lock_ns)
+
+
+def _said(asked: Asked) -> Iterator[Said]:
+    """What it acknowledges. What an answer leaves out went well: an error would be told."""
+    one = asked.one
+    name = "acknowledge_error_code" if one.api == FETCH else "error_code"
+    errors = {part: integer(told, name) for part, told in _parts(one.got, "responses")}
+    for part, asks in _parts(one.body, "topics"):
+        types: dict[int, int] = {}
+        for batch in items(asks, "acknowledgement_batches"):
+            first, last = integer(batch, "first_offset"), integer(batch, "last_offset")
+            kinds = [*integers(batch, "acknowledge_types")]
+            if 0 <= first <= last < first + 100_000 and len(kinds) in (1, last - first + 1):
+                each = kinds * (last - first + 1) if len(kinds) == 1 else kinds
+                types |= dict(zip(range(first, last + 1), each, strict=True))
+        if types:
+            told = None if one.got is None else integer(one.got, "error_code") or errors.get(part, 0)
+            yield Said(asked, part, types, told)

@@ -1,0 +1,157 @@
+"""What is known of transactions from outside: when each can have ended, when it surely has, and how (KIP-98).
+
+    open      from its first partition or group, which `add_partitions_to_txn` or `add_offsets_to_txn` was answered
+              without an error
+    may end   from the moment at which its end is asked for, by `end_txn`, or by `init_producer_id` with its id, which
+              aborts it; or at its time-out
+    has ended when its coordinator lets its producer go on, with the next transaction or a new epoch: markers are
+              written behind the answer to the end, and who asks until then is told to wait (CONCURRENT_TRANSACTIONS);
+              or, where nobody asks for its end, some time after its time-out: coordinators look for that now and then
+
+Clients before KIP-890's second part are meant, whose epoch lasts for several transactions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, integers, items, text
+from purgatorio_wire.trace.record import Body
+
+CONCURRENT: Final = 51
+NOT_THEIRS: Final = frozenset({47, 48, 49, 90})
+"""Errors by which it refuses for good: an old epoch, no open transaction, an unknown id, a fenced producer."""
+INIT, ADD, END = "init_producer_id", "add_partitions_to_txn", "end_txn"
+BEGINS: Final = (ADD, "add_offsets_to_txn")
+"""By what a transaction begins, and gets more."""
+ABORTED_NS: Final = 20_000 * 1_000_000
+"""What is open for too long is aborted so long behind its time-out at the latest: Kafka looks for it every 10 s."""
+MOST_EPOCH_VERSION: Final = 4
+"""The last version of `end_txn` that leaves the epoch as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """Who writes: as its batches say it."""
+
+    id: int
+    epoch: int
+
+
+@dataclass(slots=True)
+class Transaction:
+    """One of them. `commits`: None where nobody knows how it ends. `asked_t`: when its end was asked for, with which
+    exchange (`ending`)."""
+
+    name: str
+    producer: Producer
+    begun_t: int
+    times_out_t: int = END_OF_TIME
+    parts: set[tuple[str, int]] = field(default_factory=set)
+    asked_t: int = END_OF_TIME
+    ended_t: int = END_OF_TIME
+    commits: bool | None = None
+    ending: Exchange | None = None
+
+    @property
+    def may_end_t(self) -> int:
+        """From when on it can have ended."""
+        return min(self.asked_t, self.times_out_t)
+
+
+def name_of(one: Exchange) -> str:
+    """The transactional id that a request is about."""
+    return text(one.body, "transactional_id") or text(one.body, "v3_and_below_transactional_id")
+
+
+def producer_of(body: Body | None) -> Producer:
+    """The producer that a request or an answer names."""
+    found = [
+        integer(body, name, integer(body, f"v3_and_below_{name}", -1))
+        for name in ("producer_id", "producer_epoch")
+    ]
+    return Producer(*found)
+
+
+def added(body: Body | None) -> int:
+    """The error that an addition of partitions was answered with: the first of any."""
+    return next((error for error in _errors_of(body) if error), 0)
+
+
+def _errors_of(body: Body | None) -> Iterator[int]:
+    for topic in items(body, "results_by_topic_v3_and_below"):
+        yield from (integer(part, "partition_error_code") for part in items(topic, "results_by_partition"))
+
+
+def error_of(one: Exchange) -> int:
+    """The error of an answer about transactions."""
+    return added(one.got) if one.api == ADD else integer(one.got, "error_code")
+
+
+def went_well(one: Exchange) -> bool:
+    """Whether it was answered without an error."""
+    return one.got is not None and not error_of(one)
+
+
+def by_name(exchanges: Iterable[Exchange]) -> dict[str, list[Exchange]]:
+    """The requests about each transactional id, in the order of their sending."""
+    found: dict[str, list[Exchange]] = defaultdict(list)
+    for one in exchanges:
+        if one.api in (INIT, *BEGINS, END) and (name := name_of(one)):
+            found[name].append(one)
+    return found
+
+
+def transactions(exchanges: Iterable[Exchange]) -> list[Transaction]:
+    """All of a scene."""
+    found = [each for name, asked in by_name(exchanges).items() for each in _of_one(name, asked)]
+    for each in found:
+        if each.asked_t == END_OF_TIME:
+            each.ended_t, each.commits = min(each.ended_t, each.times_out_t + ABORTED_NS), False
+    return found
+
+
+def _of_one(name: str, asked: Iterable[Exchange]) -> Iterator[Transaction]:
+    """Those of one transactional id."""
+    now: Transaction | None = None
+    timeout_ns = END_OF_TIME
+    for one in asked:
+        if one.api == INIT:
+            if now is not None:
+                _initialized(now, one)
+            if went_well(one):
+                now, timeout_ns = None, max(integer(one.body, "transaction_timeout_ms"), 0) * 1_000_000
+        elif one.api in BEGINS and went_well(one):
+            if now is not None and now.ending is not None and (now.ending.answer_t or END_OF_TIME) < one.t:
+                now.ended_t = min(now.ended_t, one.answer_t or END_OF_TIME)
+                now = None
+            if now is None:
+                now = Transaction(name, producer_of(one.body), one.t, min(one.t + timeout_ns, END_OF_TIME))
+                yield now
+            now.parts |= {
+                (text(topic, "name"), number)
+                for topic in items(one.body, "v3_and_below_topics")
+                for number in integers(topic, "partitions")
+            }
+        elif now is not None and _may_end(now, one):
+            now.asked_t, now.ending = one.t, one
+            now.commits = bool(one.body.get("committed")) if went_well(one) else None
+
+
+def _may_end(now: Transaction, one: Exchange) -> bool:
+    """Whether this is what may have ended it, or was not told that it has not."""
+    refused = error_of(one) in (CONCURRENT, *NOT_THEIRS)
+    return one.api == END and now.asked_t == END_OF_TIME and not refused
+
+
+def _initialized(now: Transaction, one: Exchange) -> None:
+    """Its id is asked for anew: what is open is aborted first."""
+    if now.asked_t == END_OF_TIME:
+        now.asked_t, now.ending = one.t, one
+    if went_well(one):
+        if now.ending is not None and now.ending.api == INIT:
+            now.commits = False
+        now.ended_t = min(now.ended_t, one.answer_t or END_OF_TIME)

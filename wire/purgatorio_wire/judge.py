@@ -1,0 +1,332 @@
+"""A recorded wire trace to verdicts: the rows of every scene, counted by clause.
+
+A scene is one question, asked in many rows and, where a row was late or could not be judged, again in repetitions
+(`name#2`). A row that is broken is broken. A late row needs company, of one clause, cause and scene: late rows whose
+times overlap may all have met the same pause and count as one, and rows that are late by little, as a thread is that
+was not given the processor, count where they are one in ten at least; where they are fewer they are undecided. Two that
+count are VIOLATED, one is UNKNOWN. What is asked in rows of which none could be judged in any scene makes the clause
+UNKNOWN. So does a scene of it that never came to its end, and what a scene says that it asks (`Scene.asked`) where no
+row of that scene decided it: its rows were late, or a slow machine left it no occasion. Other undecided rows beside
+decided ones that ask the same are counted and told, no more, unless they are late by all of the gap, as what was
+forgotten is, and not outnumbered in their scene.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from purgatorio_spec.judge.result import ClauseResult, RunResult
+from purgatorio_spec.judge.tally import Cause
+from purgatorio_spec.trace.record import Header, Implementation
+from purgatorio_spec.verdict import Verdict, Violation, worst
+from purgatorio_wire.clause.commit import committed
+from purgatorio_wire.clause.coordinator import coordinated
+from purgatorio_wire.clause.cut_connection import cut_connections, unread_answers
+from purgatorio_wire.clause.exchange import about_all, answered_once, decodes, in_order, one_at_a_time
+from purgatorio_wire.clause.fetch import at_followers, fetches, sessions, turns
+from purgatorio_wire.clause.group_description import described
+from purgatorio_wire.clause.group_responses import coordinator_away, failed, refused_at_sight, standings
+from purgatorio_wire.clause.membership import memberships
+from purgatorio_wire.clause.produce import back_in_sync, produces
+from purgatorio_wire.clause.projection import PROJECTED, Projection, projected
+from purgatorio_wire.clause.rebalance import rebalances
+from purgatorio_wire.clause.registry import WIRE_CLAUSES
+from purgatorio_wire.clause.share_group import shared
+from purgatorio_wire.clause.static_member import static_members
+from purgatorio_wire.clause.topic import (
+    deletes_records,
+    done_in_time,
+    elections,
+    offsets_listed,
+    topics_come_and_go,
+    topics_grow,
+)
+from purgatorio_wire.history.bound import Bounds, Held
+from purgatorio_wire.history.group import groups
+from purgatorio_wire.history.history import Scene, scenes
+from purgatorio_wire.history.log import Topics
+from purgatorio_wire.history.row import Row
+from purgatorio_wire.trace.file import WireTrace, read_trace
+from purgatorio_wire.trace.record import DRAWN, PROFILE, WireEnd, WireEvent, WireHeader
+
+LATE_ROWS_NEEDED: Final = 2
+ROWS_TO_A_NEAR_ONE: Final = 10
+"""Rows that are late by little are no accident where one of so many is."""
+ROWS_TO_A_DOUBT: Final = 4
+"""One that is late by little and did not come again leaves a doubt where it is one of so many."""
+FAR_GAPS: Final = 0.25
+"""Late by so much of the gap is far."""
+LOST_GAPS: Final = 0.9
+"""What is forgotten is late by all of the gap. Of drawn scenes, which give thousands of rows, nothing less counts."""
+
+
+def unmet(asked: set[tuple[str, str]], decided: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What was asked and not decided; who names no way asks for any."""
+    held = list(decided)
+    return sorted(asked - {*held, *((what, "") for what, _ in held)})
+
+
+def counting(late: Iterable[Row], decided: int) -> list[Row]:
+    """The late rows of one clause, cause and scene that count, of so many that were decided."""
+    rows = list(late)
+    return [row for row in rows if row.gaps >= FAR_GAPS or len(rows) * ROWS_TO_A_NEAR_ONE >= decided]
+
+
+def repeats(late: Iterable[Row], decided: int) -> bool:
+    """Whether late rows of one clause, cause and scene, of so many that were decided, are more than an accident."""
+    apart, free_t = 0, -1
+    for row in sorted(counting(late, decided), key=lambda one: one.late[1]):
+        if row.late[0] > free_t:
+            apart, free_t = apart + 1, row.late[1]
+    return apart >= LATE_ROWS_NEEDED
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """What all scenes of a trace are judged by: the bounds, what was offered, and what was ever answered."""
+
+    bounds: Bounds
+    offered: Mapping[str, tuple[int, int]]
+    answered: frozenset[tuple[str, int]]
+
+    @classmethod
+    def of(cls, header: WireHeader, events: Iterable[WireEvent]) -> Wire:
+        """Gather it from a trace."""
+        control = [one for one in events if one.ev == "control"]
+        answered = {
+            (one.api, one.version)
+            for one in events
+            if one.ev == "answer" and one.api is not None and one.version is not None
+        }
+        return cls(Bounds.of(header.declared, control), header.versions, frozenset(answered))
+
+
+def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
+    """Every row that a scene gave."""
+    topics = Topics.of(scene.exchanges)
+    bounds = wire.bounds
+    return [
+        *answered_once(bounds, scene, wire.answered),
+        *in_order(scene),
+        *one_at_a_time(scene, topics),
+        *decodes(scene, wire.answered, dict(wire.offered)),
+        *about_all(bounds, scene, topics),
+        *fetches(bounds, scene, topics),
+        *at_followers(bounds, scene, topics),
+        *sessions(bounds, scene),
+        *turns(scene, topics),
+        *produces(bounds, scene, topics),
+        *back_in_sync(bounds, scene, topics),
+        *topics_come_and_go(bounds, scene, topics),
+        *done_in_time(bounds, scene, topics),
+        *deletes_records(bounds, scene, topics),
+        *topics_grow(bounds, scene, topics),
+        *elections(bounds, scene, topics),
+        *offsets_listed(bounds, scene, topics),
+        *coordinated(bounds, scene, topics),
+        *shared(bounds, scene, topics),
+        *(
+            row
+            for group in groups(scene, bounds)
+            for rows in (rebalances, memberships, standings, static_members, described)
+            for row in rows(group)
+        ),
+        *refused_at_sight(bounds, scene),
+        *coordinator_away(scene),
+        *failed(scene),
+        *committed(bounds, scene, topics),
+        *cut_connections(bounds, scene),
+        *unread_answers(bounds, scene),
+    ]
+
+
+@dataclass(slots=True)
+class Tallied:
+    """What the rows of one clause came to. By scene and cause, which is what a row asks: the `late` rows, what was
+    `decided` at all, and of what could not be (`open`) the first reason."""
+
+    occasions: int = 0
+    undecided: int = 0
+    broken: list[Row] = field(default_factory=list)
+    late: dict[tuple[str, str], list[Row]] = field(default_factory=lambda: defaultdict(list))
+    decided: Counter[tuple[str, str]] = field(default_factory=Counter)
+    open: dict[tuple[str, str], str] = field(default_factory=dict)
+    doubts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Undecided rows that are late as what was forgotten is."""
+    asked: set[tuple[str, str]] = field(default_factory=set)
+    """What scenes say that they ask."""
+
+    def add(self, scene: str, row: Row) -> None:
+        """Count one row of a scene, given by its name without the repetition. Drawn scenes ask nothing of their own, so
+        nothing is open where they leave a row undecided."""
+        self.occasions += 1
+        if scene == DRAWN and (
+            row.held is Held.UNDECIDED or (row.held is Held.LATE and row.gaps < LOST_GAPS)
+        ):
+            self.undecided += 1
+            return
+        if row.held is Held.UNDECIDED:
+            self.undecided += 1
+            if row.gaps >= LOST_GAPS:
+                self.doubts[scene, row.cause] += 1
+                self.open[scene, row.cause] = row.seen
+            self.open.setdefault((scene, row.cause), row.seen)
+            return
+        self.decided[scene, row.cause] += 1
+        if row.held is Held.BROKEN:
+            self.broken.append(row)
+        elif row.held is Held.LATE:
+            self.late[scene, row.cause].append(row)
+
+    def _asked(self, cause: str) -> int:
+        """How many rows of a cause were decided, in all scenes."""
+        return sum(count for (_, other), count in self.decided.items() if other == cause)
+
+    def violations(self) -> list[Row]:
+        """The rows that break it: those broken, and those late that were not alone."""
+        late = [row for key, rows in self.late.items() if repeats(rows, self._asked(key[1])) for row in rows]
+        return [*self.broken, *late]
+
+    def result(
+        self, clause: str, end: WireEnd, told: Callable[[Violation], None] | None = None
+    ) -> ClauseResult:
+        """The verdict. `end` says why there was no occasion, where there was none; `told` hears of every violation."""
+        causes: dict[str, Cause] = defaultdict(Cause)
+        for row in self.violations():
+            violation = Violation(clause, row.subject, row.cause, row.events, row.allowed, row.seen)
+            causes[row.cause].add(violation)
+            if told is not None:
+                told(violation)
+        if causes:
+            return ClauseResult(clause, Verdict.VIOLATED, self.occasions, dict(causes))
+        alone = [
+            row
+            for key, rows in self.late.items()
+            for row in counting(rows, self._asked(key[1]))
+            if row.gaps >= FAR_GAPS or len(rows) * ROWS_TO_A_DOUBT >= self._asked(key[1])
+        ]
+        if alone:
+            row = alone[0]
+            what = "one late row" if len(alone) == 1 else f"{len(alone)} late rows, of which the first"
+            reason = f"{what} did not come again: {row.subject}: {row.seen}, allowed {row.allowed}"
+            return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
+        waiting = [
+            (key[0], why) for key, why in self.open.items()
+            if not self._asked(key[1]) or self.doubts[key] > self.decided[key]
+        ]  # fmt: skip
+        if waiting:
+            scene, why = waiting[0]
+            reason = (
+                f"{self.undecided} of {self.occasions} rows undecided, of one kind most, as in {scene}: {why}"
+            )
+            return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
+        left = end.lost.get(clause)
+        if left is None and (questions := unmet(self.asked, self.decided)):
+            scene, cause = questions[0]
+            why = self.open.get((scene, cause)) or "it came to none, as may be on a slow machine"
+            what = f"scene {scene} asks ({cause})" if cause else f"scene {scene} asks"
+            left = f"what {what} was decided in no row of it: {why}"
+        if left is not None:
+            reason = f"{left}; to ask again: purgatorio wire HOST:PORT --only {clause}"
+            return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
+        if not self.occasions:
+            reason = end.skipped.get(clause, "no scene gave an occasion")
+            return ClauseResult(clause, Verdict.SKIPPED, reason=reason)
+        unsaid = self.undecided + sum(len(rows) for rows in self.late.values())
+        reason = f"{unsaid} of {self.occasions} rows undecided" if unsaid else ""
+        return ClauseResult(clause, Verdict.PASS, self.occasions, reason=reason)
+
+
+def tally(wire: Wire, played: Iterable[Scene]) -> dict[str, Tallied]:
+    """The rows of scenes, by clause."""
+    tallies = {clause: Tallied() for clause in WIRE_CLAUSES}
+    for scene in played:
+        for row in judge_scene(wire, scene):
+            tallies[row.clause].add(scene.base, row)
+        for clause, cause in scene.asked:
+            if clause in tallies:
+                tallies[clause].asked.add((scene.base, cause))
+    return tallies
+
+
+def _add_projected(tallies: Mapping[str, Tallied], projection: Projection) -> None:
+    """The clauses of the projection, each violation a row among the others."""
+    found, rows = projection.rows()
+    for clause in PROJECTED:
+        if clause in found.clauses:
+            tallies[clause].occasions = found.clauses[clause].occasions
+            tallies[clause].decided.update(
+                {("", cause): found.clauses[clause].occasions for cause in found.clauses[clause].causes}
+            )
+    for scene, row in rows:
+        tallies[row.clause].add(scene, row)
+        tallies[row.clause].occasions -= 1  # it was counted above
+
+
+def judge_trace(trace: WireTrace, told: Callable[[Violation], None] | None = None) -> RunResult:
+    """The verdicts of a trace, in the words of `purgatorio check`. `told` hears of every violation."""
+    header = trace.header
+    problems = _problems(trace)
+    if header is None:
+        return RunResult(
+            "?", trace.name, "?", PROFILE, Verdict.INVALID_TRACE, len(trace.events), {}, tuple(problems)
+        )
+    end_t = max((event.t for event in trace.events), default=0)
+    wire, played = Wire.of(header, trace.events), list(scenes(trace.events, end_t))
+    tallies = tally(wire, played)
+    projection = projected(header, wire.bounds, played, end_t)
+    if projection.waits:
+        _add_projected(tallies, projection)
+    end = trace.end or WireEnd(len(trace.events))
+    clauses = {clause: tallied.result(clause, end, told) for clause, tallied in tallies.items()}
+    if not trace.whole:
+        clauses = {name: _not_whole(one) for name, one in clauses.items()}
+    verdict = Verdict.INVALID_TRACE if trace.broken_count else worst(one.verdict for one in clauses.values())
+    return RunResult(
+        header.run, trace.name, subject_of(header), PROFILE, verdict, len(trace.events), clauses, tuple(problems),
+        header=_as_header(header), quarantined=trace.broken_count,
+    )  # fmt: skip
+
+
+def judge_file(path: Path, told: Callable[[Violation], None] | None = None) -> tuple[WireTrace, RunResult]:
+    """Read a trace and judge it. `told` hears of every violation."""
+    trace = read_trace(path)
+    return trace, judge_trace(trace, told)
+
+
+def subject_of(header: WireHeader) -> str:
+    """What was judged, in one line."""
+    name = header.broker.get("name")
+    address = header.broker.get("address")
+    return f"{name if isinstance(name, str) and name else 'broker'} at {address}"
+
+
+def _as_header(header: WireHeader) -> Header:
+    """For who shows a run beside its constants."""
+    return Header(header.run, Implementation(subject_of(header), "", ""), PROFILE, params=header.params)
+
+
+def _not_whole(one: ClauseResult) -> ClauseResult:
+    if one.verdict is not Verdict.PASS:
+        return one
+    return ClauseResult(one.clause, Verdict.UNKNOWN, one.occasions, reason="the trace is not whole")
+
+
+def _problems(trace: WireTrace) -> list[str]:
+    problems: list[str] = []
+    if trace.header is None:
+        problems.append("no usable header: line 1 of a trace is its header, see docs/wire.md")
+    if trace.broken_count:
+        plural = "" if trace.broken_count == 1 else "s"
+        problems.append(f"{trace.broken_count:,} broken line{plural}, first {trace.broken[0]}")
+    if trace.cut is not None:
+        problems.append(f"{trace.cut}: what comes before it is judged, nothing of it is PASS")
+    elif trace.end is None and trace.header is not None:
+        problems.append("no end record: the recorder did not finish; nothing of it is PASS")
+    if trace.end is not None and trace.end.dropped:
+        problems.append(f"the recorder dropped {trace.end.dropped} record(s); play fewer scenes at a time")
+    return problems

@@ -1,0 +1,199 @@
+"""The first look at a broker: what it offers, who it is among its nodes, and what it says of its own settings."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from purgatorio_wire.client.connection import Address, Connection, Got, NoAnswer, connect
+from purgatorio_wire.client.message import API_NAMES
+from purgatorio_wire.client.recorder import Recorder
+from purgatorio_wire.history.history import integer, items, text
+from purgatorio_wire.scene.play import (
+    MOST_CONNECTIONS,
+    SOFTWARE,
+    Broker,
+    Second,
+    codes,
+)
+from purgatorio_wire.trace.record import Declared
+
+LOOK_SECONDS = 10.0
+"""How long the first question waits for its answer."""
+
+
+class NoBroker(Exception):
+    """Nothing that speaks the Kafka protocol in the clear answers there: what was seen, and what to do."""
+
+
+async def look_at(
+    address: Address,
+    recorder: Recorder,
+    declared: Declared,
+    run: str,
+    second: Second | None = None,
+    pid: int | None = None,
+) -> Broker:
+    """Ask a broker what it offers and who it is. NoBroker where nothing there speaks the protocol."""
+    said = ""
+    # Version 0 is read by all; one that answers it in another shape may still speak a later one.
+    for version in (0, 1, 2, 3):
+        try:
+            conn = await connect(address, f"first-v{version}", "", recorder)
+            got = await conn.send("api_versions", version, SOFTWARE).within(LOOK_SECONDS)
+        except NoAnswer as silent:
+            raise NoBroker(f"{address}: {said}" if said else str(silent)) from silent
+        offered = {
+            API_NAMES.get(integer(one, "api_key"), f"api-{integer(one, 'api_key')}"): (
+                integer(one, "min_version"), integer(one, "max_version"),
+            )
+            for one in items(got.body, "api_keys")
+        }  # fmt: skip
+        if offered:
+            break
+        said = "ApiVersions was answered with what offers nothing, or cannot be read"
+        conn.close()
+    else:
+        raise NoBroker(f"{address}: {said}")
+    broker = Broker(address, offered, declared, run, second=second, pid=pid)
+    with contextlib.suppress(NoAnswer):  # what could not be asked stays unknown
+        await _configs(broker, conn, await _nodes(broker, conn))
+    conn.close()
+    return broker
+
+
+async def _nodes(broker: Broker, conn: Connection) -> list[int]:
+    """The ids of all nodes; which one is asked, and which is the second, where one alone has that port."""
+    version = broker.version("metadata")
+    if version is None:
+        return []
+    got = await conn.send("metadata", version, {"topics": [], "allow_auto_topic_creation": False}).within(
+        LOOK_SECONDS
+    )
+    ports = {integer(one, "node_id"): integer(one, "port") for one in items(got.body, "brokers")}
+    broker.nodes = max(len(ports), 1)
+
+    def at(address: Address | None) -> int | None:
+        there = [node for node, port in ports.items() if address is not None and port == address.port]
+        return there[0] if len(there) == 1 < broker.nodes else None
+
+    broker.node, broker.second_node = at(broker.address), at(broker.second.address if broker.second else None)
+    broker.controller = _controller(broker, got)
+    return [*ports]
+
+
+WITH_ZOOKEEPER: Final = "api-4"
+"""What is offered where one of the brokers is the controller: LeaderAndIsr, by which it tells the others what to do."""
+LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def _controller(broker: Broker, metadata: Got) -> Address | None:
+    """Where topics are made and deleted, if the brokers do not pass that on: at another one, on the same host."""
+    own, controls = broker.address, integer(metadata.body, "controller_id", -1)
+    told = [one for one in items(metadata.body, "brokers") if integer(one, "node_id", -1) == controls]
+    if broker.nodes == 1 or WITH_ZOOKEEPER not in broker.offered or not told:
+        return None
+    there = replace(own, host=text(told[0], "host"), port=integer(told[0], "port"))
+    near = there.host == own.host or {there.host, own.host} <= LOCAL
+    return there if near and there != own else None
+
+
+OF_TOPICS: Final[Mapping[str, tuple[str, str]]] = {
+    "compression.type": ("compression.type", "producer"),
+    "log.cleanup.policy": ("cleanup.policy", "delete"),
+    "log.segment.bytes": ("segment.bytes", str(1 << 30)),
+    "log.roll.ms": ("segment.ms", "604800000"),
+    "log.retention.ms": ("retention.ms", "604800000"),
+    "message.max.bytes": ("max.message.bytes", "1048588"),
+    "min.insync.replicas": ("min.insync.replicas", "1"),
+}
+"""Settings of a broker for all topics, and what a scene's topic has instead: batches stay as sent, in one segment."""
+
+
+OFFSETS_REPLICAS: Final = "offsets.topic.replication.factor"
+"""With fewer brokers none is a coordinator of groups."""
+TRANSACTION_REPLICAS: Final = ("transaction.state.log.replication.factor", "transaction.state.log.min.isr")
+"""Nor of transactions; by the second alone only with an old Kafka."""
+SHARE_REPLICAS: Final = (
+    "share.coordinator.state.topic.replication.factor", "share.coordinator.state.topic.min.isr",
+)  # fmt: skip
+"""Nor one that keeps what share groups have acquired."""
+INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
+LINGERS: Final = ("group.coordinator.append.linger.ms", "share.coordinator.append.linger.ms")
+LEAST_SESSION: Final = "group.min.session.timeout.ms"
+MOST_SESSION: Final = "group.max.session.timeout.ms"
+MOST_NOTE: Final = "offset.metadata.max.bytes"
+MOST_FETCHED: Final = "fetch.max.bytes"
+LONGEST_TRANSACTION: Final = "transaction.max.timeout.ms"
+OPEN_LOOKS: Final = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+DELETES: Final = "delete.topic.enable"
+CONNECTIONS: Final = ("max.connections", "max.connections.per.ip")
+SPARE_CONNECTIONS: Final = 8
+"""Of a broker's bound, left to what is open beside the scenes."""
+SETTINGS: Final = (
+    INITIAL_DELAY, *LINGERS, LEAST_SESSION, MOST_SESSION, MOST_NOTE, MOST_FETCHED, LONGEST_TRANSACTION, OPEN_LOOKS,
+    DELETES, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS, *SHARE_REPLICAS, *CONNECTIONS,
+)  # fmt: skip
+_DIGITS: Final = 20
+"""A number of Kafka's has fewer."""
+
+
+async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> None:
+    """What the broker itself says of what nobody declared: constants, bounds, and what scenes must go round. Of several
+    nodes it is the one that it speaks for: asked for another's settings Kafka refuses."""
+    version = broker.version("describe_configs")
+    if version is None or not nodes:
+        return
+    asked = [
+        {"resource_type": 4, "resource_name": str(node), "configuration_keys": [*SETTINGS, *OF_TOPICS]}
+        for node in nodes
+    ]
+    got = await conn.send("describe_configs", version, {"resources": asked}).within(LOOK_SECONDS)
+    told = {text(one, "resource_name"): one for one in items(got.body, "results") if not codes(one)}
+    mine = [node for node in nodes if str(node) in told]
+    if len(mine) == 1 < broker.nodes:
+        broker.node = mine[0]
+    own = told.get(str(mine[0] if mine and broker.node is None else broker.node))
+    _heed(broker, {text(one, "name"): text(one, "value") for one in items(own, "configs")})
+
+
+def _heed(broker: Broker, said: Mapping[str, str]) -> None:
+    """Take over what these settings say."""
+    number = {name: int(value) for name, value in said.items() if value.isdecimal() and len(value) < _DIGITS}
+    broker.topic_configs = {
+        config: wanted for name, (config, wanted) in OF_TOPICS.items()
+        if said.get(name, "") not in (wanted, "")
+    }  # fmt: skip
+    declared = broker.declared
+    if declared.initial_delay_ms is None:
+        declared = replace(declared, initial_delay_ms=number.get(INITIAL_DELAY))
+    linger_ms = max(number.get(name, 0) for name in LINGERS)
+    if linger_ms > declared.late_ms // 10:
+        # What a coordinator writes waits for so long before it is written, and its answer with it.
+        declared = replace(declared, late_ms=declared.late_ms + linger_ms)
+    broker.declared = replace(
+        declared,
+        session_least_ms=number.get(LEAST_SESSION),
+        session_most_ms=number.get(MOST_SESSION),
+        note_most_bytes=number.get(MOST_NOTE),
+    )
+    broker.session_ms = number.get(LEAST_SESSION, broker.session_ms)
+    broker.transaction_ms = min(number.get(LONGEST_TRANSACTION, broker.transaction_ms), broker.transaction_ms)
+    broker.open_looks_ms = number.get(OPEN_LOOKS, broker.open_looks_ms)
+    broker.fetch_bytes = min(number.get(MOST_FETCHED, broker.fetch_bytes), broker.fetch_bytes)
+    if said.get(DELETES) == "false":
+        broker.refuses["delete_topics"] = f"{DELETES} is false"
+    broker.groups.lack = _lack(broker, (OFFSETS_REPLICAS,), number)
+    broker.transactions.lack = _lack(broker, TRANSACTION_REPLICAS, number)
+    broker.shares.lack = _lack(broker, SHARE_REPLICAS, number)
+    most = min(number.get(name, MOST_CONNECTIONS) for name in CONNECTIONS)
+    broker.most_connections = min(most - SPARE_CONNECTIONS, MOST_CONNECTIONS)
+
+
+def _lack(broker: Broker, names: Sequence[str], number: Mapping[str, int]) -> str:
+    """What of these is more than there are brokers, in words."""
+    lacking = [f"{name} is {number[name]}" for name in names if number.get(name, 0) > broker.nodes]
+    plural = "s" * (broker.nodes > 1)
+    return f"{' and '.join(lacking)}, of {broker.nodes} broker{plural}" if lacking else ""

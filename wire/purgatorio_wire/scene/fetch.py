@@ -1,0 +1,575 @@
+"""Scenes of fetches and produces: F1 to F8, P1 to P3.
+
+A scene only makes occasions. Whether what came back is right is said by the clauses, from the record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from purgatorio_wire.client.connection import Connection, NoAnswer
+from purgatorio_wire.client.record_batch import batch_bytes
+from purgatorio_wire.history.history import integer, items, text
+from purgatorio_wire.history.log import BY_ID
+from purgatorio_wire.scene.play import (
+    ANSWER_SECONDS,
+    UNMADE,
+    FetchSession,
+    Play,
+    SceneLost,
+    codes,
+    first_append,
+    must,
+    settle,
+)
+from purgatorio_wire.trace.record import SEQUENCES, Written
+
+WAKE_MS: Final = 3000
+LONG_MS: Final = 8500
+RACES: Final = 60
+RACERS: Final = 6
+WAITERS: Final = 20
+PURGED_MS: Final = 8000
+PASSED: Final = 1200
+"""Above 1000, the interval of purges that Kafka has unless another is set (fetch.purgatory.purge.interval.requests)."""
+PASSING: Final = 40
+REAPED_MS: Final = 300
+"""Kafka's reaper looks every 200 ms."""
+DELETED_MS: Final = 20_000
+"""Long beside what a deletion may take: a fetch that was forgotten then is late for certain, on a busy machine too."""
+PATIENT_MS: Final = (3000, 4600, 6200, 7800)
+WOKEN_BEFORE_MS: Final = 1500
+WARM_ROUNDS: Final = 30
+FIRST_SESSIONS: Final = 7
+"""The first version of fetches that knows sessions."""
+CLOSED_LOOKS: Final = 24
+ROLLS: Final = 5
+SEGMENT_BYTES: Final = 1 << 20
+"""The smallest segment that Kafka 4 allows (KIP-1030): two appends of three fifths do not fit into one."""
+ID_TRIES: Final = 50
+MANY: Final = 32
+TURNS: Final = 4
+SUMS: Final = (((0, 1), ()), ((), (0, 1)), ((0,), (1,)), ((0,), (0,)), ((1,), (1,)))
+"""The partitions that get a batch before a fetch, and those that get one while it waits."""
+MOST_LOST: Final = 3
+"""A racer that was not woken so often has shown it."""
+UNANSWERED: Final = "an append or a fetch was not answered"
+
+
+async def warm_up(play: Play) -> None:
+    """Not judged: what a broker does for the first time takes long, as a JVM loads classes then."""
+    topic = await play.topic()
+    writer, reader = await play.open("writer"), await play.open("reader")
+    for offset in range(WARM_ROUNDS):
+        fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=500)
+        await play.ask_all(play.produce(writer, topic, acks=(1, -1)[offset % 2]), fetch)
+    await play.ask_all(play.fetch(reader, [(topic, 0, WARM_ROUNDS)], max_wait_ms=50))
+    for wrong, epoch in ((topic, -1), (topic, 1000), (play.unique("unmade"), -1)):
+        await play.ask_all(play.fetch(reader, [(wrong, 0, WARM_ROUNDS + 9)], max_wait_ms=50, epoch=epoch))
+    await play.delete(topic)
+
+
+async def idle_fetch(play: Play) -> None:
+    """Nothing comes: each fetch waits for its max_wait and no longer. Several at a time, and one after the other."""
+    topic = await play.topic(partitions=2)
+    # None is round, and one is beyond the 8 s of the third level of Kafka's timing wheel.
+    waits = [play.wait_ms(ms) for ms in (510, 730, 1010, 1070, 1510, 1530, 2010, 2030, 3010)]
+    waits += [LONG_MS, 7, 18, 65, 290]  # and a few that never leave the lowest levels
+    conns = await play.open_many(len(waits))
+    sent = [
+        play.fetch(conn, [(topic, at % 2, 0)], max_wait_ms=wait, min_bytes=1 + 999 * (at % 2))
+        for at, (conn, wait) in enumerate(zip(conns, waits, strict=True))
+    ]
+    await settle(*sent, seconds=max(waits) / 1000 + 6)
+    # Alone, with nothing else in the purgatory: what drives the timer must not be other requests.
+    for wait in (play.wait_ms(1010), play.wait_ms(1230)):
+        await settle(play.fetch(conns[0], [(topic, 0, 0)], max_wait_ms=wait), seconds=wait / 1000 + 6)
+
+
+async def woken_fetch(play: Play) -> None:
+    """An append while a fetch waits, over and over, at chosen moments around the fetch's own arrival."""
+    topics = [await play.topic() for _ in range(RACERS)]
+    wait = play.wait_ms(WAKE_MS)
+    longest = (1 << 31) - 1
+
+    async def race(topic: str) -> bool:
+        reader, writer = await play.open("reader"), await play.open("writer")
+        epochs = (-1, await play.epoch(topic))
+        lost = 0
+        for offset in range(RACES):
+            delay = play.rng.choice((0.0, 0.0, 0.3, 1.0, 3.0, 10.0))
+            fetch = play.fetch(
+                reader, [(topic, 0, offset)], max_wait_ms=play.rng.choice((wait, wait, longest)),
+                epoch=play.rng.choice(epochs), last_epoch=play.rng.choice(epochs),
+            )  # fmt: skip
+            if delay:
+                await play.pause(delay)
+            acks = play.rng.choice((1, 1, 1, -1, -1, 0))
+            append = play.produce(writer, topic, acks=acks)
+            # With acks 0 the next answer says that the append has been dealt with.
+            told = append if acks else play.question(writer)
+            if not await settle(told, fetch, seconds=wait / 1000 + 6):
+                return False
+            got = fetch.answer.result()
+            lost += got.t - fetch.t > wait * 900_000
+            if lost >= MOST_LOST:
+                break
+        return True
+
+    must(all(await asyncio.gather(*(race(topic) for topic in topics))), UNANSWERED)
+
+
+async def patient(play: Play) -> None:
+    """Fetches that wait for seconds while thousands of others come and go, each woken 1.5 s before its max_wait."""
+    topic = await play.topic(partitions=len(PATIENT_MS))
+    readers, writer = await play.open_many(len(PATIENT_MS), "reader"), await play.open("writer")
+
+    async def one(number: int) -> None:
+        wait = PATIENT_MS[number]
+        fetch = play.fetch(readers[number], [(topic, number, 0)], max_wait_ms=wait)
+        await play.pause(wait - WOKEN_BEFORE_MS)
+        await settle(play.produce(writer, (topic, number)), fetch, seconds=WOKEN_BEFORE_MS / 1000 + 6)
+
+    await asyncio.gather(*(one(number) for number in range(len(PATIENT_MS))))
+
+
+async def woken_many(play: Play) -> None:
+    """One append, whatever its acks, wakes everybody who waits for the partition, whoever came first, also beside what
+    is not there. Nobody else asks for anything meanwhile."""
+    topic = await play.topic(partitions=2)
+    writer = await play.open("writer")
+    readers = await play.open_many(WAITERS, "reader")
+    wait = play.wait_ms(WAKE_MS)
+    ends, nobody = [0, 0], play.unique("unmade")
+    # What is appended to beside it, before or behind it, must not keep the wake-up from those who wait for one alone.
+    rounds: tuple[tuple[int, tuple[int, ...]], ...] = (
+        (1, (0,)), (0, (1,)), (1, (0, UNMADE)), (-1, (UNMADE, 1)), (0, (0, 1)), (-1, (1, 0)),
+    )  # fmt: skip
+    for acks, appended in rounds:
+        woken = next(one for one in reversed(appended) if one != UNMADE)
+        parts = [(topic, 1 - woken, ends[1 - woken]), (topic, woken, ends[woken])]
+        # Nor must what is not there, of this topic or of none, before or behind it.
+        absent = [(topic, UNMADE, 0), *parts[1:]], [(nobody, 0, 0), *parts[::-1]]
+        ways = (parts, parts[1:], parts[::-1], *absent, *(one[::-1] for one in absent))
+        # Every fourth wants more than comes: whoever came behind it is woken all the same.
+        sent = [
+            play.fetch(
+                conn,
+                ways[at % len(ways)],
+                max_wait_ms=wait // 2 if at % 4 == 0 else wait,
+                min_bytes=100_000 if at % 4 == 0 else 1,
+            )
+            for at, conn in enumerate(readers)
+        ]
+        await play.pause(80)
+        for one in {*appended} - {UNMADE}:
+            ends[one] += 1
+        append = play.produce(writer, *((topic, one) for one in appended), acks=acks)
+        told = append if acks else play.question(writer)
+        must(await settle(told, *sent, seconds=wait / 1000 + 6), UNANSWERED)
+
+
+async def purged(play: Play) -> None:
+    """More fetches come to their max_wait than a purgatory keeps of what is over before it clears it out, while others
+    wait, behind them and before them: these are woken all the same."""
+    topic = await play.topic(partitions=2)
+    writer, late = await play.open("writer"), await play.open("late")
+    passing = await play.open_many(min(PASSING, play.broker.most_connections // 4), "passing")
+    waiting = await play.open_many(4, "waiting")
+    wait, both = play.wait_ms(PURGED_MS), [(topic, 0, 0), (topic, 1, 0)]
+    ends_t = play.recorder.now() + wait * 500_000  # who waits must still be there, however slow the broker is
+    sent = [play.fetch(conn, both[at % 2 :], max_wait_ms=wait) for at, conn in enumerate(waiting)]
+
+    async def pass_by(conn: Connection) -> None:
+        for at in range(PASSED // len(passing)):
+            if play.recorder.now() < ends_t:
+                await play.fetch(conn, both, max_wait_ms=1 + at % 3).within(ANSWER_SECONDS)
+
+    await asyncio.gather(*map(pass_by, passing))
+    sent.append(play.fetch(late, both[1:], max_wait_ms=wait))
+    await play.pause(REAPED_MS)
+    await settle(play.produce(writer, (topic, 1)), *sent, seconds=wait / 1000 + 6)
+
+
+async def several_partitions(play: Play) -> None:
+    """A fetch waits for three partitions of two topics each: whichever is appended to wakes it. Then who waits for one
+    of them alone is woken by an append to all; and who waits for many, by one to any."""
+    topics = [await play.topic(partitions=3) for _ in range(2)]
+    parts = [(topic, number) for topic in topics for number in range(3)]
+    writer, readers = await play.open("writer"), await play.open_many(len(parts), "reader")
+    wait = play.wait_ms(WAKE_MS)
+    for at, part in enumerate(parts):
+        ends = [(*other, int(number < at)) for number, other in enumerate(parts)]
+        fetch = play.fetch(readers[0], ends, max_wait_ms=wait)
+        await play.pause(50)
+        must(await settle(play.produce(writer, part), fetch, seconds=wait / 1000 + 6), UNANSWERED)
+    sent = [play.fetch(conn, [(*one, 1)], max_wait_ms=wait) for conn, one in zip(readers, parts, strict=True)]
+    await play.pause(50)
+    await settle(play.produce(writer, *parts, acks=-1), *sent, seconds=wait / 1000 + 6)
+    many = await play.topic(partitions=MANY)
+    ends = [(many, number, 0) for number in range(MANY)]
+    for number in (MANY - 1, *play.rng.sample(range(MANY - 1), 2)):
+        fetch = play.fetch(readers[0], ends, max_wait_ms=wait)
+        await play.pause(50)
+        must(await settle(play.produce(writer, (many, number)), fetch, seconds=wait / 1000 + 6), UNANSWERED)
+        ends[number] = (many, number, 1)
+
+
+async def rolled(play: Play) -> None:
+    """Each append begins a new segment of the log, and wakes who waits behind the segment before."""
+    topic = await play.topic(configs={"segment.bytes": str(SEGMENT_BYTES)})
+    reader, writer = await play.open("reader"), await play.open("writer")
+    wait = play.wait_ms(WAKE_MS)
+    for offset in range(ROLLS):
+        fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait)
+        await play.pause(50)
+        append = play.produce(writer, topic, acks=(1, -1)[offset % 2], size=SEGMENT_BYTES * 3 // 5)
+        must(await settle(append, fetch, seconds=wait / 1000 + 6), UNANSWERED)
+
+
+async def accumulating(play: Play) -> None:
+    """min_bytes takes three appends, to the byte: the first two must not answer the fetch, the third must. Where
+    max_bytes is two, two are enough; where the partition has room for less than min_bytes, nothing is."""
+    topic = await play.topic()
+    reader, writer = await play.open("reader"), await play.open("writer")
+    wait = play.wait_ms(WAKE_MS)
+    offset = 0
+    least = 3 * batch_bytes(120)
+    for gap, wanted, most, room, wait_ms in (
+        (5, least, None, 1 << 20, wait),
+        (40, least, None, 1 << 20, wait),
+        (120, least, None, 1 << 20, wait),
+        (40, 1 << 20, least - batch_bytes(120), 1 << 20, wait),
+        (20, least, None, least - 1, wait // 3),
+    ):
+        fetch = play.fetch(
+            reader, [(topic, 0, offset)], max_wait_ms=wait_ms, min_bytes=wanted, most=most, room=room
+        )
+        for _ in range(3):
+            await play.pause(gap)
+            must(await settle(play.produce(writer, topic, size=120), seconds=10), UNANSWERED)
+        offset += 3
+        must(await settle(fetch, seconds=wait / 1000 + 6), UNANSWERED)
+
+
+async def ready_fetch(play: Play) -> None:
+    """Enough is there, or there is no room for more, or nothing is asked for: at once, with what is there; of that
+    which has no room, with what is asked for first."""
+    topic = await play.topic(partitions=2)
+    writer, reader = await play.open("writer"), await play.open("reader")
+    wait = play.wait_ms(WAKE_MS)
+    end = 0
+    for round_ in range(8):
+        await play.ask_all(play.produce(writer, topic, acks=(1, -1)[round_ % 2], size=100))
+        await play.ask_all(play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait))
+        end += 1
+    for _ in range(3):
+        await play.ask_all(play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait, min_bytes=0))
+    # One after the other: what is asked behind another request is not judged.
+    for offset, wait_ms, least in (
+        (0, wait, 300),
+        (end, 0, 1),
+        (end - 1, 0, 1),
+        (end - 2, 0, 100_000),
+        (0, 0, 0),
+    ):
+        await play.ask_all(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait_ms, min_bytes=least))
+    for _ in range(2):
+        await play.ask_all(play.produce(writer, (topic, 1), size=100))
+    one_batch, parts = batch_bytes(100), [(topic, number, 0) for number in (0, 1)]
+    for most, room, way in (
+        (one_batch, 1 << 20, 1),
+        (one_batch, 1 << 20, -1),
+        (one_batch // 2, 1 << 20, 1),
+        (None, one_batch, 1),
+        (None, one_batch // 2, 1),
+    ):
+        fetch = play.fetch(
+            reader,
+            parts[::way],
+            max_wait_ms=wait,
+            min_bytes=one_batch if room < 1 << 20 else 100_000,
+            most=most,
+            room=room,
+        )
+        await play.ask_all(fetch)
+    behind = [(topic, 0, end), (topic, 1, 0)]
+    await play.ask_all(play.fetch(reader, behind, max_wait_ms=wait, room=one_batch // 2))
+
+
+async def short_fetch(play: Play) -> None:
+    """Too little is there, and too little comes: at max_wait the fetch has all of it."""
+    topics = [await play.topic() for _ in range(3)]
+    wait = play.wait_ms(1000)
+
+    async def one(topic: str, before: int, during: int) -> None:
+        writer, reader = await play.open("writer"), await play.open("reader")
+        for _ in range(before):
+            await play.ask_all(play.produce(writer, topic))
+        fetch = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait, min_bytes=100_000)
+        for _ in range(during):
+            await play.pause(wait / (during + 1))
+            await play.ask_all(play.produce(writer, topic))
+        await settle(fetch, seconds=wait / 1000 + 6)
+
+    await asyncio.gather(one(topics[0], 2, 0), one(topics[1], 0, 2), one(topics[2], 1, 3))
+
+
+async def wrong_fetch(play: Play) -> None:
+    """What cannot be served is said at once, whatever else the request asks for."""
+    topic = await play.topic(partitions=2)
+    writer, reader = await play.open("writer"), await play.open("reader")
+    await play.ask_all(play.produce(writer, topic))
+    wait = play.wait_ms(WAKE_MS)
+    nobody = play.unique("unmade")
+    epoch = await play.epoch(topic)
+    for offset in (0, 1000):
+        fetch = play.fetch(reader, [(topic, 0, offset), (topic, 1, 0)], max_wait_ms=wait, last_epoch=epoch)
+        await settle(fetch, seconds=wait / 1000 + 6)
+    # Beside one that waits, the wrong one is the last and the first.
+    for beyond, way in ((1000, 1), (-7, -1)):
+        await settle(play.fetch(reader, [(topic, 0, beyond)], max_wait_ms=wait), seconds=wait / 1000 + 6)
+        await settle(
+            play.fetch(reader, [(topic, 1, 0), (topic, 0, 2)][::way], max_wait_ms=wait, min_bytes=5000),
+            seconds=wait / 1000 + 6,
+        )
+        await settle(play.fetch(reader, [(nobody, 0, 0)], max_wait_ms=wait), seconds=wait / 1000 + 6)
+        beside = [(topic, UNMADE, 0), (topic, 0, 0), (nobody, 0, 0)]
+        await settle(play.fetch(reader, beside, max_wait_ms=wait), seconds=wait / 1000 + 6)
+        if epoch >= 0 and play.offers("fetch", least=9):
+            far = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait, min_bytes=5000, epoch=epoch + 1000)
+            await settle(far, seconds=wait / 1000 + 6)
+
+
+async def fetch_sessions(play: Play) -> None:
+    """Sessions, by names and by ids: what each fetch leaves out stays as it was. It waits, and is woken, for all of it,
+    for what was added and for another place; not for what was taken out. Its next request is no other one. It is told
+    of a place that is not there, of one that it asks for again, and when records are deleted. Once it is closed, or
+    another has begun in its place, it is not there any more. Where there is room for one batch, each partition has its
+    turn; the room of a partition is that with which it was named last."""
+    play.need("fetch", "produce", least=FIRST_SESSIONS)
+    for version in (play.broker.version("fetch"), play.broker.version("fetch", by_id=True)):
+        if version is not None:
+            await _fetch_session(play, version)
+
+
+async def _fetch_session(play: Play, version: int) -> None:
+    topic, other = await play.topic(partitions=2), await play.topic()
+    writer, reader = await play.open("writer"), await play.open("reader")
+    one, wait = FetchSession(version), play.wait_ms(WAKE_MS)
+    if version >= BY_ID["fetch"] and not {topic, other} <= {*play.broker.ids}:
+        return
+
+    async def ask(
+        parts: Sequence[tuple[str, int, int]], *appended: tuple[str, int], wait_ms: int = wait, least: int = 1
+    ) -> None:
+        """The next fetch of the session, while something is appended."""
+        fetch = play.fetch(reader, parts, max_wait_ms=wait_ms, min_bytes=least, session=one)
+        for part in appended:
+            await play.pause(60)
+            await play.ask_all(play.produce(writer, part, size=100))
+        one.took(await fetch.within(wait_ms / 1000 + 6))
+
+    await ask([(topic, 0, 0), (topic, 1, 0)], wait_ms=0)
+    if not one.id:
+        play.cannot("the broker gives no fetch sessions", "F1", "F3", "F5", "F6", "F7", "X4")
+        return
+    await ask([], (topic, 1))
+    await ask([(topic, 1, 1)], (topic, 0))
+    await ask([(topic, 0, 1), (other, 0, 0)], (other, 0))
+    await ask([(other, 0, 1)], wait_ms=wait // 5)
+    await ask([], (topic, 0), (other, 0), least=2 * batch_bytes(100))
+    one.forgets = [(topic, 0)]
+    await ask([(other, 0, 2)], wait_ms=wait // 5)
+    await ask([(topic, 0, 2)], wait_ms=0)
+    one.forgets = [(topic, 1), (topic, 0)]
+    await ask([], (topic, 0), wait_ms=wait // 5)
+    await ask([(topic, 1, 1)], (topic, 1))
+    number, epoch = one.id, one.epoch
+    for one.id, one.epoch in ((number, epoch + 100), (number, epoch - 1), (number ^ 1 << 30, epoch)):
+        await ask([])
+    one.id, one.epoch = number, epoch
+    # Told each time, not only when it is news.
+    await ask([(topic, 1, 1000)])
+    await ask([])
+    await ask([(topic, 1, 2)], (other, 0))
+    if play.offers("delete_records", "F5"):
+        await play.ask_all(play.delete_records(writer, [(topic, 1, 1)]))
+        await ask([(other, 0, 3)], (other, 0), wait_ms=wait // 5, least=100_000)
+    epoch, one.epoch = one.epoch, -1
+    await ask([], wait_ms=0)
+    one.epoch = epoch
+    await ask([(other, 0, 0)])
+    one.id = one.epoch = 0
+    ends = {(topic, 0): 0, (other, 0): 0}
+    await ask([(*part, end) for part, end in ends.items()], wait_ms=0)
+    former, one.epoch = one.id, 0
+    await ask([(*part, end) for part, end in ends.items()], wait_ms=0)
+    newest, one.id = one.id, former
+    await ask([])
+    one.id = newest
+    names = {number: name for name, number in play.broker.ids.items()}
+    one_batch = batch_bytes(100)
+    for turn in range(TURNS + 1):
+        most, room = (one_batch, 1 << 20) if turn < TURNS else (None, one_batch)
+        asked = [(*part, end if turn < TURNS else 0) for part, end in ends.items()]
+        fetch = play.fetch(reader, asked, max_wait_ms=wait, session=one, most=most, room=room)
+        got = await fetch.within(wait / 1000 + 6)
+        one.took(got)
+        for said in items(got.body, "responses"):
+            name = text(said, "topic") or names.get(text(said, "topic_id"), "")
+            came = [batch for part in items(said, "partitions") for batch in items(part, "records")]
+            ends[name, 0] = max(
+                (integer(batch, "last") + 1 for batch in came), default=ends.get((name, 0), 0)
+            )
+
+
+async def sum_fetch(play: Play) -> None:
+    """min_bytes is reached by two partitions together, and by neither alone; or by one that has something already and
+    gets more, beside one that has nothing."""
+    play.need("fetch", "produce")
+    wait = play.wait_ms(WAKE_MS)
+    writer, reader = await play.open("writer"), await play.open("reader")
+    for before, after in SUMS:
+        topic = await play.topic(partitions=2)
+        for number in before:
+            await play.ask_all(play.produce(writer, (topic, number), size=200))
+        fetch = play.fetch(
+            reader, [(topic, 0, 0), (topic, 1, 0)], max_wait_ms=wait,
+            min_bytes=(len(before) + len(after)) * batch_bytes(200),
+        )  # fmt: skip
+        for number in after:
+            await play.pause(60)
+            await play.ask_all(play.produce(writer, (topic, number), size=200))
+        await settle(fetch, seconds=wait / 1000 + 6)
+
+
+async def deleted_topic(play: Play) -> None:
+    """A topic is deleted while fetches wait for it, alone, beside another and in a session."""
+    play.need("delete_topics", "create_topics")
+    wait = play.wait_ms(DELETED_MS)
+    readers = await play.open_many(4, "reader")
+    topic, stays = await play.topic(partitions=2), await play.topic()
+    sent = [
+        play.fetch(
+            conn,
+            [*([(stays, 0, 0)] if at > 2 else []), (topic, at % 2, 0)],
+            max_wait_ms=wait,
+            min_bytes=1 + at,
+        )
+        for at, conn in enumerate(readers)
+    ]
+    version = play.broker.version("fetch", by_id=topic in play.broker.ids) or play.broker.version("fetch")
+    if version is not None and version >= FIRST_SESSIONS:
+        one, reader = FetchSession(version), await play.open("reader")
+        parts = [(stays, 0, 0), (topic, 1, 0)]
+        one.took(await play.fetch(reader, parts, max_wait_ms=0, session=one).within(ANSWER_SECONDS))
+        sent += [play.fetch(reader, [], max_wait_ms=wait, session=one)] if one.id else []
+    await play.pause(150)
+    await play.delete(topic)
+    await settle(*sent, seconds=wait / 1000 + 6)
+
+
+async def corrupt_batch(play: Play) -> None:
+    """A batch that came to harm is refused; the partition beside it takes its own, and who waits for that is woken."""
+    topic, ends = await play.topic(partitions=2), [0, 0]
+    writer, reader = await play.open("writer"), await play.open("reader")
+    wait = play.wait_ms(WAKE_MS)
+    for acks in (1, -1):
+        for harmed, sound in ((0, 1), (1, 0)):
+            fetch = play.fetch(reader, [(topic, sound, ends[sound])], max_wait_ms=wait)
+            await play.pause(50)
+            produce = play.produce(writer, topic, (topic, 1), acks=acks, corrupt=harmed)
+            await settle(produce, fetch, seconds=ANSWER_SECONDS)  # its own time-out is 10 s
+            ends[sound] += 1
+    both = [(topic, number, 0) for number in (0, 1)]
+    await settle(play.fetch(reader, both, max_wait_ms=0), seconds=10)
+
+
+async def acks(play: Play) -> None:
+    """acks 1, -1 and 0, and what is none of them."""
+    topic = await play.topic(partitions=2)
+    writer, reader = await play.open("writer"), await play.open("reader")
+    for at in range(12):
+        # One replica has nobody to wait for: what it has appended is done, however short the time-out.
+        timeout_ms = (10_000, 0)[at // 2 % 2]
+        produce = play.produce(writer, topic, acks=(1, -1)[at % 2], records=1 + at % 3, timeout_ms=timeout_ms)
+        await play.ask_all(produce)
+    for acks in (1, -1, -1):
+        await play.ask_all(play.produce(writer, (topic, 1), topic, acks=acks))
+    for acks in (1, -1):
+        await play.ask_all(play.produce(writer, (topic, UNMADE), topic, play.unique("unmade"), acks=acks))
+    for _ in range(3):
+        play.produce(writer, topic, acks=0)
+        await settle(play.produce(writer, topic, acks=1), seconds=10)
+    alone = await play.open("fire-and-forget")
+    for _ in range(3):
+        play.produce(alone, topic, acks=0)
+    await settle(play.question(alone), seconds=10)
+    # Nothing is behind it on its connection, which is closed: so a broker tells the error. One after the other, as what
+    # is late at one time counts as one.
+    for _ in range(2):
+        refused = await play.open("refused")
+        play.produce(refused, (topic, UNMADE), acks=0)
+        for _ in range(CLOSED_LOOKS):
+            await play.pause(50)
+            if refused.closed:
+                break
+    for offset in range(1, 6):  # the second batch has two records, the third has three
+        await play.ask_all(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=500))
+    got = await play.fetch(reader, [(topic, 0, 0)], max_wait_ms=500).within(10)
+    must(not codes(got.body), f"a fetch was answered with error {codes(got.body)}")
+    for wrong in (2, -2, 5):
+        try:
+            await play.ask_all(play.produce(await play.open("wrong"), topic, acks=wrong))
+        except NoAnswer:
+            continue
+
+
+async def idempotent(play: Play) -> None:
+    """An idempotent producer sends batches again, on another connection too, also the first one, which was refused
+    before and is the fifth last in the end, and one whose number is not the next, or which has more records than that
+    which began so; beside it, another one begins with its own numbers. The numbers of others begin near their end, and
+    go on with 0."""
+    play.need("init_producer_id")
+    topic = await play.topic()
+    writer, other, reader = await play.open("writer"), await play.open("writer"), await play.open("reader")
+    for at in range(2):
+        producer, epoch = await new_producer(play, writer)
+        # What was refused for other reasons is not known, and is the next one still.
+        first, wrong = Written(producer, epoch, 0), await play.open("wrong")
+        await play.ask_all(play.produce(wrong, topic, acks=-1, corrupt=0, written=first))
+        await settle(play.produce(wrong, topic, acks=2, written=first), seconds=ANSWER_SECONDS)
+        for sequence, records, conn in (
+            (0, 1, writer), (0, 1, writer), (1, 3, writer), (1, 3, other), (0, 1, writer), (9, 1, writer),
+            (4, 2, other), (4, 2, writer), (7, 1, writer), (1, 3, writer), (6, 1, writer), (7, 1, writer),
+            (0, 1, other), (7, 2, writer), (1, 2, other), (8, 1, writer),
+        ):  # fmt: skip
+            written = Written(producer, epoch, sequence)
+            await play.ask_all(play.produce(conn, topic, acks=-1, records=records, written=written))
+        # Up to the last number, or beyond it.
+        by = await new_producer(play, writer)
+        last = SEQUENCES - 1
+        for sequence, records in ((last - 2, 2), (last, 1 + at), (last, 1 + at), (at, 2), (at + 2, 1)):
+            written = Written(*by, sequence)
+            got = await play.produce(other, topic, acks=-1, records=records, written=written).within(10)
+            if codes(first_append(got.body)):
+                break  # of what begins so nothing is promised
+        await play.ask_all(play.fetch(reader, [(topic, 0, 0)], max_wait_ms=0))
+
+
+async def new_producer(play: Play, conn: Connection) -> tuple[int, int]:
+    """The id of an idempotent producer, and its epoch. SceneLost where none is given out."""
+    nobody = {
+        "transactional_id": None, "transaction_timeout_ms": 60_000, "producer_id": -1, "producer_epoch": -1,
+    }  # fmt: skip
+    error = 0
+    for _ in range(ID_TRIES):
+        got = await play.ask(conn, "init_producer_id", nobody)
+        error = codes(got.body)
+        if not error:
+            return integer(got.body, "producer_id"), integer(got.body, "producer_epoch")
+        await play.pause(100)  # a broker gets them from the controller, many at a time
+    raise SceneLost(f"no producer id: error {error}")

@@ -1,0 +1,850 @@
+"""Scenes of consumer groups in the classic protocol: G0 to G10."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import partial
+from typing import Final
+
+from purgatorio_wire.client.connection import Connection, Sent
+from purgatorio_wire.history.history import integer, text
+from purgatorio_wire.scene.member import (
+    BEAT_MS,
+    JOIN_SECONDS,
+    LONGER,
+    NO_STATIC,
+    NOT_TOLD,
+    OTHER_PROTOCOL,
+    REBALANCE_MS,
+    REBALANCING,
+    Member,
+    answered,
+    beating,
+    gathered,
+    is_told,
+    knows_static,
+    members,
+    rejoined,
+    stable,
+    synced,
+    takes_other_times,
+    to_commit,
+    without,
+)
+from purgatorio_wire.scene.play import (
+    CONSUMER,
+    PROTOCOL,
+    TOPIC_TIMES,
+    UNMADE,
+    Play,
+    must,
+    settle,
+)
+
+_NOTE_MOST_BYTES: Final = 1 << 16
+WARM_REBALANCE_MS: Final = 1000
+LONGEST_MS: Final = (1 << 31) - 1
+MOST_BEATS: Final = 8
+"""What is forgotten every so many times is seen of who is heard of so often and never again."""
+SILENT_TIMES: Final = 1.7
+"""Of a session: then it is over, whatever the machine did."""
+
+
+async def warm_up(play: Play) -> None:
+    """Not judged: what groups do, once each. The coordinator's topic is made meanwhile."""
+
+    async def rebalanced() -> None:
+        group = await play.group()
+        (one,) = await members(play, group, 1, rebalance_ms=WARM_REBALANCE_MS)
+        await stable([one])
+        (new,) = await members(play, group, 1, rebalance_ms=WARM_REBALANCE_MS)
+        joining = new.ask_join()
+        await play.pause(50)
+        await one.beat()
+        await one.join()
+        new.took((await joining.within(JOIN_SECONDS)).body)
+        topics = await to_commit(play)
+        if topics:
+            await one.commit(*topics)
+        await synced([one, new])
+        await _refused(one, await play.open("stranger"), topics)
+        for member in (new, one):
+            await play.leave(member.conn, group, member.id).within(8)
+
+    async def came_back() -> None:
+        if not knows_static(play):
+            return
+        group = await play.group()
+        for _ in range(2):
+            one = Member(play, await play.open("s"), group, WARM_REBALANCE_MS, instance="i")
+            await stable([one])
+
+    await asyncio.gather(rebalanced(), came_back())
+
+
+async def first_generation(play: Play) -> None:
+    """An empty group: one member alone, who leaves, and the next one, of another kind; and several that come one after
+    the other, the second within the initial delay. One of them joins again. Elsewhere the first leaves again in the
+    delay."""
+
+    async def alone() -> None:
+        group = await play.group()
+        for kind in (CONSUMER, "another"):
+            one = Member(play, await play.open("m"), group, kind=kind, common=(f"of {kind}s",))
+            await one.enter()
+            await stable([one])
+            await one.beat()
+            await play.leave(one.conn, group, one.id).within(8)
+
+    delay_ms = play.broker.declared.initial_delay_ms or 0
+    if not delay_ms:
+        play.cannot("no initial delay is known: --declare initial-delay=MS says it", "G1")
+
+    async def together(rebalance_ms: int, *pauses_ms: int, leaves: bool = False) -> None:
+        group, joined, sent = await play.group(), list[Member](), list[Sent]()
+        for pause_ms in (0, *pauses_ms):
+            await play.pause(pause_ms)
+            joined += await members(play, group, 1, rebalance_ms=rebalance_ms)
+            sent.append(joined[-1].ask_join())
+        if leaves:
+            await play.pause(pauses_ms[-1])
+            await play.leave(joined[-1].conn, group, joined.pop(0).id).within(8)
+            await settle(sent.pop(0), seconds=JOIN_SECONDS)
+        await answered(joined, sent)
+        await synced(joined)
+        await min(joined, key=lambda one: one.leads).join()
+        for one in joined:
+            await one.beat()
+
+    # Three delays and more fit into the first time-out, where the second joiner puts it off once; into the others less.
+    soon_ms = delay_ms // 10 or 300
+    longest_ms = max(REBALANCE_MS, 4 * delay_ms)
+    plays = [together(longest_ms, soon_ms)]
+    if delay_ms:
+        plays += [
+            together(delay_ms * 11 // 10, soon_ms), together(delay_ms * 22 // 10, soon_ms, delay_ms * 12 // 10),
+            together(longest_ms, soon_ms, soon_ms, leaves=True),
+        ]  # fmt: skip
+    await asyncio.gather(alone(), *plays)
+
+
+async def sync_waits(play: Play) -> None:
+    """Followers sync first: they wait for the leader's, and get the share that it gives them."""
+    group = await play.group()
+    three = await members(play, group, 3)
+    await gathered(three)
+    order = sorted(three, key=lambda one: one.leads)
+    for one in order[1:]:
+        await one.join()  # as it was: the same generation
+    early = [one.sync() for one in order[:1]]
+    await order[1].beat()
+    for topic in await to_commit(play, "G9"):
+        await order[1].commit(topic)
+    await play.pause(400)
+    early += [order[2].sync()] if order[2].leads else []
+    await play.pause(100)
+    early.append(order[1].sync())
+    await asyncio.gather(*(one.within(JOIN_SECONDS) for one in early))
+    # Who syncs again has its share again, whatever the leader gives now.
+    order[2].omits = order[1].id
+    for one in (order[2], *order[:2]):
+        await one.sync().within(JOIN_SECONDS)
+
+
+async def rebalance(play: Play) -> None:
+    """A third member comes: its join waits for the others, heartbeats say so, and the last answers all. Most prefer
+    another protocol than the leader does. Of four and of five one is given no share, and is answered all the same."""
+    group = await play.group()
+    pair = await members(play, group, 2)
+    pair[1].common = pair[0].common[::-1]
+    await stable(pair)
+    for _ in range(3):
+        (new,) = await members(play, group, 1)
+        new.common = max(pair, key=lambda one: one.leads).common[::-1]
+        joining = new.ask_join()
+        # Heartbeats learn of it, first soon and then for certain.
+        for pause in (20, 300 * play.pace, 100):
+            await play.pause(pause)
+            await asyncio.gather(*(one.beat() for one in pair))
+        again = [pair[0].ask_join()]
+        await play.pause(300)
+        again += [one.ask_join() for one in pair[1:]]
+        await answered([new, *pair], [joining, *again])
+        pair = [*pair, new]
+        for one in pair:
+            one.omits = {4: pair[0].id, 5: new.id}.get(len(pair), "")
+        await synced(pair)
+        await asyncio.gather(*(one.beat() for one in pair))
+        if len(pair) >= 4:
+            return
+
+
+async def longest_rebalance(play: Play) -> None:
+    """Members with the longest rebalance time-out that there is, as Kafka Streams once asked for: a join waits for the
+    others, and a sync for the leader's."""
+    group = await play.group()
+    pair = await members(play, group, 2, rebalance_ms=LONGEST_MS, sessions=LONGER)
+    await stable(pair)
+    (new,) = await members(play, group, 1, rebalance_ms=LONGEST_MS, sessions=LONGER)
+    sent = [new.ask_join()]
+    must(await is_told(pair[0]), NOT_TOLD)
+    await play.pause(300)
+    sent += [one.ask_join() for one in pair]
+    joined = [new, *pair]
+    await answered(joined, sent)
+    order = sorted(joined, key=lambda one: one.leads)
+    waits = [one.sync() for one in order[:2]]
+    await play.pause(300)
+    await settle(order[2].sync(), *waits, seconds=10)
+    await asyncio.gather(*(one.beat() for one in joined))
+
+
+async def rebalance_timeout(play: Play) -> None:
+    """Two members go on with heartbeats and do not rejoin, just after a rebalance that all had rejoined: at the
+    time-out, the longest that one of them asked for, the others go on without them. Elsewhere a newcomer asks for
+    longer than those who are there: one of them rejoins when their own time is over."""
+    await asyncio.gather(_rebalance_timeout(play), _patient_newcomer(play))
+
+
+async def _patient_newcomer(play: Play) -> None:
+    group, rebalance_ms = await play.group(), play.wait_ms(1500)
+    quick, slow = pair = await members(play, group, 2, rebalance_ms=rebalance_ms, sessions=LONGER)
+    await stable(pair)
+    (new,) = await members(play, group, 1, rebalance_ms=3 * rebalance_ms, sessions=LONGER)
+    sent = [new.ask_join()]
+    await play.pause(300 * play.pace)
+    sent.append(quick.ask_join())
+    await beating([slow], play.pause(rebalance_ms * 8 / 5))
+    sent.append(slow.ask_join())
+    await answered((new, quick, slow), sent)
+    await synced((new, quick, slow))
+
+
+async def _rebalance_timeout(play: Play) -> None:
+    group = await play.group()
+    rebalance_ms = play.wait_ms(2500)
+    stays, *lag = three = await members(play, group, 3, rebalance_ms=rebalance_ms)
+    stays.rebalance_ms = rebalance_ms // 2
+    await stable(three)
+    # The time-out of one that all have rejoined is over before that of the next.
+    await rejoined(three)
+    await synced(three)
+    (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms // 2)
+    # Who joins while it goes on does not put its end off.
+    await without(lag, [new, stays], rebalance_ms * 2 // 5)
+    await play.pause(250)
+    for one in (*lag, *lag):
+        await one.beat()
+    await synced((new, stays))
+
+
+async def nobody_rejoins(play: Play) -> None:
+    """Who came and began a rebalance leaves again, and the others do not rejoin: at the rebalance time-out they are
+    out, though they go on with heartbeats. Static members stay, and when they all rejoin later, that is it."""
+    rebalance_ms = play.wait_ms(2500)
+
+    async def none_of(pair: Sequence[Member]) -> None:
+        await stable(pair)
+        (new,) = await members(play, pair[0].group, 1, rebalance_ms=rebalance_ms)
+        waits = new.ask_join()
+        must(await is_told(pair[0]), NOT_TOLD)
+        await play.leave(pair[0].conn, new.group, new.id).within(8)
+        await settle(waits, seconds=8)
+        await beating(pair, play.pause(rebalance_ms * 8 / 5))
+
+    async def static() -> None:
+        if not knows_static(play):
+            play.cannot(NO_STATIC, "G11", "G4")
+            return
+        group = await play.group()
+        pair = [Member(play, await play.open("s"), group, rebalance_ms, instance=f"i{at}") for at in range(2)]
+        await none_of(pair)
+        await answered(pair, [one.ask_join() for one in pair])
+        await synced(pair)
+
+    await asyncio.gather(
+        none_of(await members(play, await play.group(), 2, rebalance_ms=rebalance_ms)), static()
+    )
+
+
+async def old_members(play: Play) -> None:
+    """Members of the oldest versions, which get their ids by joining and have, in the very first, the session
+    as rebalance time-out: one does not rejoin; others leave, each by itself."""
+    play.oldest = True
+    await asyncio.gather(_rebalance_timeout(play), leave(play))
+
+
+async def slow_rejoin(play: Play) -> None:
+    """In a rebalance a member goes on with heartbeats for longer than its session, another with commits; they rejoin in
+    time."""
+    group, topics = await play.group(), await to_commit(play)
+    session_ms = play.session_ms
+    quick, slow, commits = three = await members(play, group, 3, rebalance_ms=session_ms * 5 // 2)
+    await stable(three)
+    (new,) = await members(play, group, 1, rebalance_ms=session_ms * 5 // 2)
+    sent = [new.ask_join()]
+    await play.pause(300 * play.pace)
+    sent.append(quick.ask_join())
+    for _ in range(8):
+        await asyncio.gather(slow.beat(), commits.commit(*topics) if topics else commits.beat())
+        await play.pause(session_ms * 0.18)
+    sent += [slow.ask_join(), commits.ask_join()]
+    await answered((new, *three), sent)
+    await synced((new, *three))
+
+
+async def silent_rebalance(play: Play) -> None:
+    """Members fall silent, each after one heartbeat more than another, and a rebalance waits for them: until their
+    sessions are over, not until the time-out."""
+    group = await play.group()
+    rebalance_ms = play.session_ms * 5 // 2
+    stays, *silent = all_of_them = await members(play, group, 1 + MOST_BEATS, rebalance_ms=rebalance_ms)
+    await stable(all_of_them)
+    for at in range(MOST_BEATS):
+        await asyncio.gather(*(one.beat() for one in silent[at:]))
+    (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms)
+    sent = [new.ask_join()]
+    await play.pause(200)
+    sent.append(stays.ask_join())
+    await answered((new, stays), sent)
+    await synced((new, stays))
+
+
+async def expected_member(play: Play) -> None:
+    """Somebody has been given an id and does not join: a rebalance waits for it, until it leaves, as two do at once, or
+    its session is over: then it joins in vain."""
+    play.need("join_group", least=4)
+    group = await play.group()
+    rebalance_ms = max(REBALANCE_MS, play.session_ms * 5 // 2)
+    (stays,) = await members(play, group, 1, rebalance_ms=rebalance_ms)
+    await stable([stays])
+    for leaves in (1, 2 if play.offers("leave_group", least=3) else 1, 0):
+        *ghosts, new = await members(play, group, max(leaves, 1) + 1, rebalance_ms=rebalance_ms)
+        sent = [new.ask_join()]
+        await is_told(stays)
+        sent.append(stays.ask_join())
+        await play.pause(300)
+        if leaves:
+            await play.leave(ghosts[0].conn, group, *(one.id for one in ghosts)).within(8)
+        await answered((new, stays), sent)
+        await synced((new, stays))
+        await play.leave(new.conn, group, new.id).within(8)
+        await is_told(stays)
+        await stable([stays])
+        if not leaves:
+            await play.pause(play.session_ms * 0.3)
+            await ghosts[0].ask_join().within(8)
+
+
+async def leaderless_sync(play: Play) -> None:
+    """A sync waits for a leader's that does not come: a newcomer's rebalance ends the wait, then the time-out does."""
+    group = await play.group()
+    rebalance_ms = play.wait_ms(2500)
+    joined = await members(play, group, 2, rebalance_ms=rebalance_ms, sessions=LONGER)
+    await gathered(joined)
+    early = min(joined, key=lambda one: one.leads).sync()
+    (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms, sessions=LONGER)
+    sent = [new.ask_join()]
+    await settle(early, seconds=rebalance_ms / 1000 + 2)
+    sent += [one.ask_join() for one in joined]
+    joined = [new, *joined]
+    await answered(joined, sent)
+    leader = max(joined, key=lambda one: one.leads)
+    waits = settle(*(one.sync() for one in joined if one is not leader), seconds=rebalance_ms / 1000 + 4)
+    await beating([leader], waits)
+    await leader.beat()
+
+
+async def silent_leader(play: Play) -> None:
+    """The leader falls silent before it has synced: who waits in its sync is told when the leader's session is over."""
+    group = await play.group()
+    rebalance_ms = int(play.session_ms * 3 + 4500 * play.pace)
+    pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
+    await gathered(pair)
+    leader, follower = sorted(pair, key=lambda one: not one.leads)
+    if await settle(follower.sync(), seconds=rebalance_ms / 1000 + 4):
+        await stable([follower])
+        await leader.beat()
+
+
+async def long_sync(play: Play) -> None:
+    """A sync waits for the leader's for longer than a session: who waits so is a member. Elsewhere a rebalance ends the
+    wait, and who is told so falls silent: that waits for it until its session is over, which begins then."""
+    rebalance_ms = play.session_ms * 5 // 2
+
+    async def pair() -> tuple[Member, Member]:
+        two = await members(play, await play.group(), 2, rebalance_ms=rebalance_ms)
+        await gathered(two)
+        leader, follower = sorted(two, key=lambda one: not one.leads)
+        return leader, follower
+
+    async def synced_at_last() -> None:
+        both = await pair()
+        await _synced_late(*both)
+        await asyncio.gather(*(one.beat() for one in both))
+
+    async def silent_then() -> None:
+        leader, follower = await pair()
+        waits = await _waiting_long(leader, follower)
+        (new,) = await members(play, leader.group, 1, rebalance_ms=rebalance_ms)
+        sent = [new.ask_join()]
+        await waits.within(JOIN_SECONDS)
+        sent.append(leader.ask_join())
+        await answered((new, leader), sent)
+        await synced((new, leader))
+
+    await asyncio.gather(synced_at_last(), silent_then())
+
+
+async def _synced_late(leader: Member, follower: Member) -> None:
+    """A sync waits for the leader's for longer than a session."""
+    waits = await _waiting_long(leader, follower)
+    await settle(leader.sync(), waits, seconds=leader.play.session_ms / 1000 + 4)
+
+
+async def _waiting_long(leader: Member, follower: Member) -> Sent:
+    """A sync that has waited for longer than a session, and does so still."""
+    waits = follower.sync()
+    for _ in range(6):
+        await leader.play.pause(leader.play.session_ms * 0.22)
+        await leader.beat()
+    return waits
+
+
+async def never_synced(play: Play) -> None:
+    """The leader syncs, then another, two never: these alone are out at the rebalance time-out, and the others are told
+    so."""
+    await _never_synced(play, False)
+
+
+async def never_synced_again(play: Play) -> None:
+    """The same of members who had all synced once, and joined again, with shorter rebalance time-outs than before."""
+    await _never_synced(play, True)
+
+
+async def _never_synced(play: Play, again: bool) -> None:
+    group = await play.group()
+    rebalance_ms = play.wait_ms(2500)
+    before = LONGER if again and takes_other_times(play) else 1
+    four = await members(play, group, 4, rebalance_ms=before * rebalance_ms, sessions=LONGER)
+    four[0].rebalance_ms //= 2  # who comes first leads in Kafka, and the longest time-out is the group's
+    await gathered(four)
+    if again:
+        await synced(four)
+        for one in four:
+            one.rebalance_ms //= before
+        await rejoined(four)
+    leader, behind, *absent = sorted(four, key=lambda one: not one.leads)
+    for one in (leader, behind):
+        await one.sync().within(JOIN_SECONDS)
+    # If the absent asked too, it would hear first that it is out, and of the others nothing could be said. Half as long
+    # again is late enough, and three quarters of its session are not over by then, also on a slow machine.
+    ends_t = play.recorder.now() + rebalance_ms * 1_600_000
+    while play.recorder.now() < ends_t:
+        await behind.beat()
+        if await leader.beat() == REBALANCING:
+            break
+        await play.pause(BEAT_MS)
+    await asyncio.gather(*(one.beat() for one in (*absent, behind)))
+
+
+async def left_waiting(play: Play) -> None:
+    """A member leaves while its own join waits; those of whom the rebalance has not heard commit, and sync; a wrong
+    generation is refused them as at other times."""
+    group = await play.group()
+    topics = await to_commit(play, "G12")
+    pair = await members(play, group, 2)
+    await stable(pair)
+    (new,) = await members(play, group, 1)
+    waits = new.ask_join()
+    must(await is_told(pair[0]), NOT_TOLD)
+    await play.leave(pair[0].conn, group, new.id).within(8)
+    await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
+    for one in pair:
+        await one.sync().within(JOIN_SECONDS)
+        if topics:
+            await one.commit(*topics)
+        await one.beat()
+        for wrong in (one.generation + 100, one.generation - 1):
+            await play.heartbeat(one.conn, group, one.id, wrong).within(8)
+            if topics:
+                await play.commit(one.conn, group, one.id, wrong, topics).within(8)
+    await stable(pair)
+    await play.ask_offsets(pair[1].conn, group, topics or None)
+
+
+async def forgotten_offsets(play: Play) -> None:
+    """A group commits an offset, and the same with another note. Of one of its topics, which is deleted, it goes with
+    that; of another it stays. Then a topic of that name is made anew. In the end the group is deleted, and one of its
+    name commits what it had not."""
+    play.need("offset_commit", "offset_fetch", "create_topics", "delete_topics")
+    group, conn = await play.group(), await play.open("committer")
+    topics = [await play.topic(), await play.topic()]
+    for _ in range(2):
+        await play.commit(conn, group, "", -1, topics, at=1000).within(8)
+        for asked in (topics, None):
+            await play.ask_offsets(conn, group, asked)
+    await play.delete(topics[0])
+    ends_t = play.recorder.now() + 1e6 * TOPIC_TIMES * play.broker.declared.late_topics_ms
+    while play.recorder.now() < ends_t:
+        told = await play.ask_offsets(conn, group, topics)
+        if all(integer(said, "committed_offset") < 0 for part, said in told if part.topic == topics[0]):
+            break
+        await play.pause(100)
+    await play.create(topics[0])
+    await play.ask_offsets(conn, group, topics)
+    if play.offers("delete_groups"):
+        await play.ask(conn, "delete_groups", {"groups_names": [group]})
+        await play.commit(conn, group, "", -1, topics[:1]).within(8)
+        await play.ask_offsets(conn, group, None)
+        await play.ask_offsets(conn, group, topics)
+
+
+async def cut_members(play: Play) -> None:
+    """Members whose connections are cut go on over others, in a stable group; then while a join waits, and a sync."""
+    group = await play.group()
+    pair = await members(play, group, 2, sessions=LONGER)
+    await stable(pair)
+    for one in pair:
+        await one.reconnect()
+        await play.pause(200)
+        await asyncio.gather(*(each.beat() for each in pair))
+    (new,) = await members(play, group, 1)
+    new.ask_join()
+    await is_told(pair[0])
+    await new.reconnect()
+    joined = [new, *pair]
+    sent = []
+    for one in joined:
+        sent.append(one.ask_join())
+        await play.pause(50)
+    await answered(joined, sent)
+    follower = min(joined, key=lambda one: one.leads)
+    follower.sync()
+    await play.pause(50)
+    await follower.reconnect()
+    await synced(joined)
+    await asyncio.gather(*(one.beat() for one in joined))
+
+
+async def described(play: Play) -> None:
+    """Somebody asks what is known of a group, and for its deletion: when its members have synced, in the rebalance of a
+    static one, when they have joined and when they have synced again, and when all have left."""
+    play.need("describe_groups")
+    group, asker = await play.group(), await play.open("asker")
+
+    async def ask() -> None:
+        # Another is asked about too, that nobody has heard of.
+        names = play.rng.sample((group, f"{group}-nobody"), 2)
+        await play.ask(asker, "describe_groups", {"groups": names, "include_authorized_operations": False})
+        if play.offers("delete_groups", "G13"):
+            await play.ask(asker, "delete_groups", {"groups_names": names})
+
+    joined = await members(play, group, 2, sessions=LONGER)
+    await stable(joined)
+    await ask()
+    if knows_static(play):
+        named = Member(play, await play.open("s"), group, session_ms=LONGER * play.session_ms, instance="i0")
+        joined.append(named)
+    else:
+        joined += await members(play, group, 1, sessions=LONGER)
+    sent = [joined[-1].ask_join()]
+    must(await is_told(joined[0]), NOT_TOLD)
+    await ask()
+    sent += [one.ask_join() for one in joined[:-1]]
+    await answered([joined[-1], *joined[:-1]], sent)
+    await ask()
+    await synced(joined)
+    await ask()
+    for one in joined:
+        await play.leave(one.conn, group, one.id).within(8)
+    await ask()
+
+
+async def resubscribed(play: Play) -> None:
+    """A follower of a stable group joins again with another subscription, then without the protocol that was chosen,
+    and once more as another before anybody has synced: a rebalance each time, and the leader is told it. The last one
+    is over, and nothing comes of its time-out. Elsewhere who has few protocols leaves, and others come with few."""
+    await asyncio.gather(_resubscribed(play), _few_protocols(play))
+
+
+async def _resubscribed(play: Play) -> None:
+    group, rebalance_ms = await play.group(), play.wait_ms(2500)
+    pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
+    await stable(pair)
+    for at in range(3):
+        leader, follower = sorted(pair, key=lambda one: not one.leads)
+        if at == 1:
+            follower.common = (*(name for name in follower.common if name != leader.protocol), "one more")
+        else:
+            follower.says += "+"
+        sent = [follower.ask_join()]
+        must(await is_told(leader), NOT_TOLD)
+        sent.append(leader.ask_join())
+        await answered((follower, leader), sent)
+        if at != 1:
+            await synced(pair)
+    await beating(pair, play.pause(rebalance_ms * 6 / 5))
+
+
+async def _few_protocols(play: Play) -> None:
+    """One who has few protocols has left: who has another alone may come, then who has that one alone may not."""
+    group = await play.group()
+    stays, leaves = pair = await members(play, group, 2)
+    leaves.common = (PROTOCOL,)
+    await stable(pair)
+    await play.leave(leaves.conn, group, leaves.id).within(8)
+    must(await is_told(stays), NOT_TOLD)
+    comes, apart = Member(play, await play.open("few"), group), Member(play, await play.open("few"), group)
+    comes.common, apart.common = (OTHER_PROTOCOL,), (PROTOCOL,)
+    await comes.enter()
+    sent = [comes.ask_join()]
+    await play.pause(300)
+    await apart.enter()
+    sent += [apart.ask_join(), stays.ask_join()]
+    await answered((comes, apart, stays), sent)
+    await synced([one for one in (comes, apart, stays) if one.generation >= 0])
+
+
+async def order_of_joins(play: Play) -> None:
+    """Requests behind a join that waits: their answers come behind its answer."""
+    group = await play.group()
+    (stays,) = await members(play, group, 1)
+    await stable([stays])
+    (new,) = await members(play, group, 1)
+    sent = [new.ask_join()]
+    sent += [play.question(new.conn) for _ in range(3)]
+    await is_told(stays)
+    sent.append(stays.ask_join())
+    await settle(*sent, seconds=JOIN_SECONDS)
+
+
+async def session(play: Play) -> None:
+    """One member falls silent, another from its sync on, others from their joins on, one having joined again with a
+    shorter session, and is out after its session; who goes on with heartbeats stays. So is who was the only one, and
+    the next one finds an empty group."""
+    kinds = [_Silent.JOIN, _Silent.JOIN, _Silent.JOIN, _Silent.SYNC, _Silent.HEARTBEAT]
+    kinds += [_Silent.SHORTER] * takes_other_times(play)
+    await asyncio.gather(_silent_alone(play), _silent_alone(play), *(_silent(play, since) for since in kinds))
+
+
+async def _silent_alone(play: Play) -> None:
+    group = await play.group()
+    (one,) = await members(play, group, 1)
+    await stable([one])
+    for topic in await to_commit(play):  # a group without offsets may be forgotten while nobody is in it
+        await one.commit(topic)
+    await one.beat()
+    await play.pause(play.session_ms * SILENT_TIMES)
+    await one.beat()
+    await stable(await members(play, group, 1))
+
+
+async def session_after_wait(play: Play) -> None:
+    """A member falls silent from its sync on, which had waited for longer than its session."""
+    await _silent(play, _Silent.LATE_SYNC)
+
+
+async def session_refused(play: Play) -> None:
+    """A member goes on with heartbeats of another generation alone: these are refused, and it is out."""
+    await _silent(play, _Silent.REFUSED)
+
+
+_Silent = Enum("_Silent", "JOIN SYNC HEARTBEAT LATE_SYNC REFUSED SHORTER")
+"""What is heard of a member last."""
+
+
+async def _silent(play: Play, since: _Silent) -> None:
+    group = await play.group()
+    # Each has a session of its own. Who has not synced is out at the rebalance time-out too: that comes later.
+    pair = await members(play, group, 2, rebalance_ms=int(play.session_ms * 3 + 4500 * play.pace))
+    if since is not _Silent.LATE_SYNC:
+        pair[0].session_ms = play.session_ms * 3 // 2
+    if since is _Silent.SHORTER:
+        pair[0].session_ms = pair[1].session_ms = LONGER * play.session_ms
+    await gathered(pair)
+    stays, silent = sorted(pair, key=lambda one: not one.leads)
+    if since is _Silent.SHORTER:
+        await synced(pair)
+        silent.session_ms = play.session_ms
+        sent = [stays.ask_join()]
+        must(await is_told(silent), NOT_TOLD)
+        await answered([stays, silent], [*sent, silent.ask_join()])
+    if since is _Silent.LATE_SYNC:
+        await _synced_late(stays, silent)
+    else:
+        await synced([stays] if since is _Silent.JOIN else pair)
+    if since in (_Silent.HEARTBEAT, _Silent.REFUSED):
+        await silent.beat()
+    await stays.beat()
+    told = is_told(stays, silent)
+    if since is _Silent.REFUSED:
+        silent.generation += 100
+        await beating([silent], told)
+    elif await told:
+        await stays.join()
+        await stays.sync().within(JOIN_SECONDS)
+        await silent.beat()
+        await stays.beat()
+
+
+async def long_heartbeats(play: Play) -> None:
+    """Members that are heard of, though only now and then, outlive their sessions: by heartbeats, and by commits."""
+
+    async def heard(topic: str = "") -> None:
+        (one,) = await members(play, await play.group(), 1)
+        await stable([one])
+        for _ in range(6):
+            await play.pause(play.session_ms * 0.3)
+            if await (one.commit(topic) if topic else one.beat()):
+                break
+        await one.beat()
+
+    topics = await to_commit(play)
+    await asyncio.gather(heard(), *(heard(topic) for topic in topics))
+
+
+async def leave(play: Play) -> None:
+    """The leader leaves a rebalance that waits for it, then two members at once do; then others a stable group: who
+    stays knows."""
+    group = await play.group()
+    joined = await members(play, group, 4)
+    await stable(joined)
+    several = play.offers("leave_group", least=3)
+    for leaves in (True, False):
+        joined.sort(key=lambda one: one.leads is leaves)
+        gone = [joined.pop() for _ in range(1 if leaves or not several else 2)]
+        joined = [*await members(play, group, 1), *joined]
+        sent = [joined[0].ask_join()]
+        # Who asks before the rebalance has begun is told the same generation again, and has not rejoined.
+        await is_told(joined[1])
+        sent += [one.ask_join() for one in joined[1:]]
+        await play.pause(300)
+        await play.leave(gone[0].conn, group, *(one.id for one in gone)).within(8)
+        await answered(joined, sent)
+        await synced(joined)
+    while len(joined) > 1:
+        followers = [one for one in joined if not one.leads][: 2 if several else 1]
+        joined = [one for one in joined if one not in followers]
+        must(bool(joined and followers), "everybody leads, or nobody does")
+        await play.leave(followers[0].conn, group, *(one.id for one in followers)).within(8)
+        must(await is_told(joined[0]), NOT_TOLD)
+        await stable(joined)
+        await asyncio.gather(*(one.beat() for one in joined))
+
+
+async def leave_unsynced(play: Play) -> None:
+    """A member, elsewhere the leader, leaves while another's sync waits for the leader's: the sync is answered, and the
+    others go on."""
+    await asyncio.gather(*(_leave_unsynced(play, leader) for leader in (False, True)))
+
+
+async def _leave_unsynced(play: Play, leader: bool) -> None:
+    group = await play.group()
+    three = await members(play, group, 3, sessions=LONGER)
+    await gathered(three)
+    waits, *others = sorted(three, key=lambda one: one.leads)
+    stays, leaves = others if leader else others[::-1]
+    early = waits.sync()
+    await play.pause(200)
+    await play.leave(leaves.conn, group, leaves.id).within(8)
+    await settle(early, seconds=REBALANCE_MS / 1000 + 2)
+    await stable([waits, stays])
+
+
+async def refusals(play: Play) -> None:
+    """What is asked of a group that is not there; then generations that are over or never were, members that are none,
+    protocols that are not theirs; in the end who has left, beside a rebalance, and a group that is empty."""
+    group, stranger = await play.group(), await play.open("stranger")
+    topics = await to_commit(play, "G12")
+    await _ask_anything(play, stranger, group, "nobody", 1, topics)
+    if topics:
+        await play.commit(stranger, group, "", -1, topics).within(8)
+        await play.ask_offsets(stranger, group, topics)
+    await _refused_at_sight(play, stranger, group)
+    one, other = pair = await members(play, group, 2, sessions=LONGER)
+    for _ in range(2):
+        await stable(pair)
+    for _ in range(2):
+        await one.beat()
+        await _refused(one, stranger, topics)
+        await play.join(stranger, group, "", protocols=(one.own,)).within(JOIN_SECONDS)
+        await one.beat()
+    (new,) = await members(play, group, 1)
+    if new.id:
+        await play.leave(new.conn, group, new.id).within(8)
+    await play.ask_offsets(stranger, group, topics or None)
+    await play.leave(other.conn, group, other.id).within(8)
+    await _ask_anything(play, stranger, group, other.id, other.generation, topics)
+    if await is_told(one):
+        await one.sync().within(JOIN_SECONDS)
+        if topics:
+            await one.commit(*topics)
+        await one.beat()
+    await play.leave(one.conn, group, "nobody", one.id).within(8)
+    await _ask_anything(play, stranger, group, one.id, one.generation, topics)
+    if topics:
+        await play.ask_offsets(stranger, group, topics)
+        await play.commit(stranger, group, "", -1, topics, numbers=(0, UNMADE)).within(8)
+        most = play.broker.declared.note_most_bytes
+        # A long one is refused for the length of its record, or of the request.
+        for note_bytes in (most, most + 1) if most is not None and most <= _NOTE_MOST_BYTES else ():
+            await play.commit(stranger, group, "", -1, topics, numbers=(0, 1), note_bytes=note_bytes).within(
+                8
+            )
+        await play.ask_offsets(stranger, group, None)
+    if topics and play.offers("delete_groups"):
+        await play.ask(stranger, "delete_groups", {"groups_names": [group]})
+        await play.ask_offsets(stranger, group, topics)
+
+
+async def _ask_anything(
+    play: Play, conn: Connection, group: str, member: str, generation: int, topics: Sequence[str]
+) -> None:
+    """Every request of a member, by this id."""
+    asks: list[Callable[[Connection, str, str, int], Sent]] = [play.heartbeat, play.sync]
+    if topics:
+        asks.append(partial(play.commit, topics=topics))
+    for ask in asks:
+        await ask(conn, group, member, generation).within(8)
+    await play.join(conn, group, member).within(8)
+    await play.leave(conn, group, member).within(8)
+
+
+async def _refused_at_sight(play: Play, conn: Connection, group: str) -> None:
+    """A group without a name; sessions that are too short or too long, and the longest that is not; joins without a
+    protocol."""
+    await _ask_anything(play, conn, "", "nobody", 1, ())
+    declared = play.broker.declared
+    least, most = declared.session_least_ms, declared.session_most_ms
+    if least is not None and least > 0:
+        await play.join(conn, group, "", session_ms=least - 1).within(8)
+    if most is not None and most < (1 << 31) - 1:
+        await play.join(conn, group, "", session_ms=most + 1).within(8)
+        if play.offers("join_group", least=4):
+            longest = await play.join(conn, group, "", session_ms=most).within(8)
+            await play.leave(conn, group, text(longest.body, "member_id")).within(8)
+    await play.join(conn, group, "", protocols=()).within(JOIN_SECONDS)
+    await play.join(conn, group, "", kind="").within(JOIN_SECONDS)
+
+
+async def _refused(one: Member, stranger: Connection, topics: Sequence[str]) -> None:
+    asks: list[Callable[[Connection, str, str, int], Sent]] = [one.play.heartbeat, one.play.sync]
+    if topics:
+        asks.append(partial(one.play.commit, topics=topics))
+        await one.play.commit(one.conn, one.group, "", -1, topics).within(8)
+    for ask in asks:
+        for wrong in (one.generation + 100, one.generation - 1, -1):
+            await ask(one.conn, one.group, one.id, wrong).within(8)
+        for number in (one.generation, one.generation + 100):
+            await ask(one.conn, one.group, "nobody", number).within(8)
+    await one.play.join(one.conn, one.group, "nobody").within(8)
+    await one.play.leave(one.conn, one.group, "nobody").within(8)
+    for protocols, kind in ((("of nobody else",), CONSUMER), ((PROTOCOL,), "another")):
+        await one.play.join(stranger, one.group, "", protocols=protocols, kind=kind).within(JOIN_SECONDS)
+    if one.play.offers("sync_group", least=5):
+        for name, kind in (("of nobody else", CONSUMER), (one.protocol, "another")):
+            sync = one.play.sync(one.conn, one.group, one.id, one.generation, protocol=name, kind=kind)
+            await sync.within(JOIN_SECONDS)

@@ -1,0 +1,403 @@
+"""The run that plays scenes against a broker.
+
+Scenes are played several at a time, each on connections, topics and groups of its own. A scene with a late row, or
+whose rows could not be judged, or that broke off, is played again: a slow machine is not taken for a slow broker. What
+the run made is deleted at the end, whatever the end is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio_wire.client.connection import Connection, Got, NoAnswer, connect
+from purgatorio_wire.client.control import Control
+from purgatorio_wire.client.recorder import CONTROL, Recorder
+from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.history import Scene, items, scene_of, text
+from purgatorio_wire.history.row import Row
+from purgatorio_wire.judge import FAR_GAPS, LOST_GAPS, Wire, judge_scene, repeats, unmet
+from purgatorio_wire.scene import fetch as scene_fetch
+from purgatorio_wire.scene.catalogue import PATIENT, UNTRIED, UNTRIED_CLAUSES, WARM_UPS, SceneSpec
+from purgatorio_wire.scene.play import (
+    Broker,
+    Made,
+    Play,
+    SceneLost,
+    SceneSkipped,
+    codes,
+)
+from purgatorio_wire.scene.random_scene import (
+    LEAST_SCENE,
+    Program,
+    drawn,
+    drawn_group,
+    drawn_offsets,
+    drawn_transactions,
+    made_small,
+    play_program,
+)
+from purgatorio_wire.trace.record import DRAWN, MAX_EVENTS, WireHeader
+
+LANES: Final = 4
+GROUP_LANES: Final = 8
+GROUP_AREAS: Final = ("groups", "shares")
+"""Scenes of groups, share groups too, wait for seconds, and longer where a broker never answers: they must not keep
+others out."""
+REPETITIONS: Final = 3
+MOST_REPETITIONS: Final = 8
+CLEAN_UP_SECONDS: Final = 10.0
+NOT_EMPTY_SECONDS: Final = 0.5
+GONE: Final = frozenset({0, 3, 69})
+"""Deleted, or not there: no error, UNKNOWN_TOPIC_OR_PARTITION, GROUP_ID_NOT_FOUND."""
+WARM_UP_SECONDS: Final = 10.0
+LEAST_WARM_UP_SECONDS: Final = 0.6
+"""The first scenes need to know how late the machine is."""
+MOST_PACE: Final = 3.0
+PACE_SLACK_MS: Final = 250
+"""With a slack up to this the plan's own waits are wide enough."""
+DRAWERS: Final = 20
+"""Drawn programs at a time, of three to six connections each."""
+GROUP_DRAWERS: Final = 12
+"""Members wait for one another most of the time."""
+TRANSACTION_DRAWERS: Final = 4
+OFFSET_DRAWERS: Final = 2
+PROGRAM_SECONDS: Final = 20.0
+SMALL_TRIES: Final = 60
+SMALL_AT_A_TIME: Final = 8
+MOST_SMALL: Final = 6
+"""The first drawn failures, one a clause, are made small."""
+
+
+def _fails(row: Row) -> bool:
+    """Whether a row of a drawn scene is one to look after: broken, or late as what was forgotten is."""
+    return row.held is Held.BROKEN or (row.held is Held.LATE and row.gaps >= LOST_GAPS)
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of a plan. `told` hears what goes on, a line at a time, `played` of each scene that is over, and `found`
+    of each clause that is broken, when that scene is."""
+
+    broker: Broker
+    recorder: Recorder
+    header: WireHeader
+    seed: int
+    told: Callable[[str], None] = lambda line: None
+    played: Callable[[], None] = lambda: None
+    found: Callable[[str], None] = lambda line: None
+    drawn_seconds: float = 0.0
+    program: Program | None = None
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Why the broker cannot be asked of a clause in some scene."""
+    _played: dict[str, int] = field(default_factory=dict)
+    _over: set[str] = field(default_factory=set)
+    """The scenes that came to their end once, or cannot be played."""
+    _broke: dict[SceneSpec, str] = field(default_factory=dict)
+    """Why others did not, the first time."""
+    _open: set[str] = field(default_factory=set)
+    """The scenes that left open what they ask."""
+    _decided: set[tuple[str, str]] = field(default_factory=set)
+    """What any scene decided, a clause and a cause."""
+    _convicted: set[str] = field(default_factory=set)
+    """The clauses that are broken, by what is known so far."""
+
+    @property
+    def lost(self) -> dict[str, str]:
+        """The clauses of scenes that never came to their end, and why."""
+        return {
+            clause: f"scene {spec.name} did not come to its end: {why}"
+            for spec, why in self._broke.items() if spec.name not in self._over for clause in spec.clauses
+        }  # fmt: skip
+
+    async def play(self, scenes: list[SceneSpec], seconds: float) -> None:
+        """Play the scenes, at most so long. Cleans up in every case."""
+        areas = {one.area for one in scenes}
+        if UNTRIED not in areas:
+            self.skipped |= dict.fromkeys(
+                UNTRIED_CLAUSES, f"played with --only {UNTRIED}: not yet held against a broker of others"
+            )
+        control = Control(self.broker.address, self.recorder)
+        controlling = asyncio.create_task(control.run())
+        try:
+            async with asyncio.timeout(seconds):
+                others = [warm_up for area, warm_up in WARM_UPS.items() if area in areas]
+                warm_ups = [scene_fetch.warm_up, *others]
+                await asyncio.gather(*(self._warm_up(one, at) for at, one in enumerate(warm_ups)))
+                groups, rest = asyncio.Semaphore(GROUP_LANES), asyncio.Semaphore(LANES)
+
+                async def play_all(some: Sequence[SceneSpec]) -> None:
+                    await asyncio.gather(
+                        *(
+                            self._until_judged(x, groups if x.area in GROUP_AREAS else rest, control)
+                            for x in some if not x.alone
+                        )
+                    )  # fmt: skip
+                    for one in some:
+                        if one.alone:
+                            await self._until_judged(one, rest, control)
+
+                await play_all(scenes)
+                if not self._convicted:  # on a busy machine a scene can lose its occasions
+                    await play_all([one for one in scenes if one.name in self._open])
+                if self.program is not None:
+                    await self.play_least(self.program)
+                if self.drawn_seconds > 0:
+                    await self._draw(self.drawn_seconds)
+        except TimeoutError:
+            self._broke = dict.fromkeys(scenes, f"the run's {seconds:g} s were over") | self._broke
+        finally:
+            controlling.cancel()
+            await asyncio.gather(controlling, return_exceptions=True)
+            await clean_up(self.broker, self.recorder, self.told)
+
+    async def _warm_up(self, scene: Callable[[Play], Awaitable[None]], at: int) -> None:
+        """Play it beside the record, in bounded time; what it cannot do is found out by the scenes."""
+        play = Play(self.broker, Recorder(clock=self.recorder.now), f"warm-up#{at}", random.Random(0))
+        started = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(WARM_UP_SECONDS):
+                await scene(play)
+        except (NoAnswer, SceneSkipped, SceneLost, TimeoutError) as why:
+            self.told(f"warming up ended early: {str(why) or f'more than {WARM_UP_SECONDS:g} s'}")
+        finally:
+            play.close_all()
+        await asyncio.sleep(max(0.0, started + LEAST_WARM_UP_SECONDS - asyncio.get_running_loop().time()))
+
+    def _set_pace(self, control: Control) -> None:
+        slack_ms = self.broker.declared.late_ms + 2 * control.recent_ns() / MS
+        self.broker.pace = min(max(1.0, slack_ms / PACE_SLACK_MS), MOST_PACE)
+
+    async def _until_judged(self, spec: SceneSpec, gate: asyncio.Semaphore, control: Control) -> None:
+        async with gate:
+            late: dict[tuple[str, str], list[Row]] = defaultdict(list)
+            decided: Counter[tuple[str, str]] = Counter()
+            repetition, left = self._played.get(spec.name, 0), REPETITIONS
+            while left:
+                repetition, left = repetition + 1, left - 1
+                self._played[spec.name] = repetition
+                name = f"{spec.name}#{repetition}"
+                self._set_pace(control)
+                await self._once(spec, name)
+                await control.caught_up()
+                again = self._again(name, late, decided)
+                if self._learnt(name):
+                    left = min(left + 1, MOST_REPETITIONS - repetition)
+                elif not again:
+                    break
+            self.played()
+
+    def _learnt(self, name: str) -> bool:
+        """Whether the scene ended at versions that are offered and end the connection; they are not used again."""
+        scene = self._scene(self.recorder, name)
+        broken = {
+            (one.api, one.version)
+            for one in scene.exchanges
+            if one.owed and one.answer is None and one.closed is not None and one.closed.by == "peer"
+            and (one.api, one.version) not in self.recorder.answered and "versions" not in name
+        }  # fmt: skip
+        self.broker.broken |= broken
+        return bool(broken)
+
+    async def _once(self, spec: SceneSpec, name: str) -> None:
+        play = Play(self.broker, self.recorder, name, random.Random(f"{self.seed} {name}"))
+        self.told(f"playing {name}")
+        try:
+            async with asyncio.timeout(spec.seconds * play.pace):
+                await spec.play(play)
+            self._over.add(spec.name)
+        except SceneSkipped as why:
+            play.cannot(str(why), *spec.clauses)
+            self._over.add(spec.name)
+        except (NoAnswer, SceneLost, TimeoutError) as why:
+            said = str(why) or f"it took more than {spec.seconds * play.pace:g} s"
+            self.told(f"{name} broke off: {said}")
+            self._broke.setdefault(spec, said)
+        finally:
+            play.close_all()
+        self.skipped = play.unasked | self.skipped
+        for ask in spec.asks:
+            if ask.partition(" ")[0] not in play.unasked:
+                play.stimulus("asks", text=ask)
+
+    def _again(
+        self, name: str, late: dict[tuple[str, str], list[Row]], decided: Counter[tuple[str, str]]
+    ) -> bool:
+        """Whether a late row is alone so far, or no row decided what it asks: then the scene is asked again. So it is
+        for what looks forgotten, and for what it leaves undecided of other clauses that no scene has decided."""
+        scene = self._scene(self.recorder, name)
+        doubts: Counter[tuple[str, str]] = Counter()
+        for row in self._rows(self.recorder, name):
+            if row.held is Held.BROKEN:
+                self._convict(row)
+            if row.held is Held.LATE:
+                late[row.clause, row.cause].append(row)
+            if row.held is Held.UNDECIDED:
+                doubts[row.clause, row.cause] += row.gaps >= LOST_GAPS
+            else:
+                decided[row.clause, row.cause] += 1
+        left = bool(unmet(scene.asked, decided))
+        self._open.discard(scene.base)
+        if left or scene.base not in self._over:
+            self._open.add(scene.base)
+        for held in late.values():
+            far = [row for row in held if row.gaps >= FAR_GAPS]
+            if repeats(far, 0):  # these are not outnumbered, whatever other scenes decide
+                self._convict(far[-1])
+        alone = any(not repeats(held, decided[key]) for key, held in late.items())
+        self._decided.update(decided)
+        clauses = {clause for clause, _ in scene.asked}
+        doubtful = (
+            doubt or key not in (decided if key[0] in clauses else self._decided)
+            for key, doubt in doubts.items()
+        )  # fmt: skip
+        return left or alone or any(doubtful)
+
+    def _convict(self, row: Row) -> None:
+        """Say it at once: where much is broken the whole plan takes minutes."""
+        if row.clause not in self._convicted:
+            self._convicted.add(row.clause)
+            self.found(f"{row.clause} VIOLATED so far: {row.subject}: {row.seen}, allowed {row.allowed}")
+
+    def _rows(self, recorder: Recorder, name: str) -> list[Row]:
+        """What one scene of a record gave; the bounds are the run's."""
+        bounds = Bounds.of(self.broker.declared, self.recorder.by_scene[CONTROL])
+        wire = Wire(bounds, self.broker.offered, frozenset(self.recorder.answered))
+        return judge_scene(wire, self._scene(recorder, name))
+
+    @staticmethod
+    def _scene(recorder: Recorder, name: str) -> Scene:
+        return scene_of(name, recorder.by_scene[name], recorder.now())
+
+    async def _draw(self, seconds: float) -> None:
+        """Play drawn programs, several at a time; the first that breaks each clause is made small and played again."""
+        loop = asyncio.get_running_loop()
+        ends, numbers = loop.time() + seconds, itertools.count()
+        played: dict[str, Program] = {}
+
+        async def worker(draw: Callable[[random.Random], Program]) -> None:
+            while loop.time() < ends and self.recorder.events < MAX_EVENTS // 2:
+                name = f"{DRAWN}#{next(numbers)}"
+                played[name] = draw(random.Random(f"{self.seed} {name}"))
+                if not await self._program(self.recorder, name, played[name]):
+                    return
+
+        self.told(f"playing drawn programs for {seconds:g} s")
+        kinds = (
+            (drawn, DRAWERS), (drawn_group, GROUP_DRAWERS), (drawn_transactions, TRANSACTION_DRAWERS),
+            (drawn_offsets, OFFSET_DRAWERS),
+        )  # fmt: skip
+        workers = [worker(draw) for draw, count in kinds for _ in range(count)]
+        await asyncio.gather(self._once(PATIENT, f"{PATIENT.name}#1"), *workers)
+        seen: set[str] = set()
+        for name, program in played.items():
+            for row in self._rows(self.recorder, name):
+                if _fails(row) and row.clause not in seen and len(seen) < MOST_SMALL:
+                    seen.add(row.clause)
+                    await self._make_small(program, row)
+
+    async def _program(self, recorder: Recorder, name: str, program: Program) -> bool:
+        """Play one; whether it could be."""
+        play = Play(self.broker, recorder, name, random.Random(name))
+        try:
+            async with asyncio.timeout(PROGRAM_SECONDS):
+                await play_program(play, program)
+        except (NoAnswer, SceneSkipped, SceneLost, TimeoutError) as why:
+            self.told(f"{name} broke off: {why}")
+            return False
+        finally:
+            play.close_all()
+        return True
+
+    async def _make_small(self, program: Program, row: Row) -> None:
+        """Leave out what the failing does not need, beside the record; then play what is left three times into it."""
+        least_name, tries = f"{LEAST_SCENE}-{row.clause}", itertools.count()
+
+        async def fails(smaller: Program) -> bool:
+            # Its topics have names from its own: another clause's may still be there.
+            silent, name = Recorder(clock=self.recorder.now), f"{least_name}-{next(tries)}#1"
+            await self._program(silent, name, smaller)
+            return any(
+                _fails(one) and (one.clause, one.cause) == (row.clause, row.cause)
+                for one in self._rows(silent, name)
+            )
+
+        least = await made_small(program, fails, SMALL_TRIES, SMALL_AT_A_TIME)
+        self.told(f"{row.clause} {row.cause} by {least.steps} of {program.steps} drawn steps: {least}")
+        await self.play_least(least, least_name)
+
+    async def play_least(self, program: Program, name: str = LEAST_SCENE) -> None:
+        """Play a program three times."""
+        for repetition in range(1, REPETITIONS + 1):
+            await self._program(self.recorder, f"{name}#{repetition}", program)
+
+
+async def clean_up(broker: Broker, recorder: Recorder, told: Callable[[str], None]) -> None:
+    """Delete what the run made, in bounded time. What cannot be deleted is named."""
+    made: Made = broker.made
+    left = sorted(made.topics)
+    try:
+        async with asyncio.timeout(CLEAN_UP_SECONDS):
+            conn = await connect(broker.address, "cleaner", "", recorder)
+            version = broker.version("delete_topics")
+            if version is not None and left:
+                values = {"topic_names": left, "timeout_ms": 5000}
+                at = broker.controller or broker.address
+                deletes = await connect(at, "cleaner-of-topics", "", recorder)
+                got = await deletes.send("delete_topics", version, values).within(CLEAN_UP_SECONDS)
+                left = _refused(got, "responses", "name", left)
+                deletes.close()
+            await _delete_groups(broker, conn)
+            conn.close()
+    except (NoAnswer, TimeoutError):
+        pass
+    made.topics.intersection_update(left)
+    left += sorted(made.groups)
+    if left:
+        told(
+            f"not deleted, the broker did not do it: {', '.join(left[:10])}"
+            + (" ..." if len(left) > 10 else "")
+        )
+
+
+async def _delete_groups(broker: Broker, conn: Connection) -> None:
+    """Members leave first, for only an empty group is deleted."""
+    leaves, deletes = broker.version("leave_group"), broker.version("delete_groups")
+    made = broker.made.groups
+    beats = broker.version("share_group_heartbeat")
+    for group, sharers in broker.made.sharers.items():
+        for one in sharers if beats is not None else ():
+            left = {"group_id": group, "member_id": one, "member_epoch": -1}
+            await conn.send("share_group_heartbeat", beats or 0, left).within(5)
+    if leaves is not None:
+        for group, members in [*made.items()]:  # what a scene left behind may still hear of others
+            for part in [sorted(members)] if leaves >= 3 else [[one] for one in members]:
+                named = {
+                    "member_id": part[0] if part else "",
+                    "members": [{"member_id": one} for one in part],
+                }
+                if part:
+                    await conn.send("leave_group", leaves, {"group_id": group, **named}).within(5)
+    if deletes is None:
+        made.clear()  # an empty group goes by itself
+        return
+    names = sorted(made)
+    while names:
+        got = await conn.send("delete_groups", deletes, {"groups_names": names}).within(5)
+        names = _refused(got, "results", "group_id", names)
+        for gone in set(made) - set(names):
+            del made[gone]
+        # A join that was under way when the run was stopped has made a member of which nobody knows the id: its
+        # session ends by itself.
+        await asyncio.sleep(NOT_EMPTY_SECONDS if names else 0)
+
+
+def _refused(got: Got, answers: str, name: str, names: list[str]) -> list[str]:
+    """The topics or groups that are still there, as far as the answer says."""
+    gone = {text(said, name) for said in items(got.body, answers) if codes(said) in GONE}
+    return [one for one in names if one not in gone]

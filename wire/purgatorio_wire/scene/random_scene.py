@@ -1,0 +1,462 @@
+"""Drawn scenes: a few lanes that append, read, delete and look at a few partitions of a topic of their own.
+
+A program is drawn from a seed, written as one line of text, played, and judged by the clauses like any scene; what a
+partition adds to a waiting fetch is said by the spec's decision table. One that fails is made small by playing parts of
+it again. Lanes are apart by `;`, steps by spaces:
+
+    a0+1*2x100/-1        append to partitions 0 and 1: 2 records of 100 bytes each, acks -1
+    r0e+1s/1000/300/400  read partition 0 at its end and 1 at its start: max_wait ms, min_bytes, partition_max_bytes;
+                         /c behind it: what is committed alone, /u: all
+    d0m+1e               delete the records of partition 0 before its middle, and all of 1
+    l0e                  look up the offset of its end, by ListOffsets
+    t0+1*2x100           append so in the lane's transaction, which begins with the first of these
+    s                    append once more what was appended last so
+    v+  v-               commit it, or abort it
+    c  m  n  f           commit the group's offset with it, as its member too, or as nobody; ask for that
+    w25                  wait 25 ms
+    x                    cut the connection, and go on over another one
+    j  y  h  k  q        join the group, sync, a heartbeat, a commit, leave: each such lane is a member
+    u  g                 join with another subscription; a heartbeat and a commit of who has left
+
+The even partitions are those of one topic, the odd ones of another. Places: f offset 0, s start, m middle, e end
+(behind what was acknowledged), o where the first transaction that is open begins, or the end, b far beyond the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio_wire.client.connection import Connection, NoAnswer
+from purgatorio_wire.client.record_batch import batch_bytes
+from purgatorio_wire.history.history import integer
+from purgatorio_wire.history.log import OTHERS, PRODUCED, parts
+from purgatorio_wire.scene.member import Member
+from purgatorio_wire.scene.play import Play, codes
+from purgatorio_wire.scene.transaction import NOBODY, Place, Writer, writer_of
+
+LEAST_SCENE: Final = "drawn-least"
+"""What a program is played as once it has been made small, or was given."""
+MOST_STEPS: Final = 1000
+MOST_WAIT_MS: Final = 30_000
+MOST_BYTES: Final = 100_000
+PATIENCE_S: Final = 6.0
+BEYOND: Final = 1000
+SEES_OPEN: Final = 0.7
+"""Of those that read what is committed: who waits where a transaction begins."""
+BESIDE: Final = (("s", 0.25), ("c", 0.4), ("n", 0.2), ("f", 0.2))
+"""What comes behind an append in a transaction, and how often."""
+COMMITS_BEHIND: Final = frozenset("jyhku")
+OFTEN: Final = 0.4
+REBALANCE_MS: Final = 1500
+HELD_MS: Final = 100
+"""Up to Kafka 3.9 what a transaction commits for a group takes effect a little behind its end, and may take with it
+what the same producer commits next (KAFKA-17507): so that comes later."""
+LATEST, EARLIEST = -1, -2
+_STEP: Final = re.compile(
+    r"a(?P<into>\d(?:\+\d)*)\*(?P<count>\d{1,3})x(?P<size>\d{1,6})/(?P<acks>-?\d)"
+    r"|r(?P<parts>\d[fsmeob](?:\+\d[fsmeob])*)/(?P<wait>\d{1,5})/(?P<least>\d{1,9})/(?P<room>\d{1,9})(?:/(?P<sees>[cu]))?"
+    r"|d(?P<cut>\d[fsmeb](?:\+\d[fsmeb])*)|l(?P<asked>\d[se](?:\+\d[se])*)"
+    r"|t(?P<writes>\d(?:\+\d)*)\*(?P<many>\d{1,3})x(?P<large>\d{1,6})|v(?P<ends>[+-])"
+    r"|w(?P<rest>\d{1,5})|x|(?P<again>s)|(?P<offset>[cmnf])|(?P<member>[jyhkqug])"
+)
+
+
+class ProgramBroken(ValueError):
+    """A text that is no program, and what is wrong with it."""
+
+
+Lane = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Lanes of steps, each step in its text."""
+
+    lanes: tuple[Lane, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(" ".join(lane) for lane in self.lanes)
+
+    @property
+    def steps(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.lanes))
+
+    @property
+    def partitions(self) -> int:
+        """How many its topic needs."""
+        named = re.findall(r"(?:[adlrt]|\+)(\d)", " ".join(map(" ".join, self.lanes)))
+        return max(map(int, named), default=0) + 1
+
+    def without(self, lane: int, first: int, last: int) -> Program:
+        """The program without these steps of a lane; an empty lane is left out."""
+        kept = (*self.lanes[lane][:first], *self.lanes[lane][last:])
+        return Program((*self.lanes[:lane], *((kept,) if kept else ()), *self.lanes[lane + 1 :]))
+
+
+def parsed(text: str) -> Program:
+    """The program of a text. ProgramBroken where it is none, or too long."""
+    lanes = tuple(tuple(lane.split()) for lane in text.split(";") if lane.strip())
+    program = Program(lanes)
+    for step in (step for lane in lanes for step in lane):
+        if _STEP.fullmatch(step) is None:
+            raise ProgramBroken(f"{step!r} is no step: see the steps in docs/wire.md")
+    if not lanes or program.steps > MOST_STEPS:
+        raise ProgramBroken(f"{program.steps} steps: write 1 to {MOST_STEPS}")
+    return program
+
+
+def drawn(rng: random.Random) -> Program:
+    """A program. Appends are most of it, so that what waits is woken and the rest of the waits are few."""
+    partitions = rng.randint(1, 4)
+    size = rng.choice((20, 100, 100, 1000))
+    batch = batch_bytes(size)
+
+    def some(places: str, *counts: int) -> str:
+        parts = {rng.randrange(partitions): rng.choice(places) for _ in range(rng.choice(counts))}
+        return "+".join(f"{number}{place.strip()}" for number, place in parts.items())
+
+    def read() -> str:
+        parts = some("eeeeeefsmmb", 1, 1, 2, 2, partitions)
+        wait = rng.choice((0, 0, 50, 200, 1000, 1000))
+        least = rng.choice(
+            (0, 1, 1, batch, 2 * batch, 2 * batch, batch + 1, 3 * batch, 100_000 if wait <= 200 else batch)
+        )
+        room = rng.choice((1 << 20, 1 << 20, 1 << 20, size + 50))
+        return f"r{parts}/{wait}/{least}/{room}"
+
+    def step() -> str:
+        kind = rng.choices("arldwx", (20, 16, 4, 2, 4, 1))[0]
+        if kind == "a":
+            acks = rng.choice((1, 1, -1, -1, 0))
+            into = some(" ", 1, 1, 2, partitions)
+            return f"a{into}*{rng.choice((1, 1, 1, 2, 5))}x{size}/{acks}"
+        if kind == "r":
+            return read()
+        if kind == "d":
+            return f"d{some('smeb', 1, 1, 2)}"
+        if kind == "l":
+            return f"l{some('se', 1, 2, partitions)}"
+        return "x" if kind == "x" else f"w{rng.choice((1, 5, 20, 100))}"
+
+    return Program(tuple(tuple(step() for _ in range(rng.randint(6, 16))) for _ in range(rng.randint(3, 6))))
+
+
+def drawn_transactions(rng: random.Random) -> Program:
+    """A program with transactions, committed or aborted, beside appends, reads and deletions of all kinds. How far a
+    group has read is committed with them too."""
+    lanes = drawn(rng).lanes
+    partitions = Program(lanes).partitions
+
+    def read(step: str) -> str:
+        sees = rng.choice("ccu")
+        return f"{step.replace('e', 'o' if sees == 'c' and rng.random() < SEES_OPEN else 'e')}/{sees}"
+
+    def writer() -> Iterator[str]:
+        for _ in range(rng.randint(2, 4)):
+            for _ in range(rng.randint(1, 3)):
+                into = {rng.randrange(partitions) for _ in range(rng.choice((1, 1, 2)))}
+                yield f"t{'+'.join(map(str, sorted(into)))}*{rng.choice((1, 1, 2))}x{rng.choice((20, 100))}"
+                yield f"w{rng.choice((1, 5, 20, 100))}"
+                yield from (step for step, often in BESIDE if rng.random() < often)
+            yield from (rng.choice(("v+", "v-")), "f")
+
+    readers = (tuple(read(step) if step[0] == "r" else step for step in lane) for lane in lanes)
+    return Program((*(tuple(writer()) for _ in range(rng.randint(1, 2))), *readers))
+
+
+def drawn_offsets(rng: random.Random) -> Program:
+    """A program of members that commit with transactions too, by their generation (KIP-447)."""
+
+    def within(steps: Lane) -> Iterator[str]:
+        for step in steps:
+            yield from (rng.choice(("v+", "v-")), "f") if step == "q" else ()
+            yield step
+            if step in COMMITS_BEHIND and rng.random() < OFTEN:
+                yield "m"
+
+    return Program(tuple(tuple(within(lane)) for lane in drawn_group(rng).lanes))
+
+
+def drawn_group(rng: random.Random) -> Program:
+    """A program of members. Who joins mostly syncs, nobody is silent for long, and all leave at the end: what a session
+    that is over brings has a scene of its own."""
+
+    def member() -> Lane:
+        steps = [f"w{rng.choice((1, 20, 100, 400))}"]
+        for _ in range(rng.randint(2, 5)):
+            steps += ["j", *(["y"] if rng.random() < 0.85 else [])]
+            steps += [
+                rng.choice(("h", "h", "y", "k", "k", "u", "x", "w1", "w20", "w150"))
+                for _ in range(rng.randint(0, 4))
+            ]
+            steps += ["q", "g"] if rng.random() < 0.25 else []
+        return (*steps, "q")
+
+    return Program(tuple(member() for _ in range(rng.randint(2, 4))))
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is acknowledged of one partition: where places are."""
+
+    bases: list[int] = field(default_factory=lambda: [0])
+    end: int = 0
+    low: int = 0
+    open: dict[str, int] = field(default_factory=dict)
+    """Where the open transactions begin, by transactional id."""
+
+    def at(self, place: str) -> int:
+        if place == "o":
+            return min(self.open.values(), default=self.end)
+        if place in "fs":
+            return self.low if place == "s" else 0
+        if place == "m":
+            above = [base for base in self.bases if base >= self.low] or [self.low]
+            return above[len(above) // 2]
+        return self.end + (BEYOND if place == "b" else 0)
+
+
+@dataclass(slots=True)
+class _Playing:
+    """One program on its topics."""
+
+    play: Play
+    topics: Sequence[str]
+    group: str
+    known: defaultdict[tuple[str, int], _Known]
+
+    async def lane(self, steps: Lane) -> None:
+        member = Member(self.play, await self.play.open("lane"), self.group, REBALANCE_MS)
+        writing = _Writing(self, member)
+        for step in steps:
+            said = _STEP.fullmatch(step)
+            assert said is not None
+            try:
+                if step == "x":
+                    await member.reconnect()
+                elif said["member"]:
+                    await self._of_member(member, said["member"])
+                elif said["writes"]:
+                    into = [self._part(int(one)) for one in said["writes"].split("+")]
+                    await writing.write(into, int(said["many"]), int(said["large"]))
+                elif said["again"]:
+                    await writing.again()
+                elif said["offset"]:
+                    await self._of_offset(writing, said["offset"])
+                elif said["ends"]:
+                    await writing.end(commits=said["ends"] == "+")
+                else:
+                    await self._step(member.conn, said)
+            except NoAnswer:
+                return
+
+    async def _of_offset(self, writing: _Writing, step: str) -> None:
+        conn = writing.member.conn
+        if step == "f":
+            for stable in (True, False):
+                await self.play.ask_offsets(conn, self.group, self.topics[:1], stable=stable)
+        elif step == "c":
+            await writing.hold(NOBODY)
+        elif step == "m":
+            if writing.member.id and writing.member.generation >= 0:
+                await writing.hold((writing.member.id, writing.member.generation))
+        elif self.play.offers("offset_commit"):
+            await self.play.commit(conn, self.group, "", -1, self.topics[:1]).within(PATIENCE_S)
+
+    async def _of_member(self, member: Member, step: str) -> None:
+        if step in "ju":
+            member.says += "+" if step == "u" else ""
+            await member.enter()
+            await member.join()
+        elif step == "g":
+            if member.left:
+                await self.play.heartbeat(member.conn, self.group, *member.left).within(PATIENCE_S)
+            if member.left and self.topics and self.play.offers("offset_commit"):
+                await self.play.commit(member.conn, self.group, *member.left, self.topics).within(PATIENCE_S)
+        elif not member.id or member.generation < 0:
+            return
+        elif step == "y":
+            await member.sync().within(REBALANCE_MS / 1000 + PATIENCE_S)
+        elif step == "h":
+            await member.beat()
+        elif step == "k":
+            if self.play.offers("offset_commit"):
+                await member.commit(*self.topics)
+        else:
+            await self.play.leave(member.conn, self.group, member.id).within(PATIENCE_S)
+            member.left = member.id, member.generation
+            member.id, member.generation = "", -1
+
+    async def _step(self, conn: Connection, said: re.Match[str]) -> None:
+        if said["into"]:
+            into = [int(one) for one in said["into"].split("+")]
+            await self._append(conn, into, int(said["count"]), int(said["size"]), int(said["acks"]))
+        elif said["parts"]:
+            wait_ms = min(int(said["wait"]), MOST_WAIT_MS)
+            sent = self.play.fetch(
+                conn, self._places(said["parts"]), max_wait_ms=wait_ms, min_bytes=int(said["least"]),
+                room=int(said["room"]), committed=said["sees"] == "c" if said["sees"] else None,
+            )  # fmt: skip
+            await sent.within(wait_ms / 1000 + PATIENCE_S)
+        elif said["cut"]:
+            await self._delete(conn, said["cut"])
+        elif said["asked"]:
+            if self.play.offers("list_offsets"):
+                wanted = [
+                    (*self._part(int(one[0])), EARLIEST if one[1] == "s" else LATEST)
+                    for one in said["asked"].split("+")
+                ]
+                await self.play.list_offsets(conn, wanted).within(PATIENCE_S)
+        else:
+            await self.play.pause(min(int(said["rest"]), MOST_WAIT_MS))
+
+    def _part(self, number: int) -> tuple[str, int]:
+        """The topic of a program's partition, and which one of it this is."""
+        return self.topics[number % 2], number // 2
+
+    def _places(self, text: str) -> list[tuple[str, int, int]]:
+        return [
+            (*self._part(int(one[0])), self.known[self._part(int(one[0]))].at(one[1]))
+            for one in text.split("+")
+        ]
+
+    async def _append(self, conn: Connection, into: list[int], count: int, size: int, acks: int) -> None:
+        size, count = min(size, MOST_BYTES // max(count, 1)), max(count, 1)
+        sent = self.play.produce(conn, *map(self._part, into), acks=acks, size=size, records=count)
+        if acks == 0:
+            return
+        for part, said in parts((await sent.within(PATIENCE_S)).body, PRODUCED[1]):
+            base = integer(said, "base_offset", -1)
+            if base >= 0 and not codes(said):
+                self.known[part].bases.append(base)
+                self.known[part].end = max(self.known[part].end, base + count)
+
+    async def _delete(self, conn: Connection, places: str) -> None:
+        if not self.play.offers("delete_records"):
+            return
+        got = await self.play.delete_records(conn, self._places(places)).within(PATIENCE_S)
+        for part, said in parts(got.body, OTHERS[1]):
+            if not integer(said, "error_code", -1):
+                self.known[part].low = max(self.known[part].low, integer(said, "low_watermark"))
+
+
+@dataclass(slots=True)
+class _Writing:
+    """The transactions of one lane."""
+
+    playing: _Playing
+    member: Member
+    writer: Writer | None = None
+    open: set[Place] = field(default_factory=set)
+    last: tuple[Sequence[Place], int, int] | None = None
+    holds: bool = False
+    """Whether the group's offset is part of it."""
+
+    async def _begun(self) -> Writer:
+        if self.writer is None:
+            self.writer = await writer_of(self.playing.play, self.playing.topics[0])
+        return self.writer
+
+    async def hold(self, by: tuple[str, int]) -> None:
+        """Commit an offset with it, as a member in a generation."""
+        play, group = self.playing.play, self.playing.group
+        if play.offers("add_offsets_to_txn") and play.offers("txn_offset_commit"):
+            writer = await self._begun()
+            if not self.holds:
+                await writer.begin_offsets(group)
+                self.holds = True
+            await writer.commit_offset(group, play.rng.randrange(1 << 40), by)
+
+    async def again(self) -> None:
+        """Send once more what was appended last, if it is open still."""
+        if self.writer is not None and self.last is not None:
+            into, count, size = self.last
+            for place in into:
+                await self.writer.append(place, count, size, again=True).within(PATIENCE_S)
+
+    async def write(self, into: Sequence[Place], count: int, size: int) -> None:
+        writer = await self._begun()
+        if not {*into} <= self.open:
+            await writer.begin(*into)
+            self.open |= {*into}
+        size, count = min(size, MOST_BYTES // max(count, 1)), max(count, 1)
+        self.last = into, count, size
+        for part, base in zip(into, await writer.write(*into, records=count, size=size), strict=True):
+            known = self.playing.known[part]
+            known.bases.append(base)
+            known.open.setdefault(writer.name, base)
+            known.end = max(known.end, base + count)
+
+    async def end(self, *, commits: bool) -> None:
+        """It is over when there is another epoch; where its marker is, only the ends of the partitions tell."""
+        if self.writer is None or not (self.open or self.holds):
+            return
+        held, self.holds, self.last = self.holds, False, None
+        await self.writer.end(commits=commits)
+        await self.writer.begin_again()
+        if held:
+            await self.playing.play.pause(HELD_MS)
+        play, wanted = self.playing.play, [(topic, number, LATEST) for topic, number in sorted(self.open)]
+        for part in self.open:
+            self.playing.known[part].open.pop(self.writer.name, None)
+        self.open.clear()
+        if wanted and play.offers("list_offsets"):
+            got = await play.list_offsets(self.member.conn, wanted).within(PATIENCE_S)
+            for part, said in parts(got.body, OTHERS[1]):
+                if not codes(said):
+                    known = self.playing.known[part]
+                    known.end = max(known.end, integer(said, "offset"))
+
+
+async def play_program(play: Play, program: Program) -> None:
+    """Play a program on a new topic, in a new group; what it was stands in the record."""
+    kinds = {step[0] for lane in program.lanes for step in lane}
+    # The first topic has the even partitions, the second the odd ones.
+    counts = (program.partitions + 1) // 2, program.partitions // 2
+    needed = kinds & set("arldktcmnf")
+    topics = await asyncio.gather(*(play.topic(partitions=count) for count in counts if count and needed))
+    group = await play.group() if kinds & set("jyhkqugcmnf") else ""
+    play.stimulus("program", text=str(program))
+    playing = _Playing(play, topics, group, defaultdict(_Known))
+    await asyncio.gather(*(playing.lane(lane) for lane in program.lanes))
+
+
+async def made_small(
+    program: Program, fails: Callable[[Program], Awaitable[bool]], tries: int, at_a_time: int
+) -> Program:
+    """The smallest program found that still fails: lanes are left out, then halves of lanes, then steps."""
+    left = tries
+    while left > 0:
+        candidates = [one for one in _smaller(program) if one.lanes]
+        found: Program | None = None
+        for first in range(0, len(candidates), at_a_time):
+            some = candidates[first : first + min(at_a_time, left)]
+            if not some:
+                return program
+            left -= len(some)
+            failed = await asyncio.gather(*(fails(one) for one in some))
+            found = next((one for one, bad in zip(some, failed, strict=True) if bad), None)
+            if found is not None:
+                break
+        if found is None:
+            return program
+        program = found
+    return program
+
+
+def _smaller(program: Program) -> Iterator[Program]:
+    for number, lane in enumerate(program.lanes):
+        yield program.without(number, 0, len(lane))
+    for number, lane in enumerate(program.lanes):
+        size = len(lane) // 2
+        while size:
+            for first in range(0, len(lane), size):
+                yield program.without(number, first, first + size)
+            size //= 2

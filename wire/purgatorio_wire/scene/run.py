@@ -1,0 +1,107 @@
+"""From an address to a recorded trace: one run of the wire, start to end."""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from purgatorio_wire.client.connection import Address
+from purgatorio_wire.client.recorder import Recorder
+from purgatorio_wire.scene.broker_probe import look_at
+from purgatorio_wire.scene.catalogue import SceneSpec
+from purgatorio_wire.scene.plan import Run
+from purgatorio_wire.scene.play import Second
+from purgatorio_wire.scene.random_scene import Program
+from purgatorio_wire.trace.file import WireWriter
+from purgatorio_wire.trace.record import Declared, WireEvent, WireHeader
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a run is to do. `seconds`: the bound of the whole."""
+
+    address: Address
+    shown: str
+    """The address as the user wrote it."""
+    scenes: tuple[SceneSpec, ...]
+    declared: Declared = field(default_factory=Declared)
+    seconds: float = 120.0
+    seed: int = 0
+    second: Second | None = None
+    pid: int | None = None
+    drawn_seconds: float = 0.0
+    """How long drawn programs are played."""
+    program: Program | None = None
+    """One that is played three times."""
+    name: str | None = None
+    """What the run is called; else a name that no other has."""
+
+
+async def record(
+    asked: Asked,
+    path: Path,
+    told: Callable[[str], None],
+    played: Callable[[], None] = lambda: None,
+    found: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Play the scenes and leave the trace at `path`. NoBroker where nobody speaks the protocol there.
+
+    `told`, `played` and `found` as those of `Run`.
+
+    A run that is stopped from outside leaves a trace without an end record: nothing of it is PASS.
+    """
+    run = f"{int(time.time()):x}{secrets.token_hex(2)}"
+    first: list[WireEvent] = []
+    writer: list[Callable[[WireEvent], None]] = [first.append]
+    recorder = Recorder(lambda event: writer[0](event))
+    broker = await look_at(asked.address, recorder, asked.declared, run, asked.second, asked.pid)
+    header = WireHeader(
+        run=asked.name or f"wire-{run}",
+        broker={"address": asked.shown, "nodes": broker.nodes, "session_ms": broker.session_ms},
+        versions=broker.offered,
+        declared=broker.declared,
+        client=_machine(),
+        params={"seed": asked.seed, "scenes": [one.name for one in asked.scenes]},
+    )
+    out = WireWriter(path, header)
+    for event in first:
+        out.write(event)
+    writer[0] = out.write
+    playing = Run(
+        broker, recorder, header, asked.seed, told, played, found, asked.drawn_seconds, asked.program
+    )
+    try:
+        await playing.play(list(asked.scenes), asked.seconds)
+    except BaseException:
+        writer[0] = first.append  # what a closing loop still tells is no part of the trace
+        out.abandon()
+        raise
+    writer[0] = first.append
+    out.close(playing.skipped, playing.lost, recorder.dropped)
+
+
+def _machine() -> Mapping[str, object]:
+    """What the record was made on, as far as it bears on times."""
+    return {
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "cpus": os.cpu_count() or 0,
+        "load": [round(value, 2) for value in os.getloadavg()] if hasattr(os, "getloadavg") else [],
+    }
+
+
+def declared_of(words: str) -> Declared:
+    """`initial-delay=3000,late=100` as constants, in milliseconds. ValueError says what is wrong with it."""
+    declared = Declared()
+    names = {"late": "late_ms", "late-topics": "late_topics_ms", "initial-delay": "initial_delay_ms"}
+    for word in filter(None, words.split(",")):
+        name, _, value = word.strip().partition("=")
+        if name not in names or not value.isdigit() or len(value) > 9:
+            raise ValueError(f"{word!r}: write one of {', '.join(names)} with milliseconds, as late=100")
+        declared = replace(declared, **{names[name]: int(value)})
+    return declared

@@ -1,0 +1,451 @@
+"""Scenes of share groups (KIP-932): S1 to S9.
+
+A member is a client that has chosen its own id, with a connection of its own, to which its share session belongs. A
+group begins behind what was appended before (`share.auto.offset.reset` is `latest`), and a broker looks at a partition
+for the first time when it is first asked for; so each scene opens its sessions first, and goes on when a first record
+has come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio_wire.client.connection import Connection, Got, Sent
+from purgatorio_wire.history.history import EXCUSED, LOADING, integer, integers, items, text
+from purgatorio_wire.scene.play import (
+    ANSWER_SECONDS,
+    POLL_SECONDS,
+    Play,
+    SceneLost,
+    SceneSkipped,
+    codes,
+    must,
+    settle,
+)
+from purgatorio_wire.trace.record import Body
+
+APIS: Final = ("share_group_heartbeat", "share_fetch", "share_acknowledge")
+ACCEPT, RELEASE, REJECT = 1, 2, 3
+SHARES_SECONDS: Final = 30.0
+WAIT_MS: Final = 3000
+IDLE_MS: Final = 900
+ENDED_MS: Final = 1500
+"""So long a member waits for what is free by the end of a session: that is written down first."""
+BEFORE_MS: Final = 60
+"""Between a fetch that is to wait, and what wakes it."""
+GONE_MS: Final = 150
+"""After an answer to its last request a session may be there for a moment (`share.ENDED_NS`)."""
+BATCH: Final = 5
+ROUNDS: Final = 3
+OFF: Final = frozenset({35, 42})
+"""UNSUPPORTED_VERSION, INVALID_REQUEST: share groups are not switched on."""
+MOST_LOCK_MS: Final = 40_000
+SHORTEST_LOCK_MS: Final = 15_000
+"""The shortest lock that Kafka lets a group have, unless `group.share.min.record.lock.duration.ms` is set."""
+OVER_LOCK_MS: Final = 6000
+LATER_MS: Final = 900
+BEAT_SECONDS: Final = 3.0
+OF_GROUP: Final = 32
+"""A group, as a resource that has settings."""
+PROBES: Final = 40
+CONFIGURED_MS: Final = 500
+
+Range = tuple[int, int]
+"""First and last offset."""
+Said = Mapping[int, Sequence[tuple[int, int, int | Sequence[int]]]]
+"""What is acknowledged: by partition, first and last offset, and the type of all, or that of each."""
+MIXED: Final = (ACCEPT, RELEASE, ACCEPT, REJECT, RELEASE)
+"""Of a batch."""
+
+
+@dataclass(slots=True)
+class Sharer:
+    """A member. `next`: the epoch of the next request of its session."""
+
+    play: Play
+    conn: Connection
+    group: str
+    topic: str
+    partitions: int
+    id: str
+    epoch: int = 0
+    next: int = 0
+    lock_ms: int = 0
+    assigned: set[int] = field(default_factory=set)
+    """The partitions that it was told to fetch; a broker takes fetches of others too."""
+    got: dict[int, list[Range]] = field(default_factory=dict)
+    """What it was given last, by partition."""
+
+    def beat(self, conn: Connection, epoch: int | None = None) -> Sent:
+        """It joins (epoch 0), is there, or leaves (-1)."""
+        first = epoch == 0
+        values = {
+            "group_id": self.group, "member_id": self.id, "member_epoch": self.epoch if epoch is None else epoch,
+            "rack_id": None, "subscribed_topic_names": [self.topic] if first else None,
+        }  # fmt: skip
+        return self.play.send(conn, "share_group_heartbeat", values)
+
+    def fetch(self, wait_ms: int, said: Said | None = None, *, epoch: int | None = None) -> Sent:
+        """A fetch of its session, which it begins by the first; with acknowledgements. `epoch`: another than is due."""
+        values = {
+            **self._named(said or {}, epoch, whole=epoch is None and self.next == 0),
+            "max_wait_ms": wait_ms, "min_bytes": 1, "max_bytes": 1 << 20, "max_records": 500, "batch_size": 500,
+        }  # fmt: skip
+        return self.play.send(self.conn, "share_fetch", values)
+
+    def acknowledge(self, said: Said, *, epoch: int | None = None) -> Sent:
+        """An acknowledgement; with epoch -1 the end of the session."""
+        return self.play.send(self.conn, "share_acknowledge", self._named(said, epoch, whole=False))
+
+    def say(self, kind: int, first: int, last: int | None = None, number: int = 0) -> Sent:
+        """The same about one range."""
+        return self.acknowledge({number: [(first, first if last is None else last, kind)]})
+
+    async def take(self, wait_ms: int) -> list[Range]:
+        """Fetch, and what it was given of the first partition."""
+        return self.took(await self.fetch(wait_ms).within(wait_ms / 1000 + ANSWER_SECONDS))
+
+    def took(self, got: Got) -> list[Range]:
+        """What an answer gave, of the first partition; all of it is in `got`."""
+        self.lock_ms = integer(got.body, "acquisition_lock_timeout_ms") or self.lock_ms
+        self.got = {
+            integer(part, "partition_index"): [
+                (integer(run, "first_offset"), integer(run, "last_offset"))
+                for run in items(part, "acquired_records")
+            ]
+            for topic in items(got.body, "responses")
+            for part in items(topic, "partitions")
+        }
+        return self.got.get(0, [])
+
+    async def accept(self) -> None:
+        """All that it was given last."""
+        said = {number: [(*run, ACCEPT) for run in runs] for number, runs in self.got.items() if runs}
+        if said:
+            await self.acknowledge(said).within(ANSWER_SECONDS)
+
+    async def end(self) -> None:
+        """Its session is over."""
+        await self.acknowledge({}, epoch=-1).within(ANSWER_SECONDS)
+        self.next = 0
+
+    async def come_back(self) -> None:
+        """Over another connection, in a new session."""
+        self.conn, self.next = await self.play.open("member"), 0
+        must(not await self.open(), "a share session could not be begun again")
+
+    async def open(self) -> int:
+        """Begin a session; the first error of it."""
+        self.next = 0
+        got = await self.fetch(0).within(ANSWER_SECONDS)
+        return codes(got.body) or next(filter(None, map(codes, _parts(got.body))), 0)
+
+    def _named(self, said: Said, epoch: int | None, *, whole: bool) -> dict[str, object]:
+        numbers = range(self.partitions) if whole else said
+        parts = [
+            {"partition_index": number, "acknowledgement_batches": [
+                {"first_offset": first, "last_offset": last,
+                 "acknowledge_types": [kinds] if isinstance(kinds, int) else [*kinds]}
+                for first, last, kinds in said.get(number, ())
+            ]}
+            for number in numbers
+        ]  # fmt: skip
+        due = self.next
+        self.next += epoch is None
+        return {
+            "group_id": self.group, "member_id": self.id, "share_session_epoch": due if epoch is None else epoch,
+            "topics": [{"topic_id": self.play.broker.ids[self.topic], "partitions": parts}] if parts else [],
+        }  # fmt: skip
+
+
+def _parts(body: Body | None) -> list[Body]:
+    return [part for topic in items(body, "responses") for part in items(topic, "partitions")]
+
+
+async def sharers(play: Play, count: int, partitions: int = 1, lock_ms: int | None = None) -> list[Sharer]:
+    """Members of a new group that share a new topic, of which a first record has come and gone. `lock_ms`: how long the
+    group is asked to let them have a record, which it need not do."""
+    play.need(*APIS, "find_coordinator")
+    shares = play.broker.shares
+    shares.need()
+    topic = await play.topic(partitions)
+    if topic not in play.broker.ids:
+        raise SceneSkipped("share groups: the topic's id was not told")
+    admin, name = await play.admin(), play.unique("s")
+    members = [
+        Sharer(play, await play.open("member"), name, topic, partitions, _own_id(play)) for _ in range(count)
+    ]
+    for _ in range(int(shares.seconds / POLL_SECONDS)):
+        error, others = await play.coordinator(admin, name)
+        if others and not error:
+            name = play.unique("s")  # another broker's
+            for one in members:
+                one.group, one.epoch = name, 0
+            continue
+        for one in members:
+            await _beat(play, one, admin)
+        if {number for one in members for number in one.assigned} == {*range(partitions)}:
+            break
+        await play.pause(POLL_SECONDS * 1000)
+    else:
+        raise shares.none(f"no assignment within {shares.seconds:g} s")
+    if lock_ms is not None:
+        await _ask_for_lock(play, admin, name, lock_ms)
+    await _open_all(play, members)
+    await _probe(play, members, partitions)
+    return members
+
+
+async def _beat(play: Play, one: Sharer, conn: Connection) -> None:
+    """Join, or go on."""
+    if not one.epoch:
+        play.broker.made.groups[one.group] = set()
+        play.broker.made.sharers.setdefault(one.group, set()).add(one.id)
+    got = await one.beat(conn, 0 if not one.epoch else None).within(ANSWER_SECONDS)
+    error = codes(got.body)
+    if error in OFF and not one.epoch:
+        raise _switched_off(play, error)
+    if error in EXCUSED:
+        raise SceneSkipped(f"share groups: {EXCUSED[error]} (error {error})")
+    if error:
+        one.epoch = one.epoch if error in LOADING else 0
+        return
+    one.epoch = integer(got.body, "member_epoch")
+    assigned = got.body.get("assignment") if got.body is not None else None
+    if isinstance(assigned, dict):
+        one.assigned = {
+            number
+            for topic in items(assigned, "topic_partitions")
+            if text(topic, "topic_id") == play.broker.ids[one.topic]
+            for number in integers(topic, "partitions")
+        }
+
+
+def _own_id(play: Play) -> str:
+    """An id as clients choose it: a UUID in base64."""
+    return base64.urlsafe_b64encode(b"\x10" + play.rng.randbytes(15)).decode().rstrip("=")
+
+
+def _switched_off(play: Play, error: int) -> SceneLost | SceneSkipped:
+    play.broker.shares.lack = f"switched off (share.version, group.share.enable): error {error}"
+    return play.broker.shares.none("")
+
+
+async def _ask_for_lock(play: Play, conn: Connection, group: str, lock_ms: int) -> None:
+    if play.broker.version("incremental_alter_configs") is None:
+        return
+    config = {"name": "share.record.lock.duration.ms", "config_operation": 0, "value": str(lock_ms)}
+    resource = {"resource_type": OF_GROUP, "resource_name": group, "configs": [config]}
+    await play.ask(conn, "incremental_alter_configs", {"resources": [resource], "validate_only": False})
+    await play.pause(CONFIGURED_MS)  # a broker hears of it from the controller
+
+
+async def _open_all(play: Play, members: Sequence[Sharer]) -> None:
+    """Begin the sessions, and look at each partition until that goes without an error."""
+    for one in members:
+        error = 0
+        for _ in range(int(SHARES_SECONDS / POLL_SECONDS)):
+            error = await one.open()
+            if not error:
+                break
+            await play.pause(POLL_SECONDS * 1000)
+        if error in OFF:
+            raise _switched_off(play, error)
+        must(not error, f"a share session could not be begun: error {error}")
+
+
+async def _probe(play: Play, members: Sequence[Sharer], partitions: int) -> None:
+    """Append until a record of each partition has come."""
+    writer, missing = await play.admin(), set(range(partitions))
+    first = members[0]
+    for attempt in range(PROBES):
+        if attempt % 4 == 0:
+            for number in sorted(missing):
+                await play.ask_all(play.produce(writer, (first.topic, number)))
+        # Some answer with nothing where nothing is waited for, so every other question waits a little.
+        await first.take(300 * (attempt % 2))
+        missing -= {number for number, runs in first.got.items() if runs}
+        await first.accept()
+        if not missing:
+            break
+        await play.pause(100)
+    must(not missing, "a first record was never given to the share group")
+    while await first.take(0):  # what was appended more than once
+        await first.accept()
+
+
+async def warm_up(play: Play) -> None:
+    """Not judged: see that of fetches."""
+    first, second = await sharers(play, 2)
+    for _ in range(3):
+        await play.ask_all(play.produce(await play.admin(), first.topic))
+        await first.take(500)
+        await play.ask_all(first.say(RELEASE, *_one(first)))
+        await second.take(500)
+        await second.accept()
+    await play.delete(first.topic)
+
+
+def _one(member: Sharer, number: int = 0) -> Range:
+    """The first range that it was given last. SceneLost where there is none."""
+    runs = member.got.get(number, [])
+    must(bool(runs), "a record was not given to the share group")
+    return runs[0]
+
+
+async def _append(play: Play, member: Sharer, records: int = 1, number: int = 0) -> None:
+    await play.ask_all(play.produce(await play.admin(), (member.topic, number), acks=-1, records=records))
+
+
+async def _acquired(play: Play, member: Sharer, records: int = 1, number: int = 0) -> Range:
+    """Append so many records to a partition, which the member takes."""
+    await _append(play, member, records, number)
+    await member.take(play.wait_ms(WAIT_MS))
+    return _one(member, number)
+
+
+async def share_idle(play: Play) -> None:
+    """Members wait for what does not come, or not long enough, one after the other; then for what another has."""
+    first, second = await sharers(play, 2, partitions=2)
+    for _ in range(ROUNDS):
+        await first.take(play.wait_ms(IDLE_MS))
+        await second.take(play.wait_ms(IDLE_MS // 2))
+        await second.take(0)
+        await play.pause(10)
+    held = await _acquired(play, first, BATCH)
+    await second.take(play.wait_ms(IDLE_MS))
+    await second.take(0)
+    await play.ask_all(first.say(ACCEPT, *held))
+    await second.take(play.wait_ms(IDLE_MS))
+    await first.take(play.wait_ms(IDLE_MS // 2))
+
+
+async def share_woken(play: Play) -> None:
+    """Members are woken by appends to one partition or the other, take what is there at once, with max_wait 0 too, and
+    what comes while two of them wait."""
+    first, second = await sharers(play, 2, partitions=2)
+    wait = play.wait_ms(WAIT_MS)
+    for at in range(2 * ROUNDS):
+        member = (first, second)[at % 2]
+        sent = member.fetch(wait)
+        await play.pause(BEFORE_MS)
+        await _append(play, member, 1 + at % 3, at // 2 % 2)
+        member.took(await sent.within(wait / 1000 + 6))
+        await member.accept()
+        await play.pause(20)
+    for at in range(ROUNDS):
+        await _append(play, first, BATCH, at % 2)
+        await second.take(wait if at else 0)
+        await second.accept()
+        await play.pause(20)
+    for _ in range(ROUNDS):
+        both = [one.fetch(wait // 2) for one in (first, second)]
+        await play.pause(BEFORE_MS)
+        await _append(play, first)
+        await settle(*both, seconds=wait / 1000 + 6)
+        for one, sent in zip((first, second), both, strict=True):
+            one.took(await sent.within(0))
+            await one.accept()
+        await play.pause(20)
+
+
+async def share_acknowledge(play: Play) -> None:
+    """A batch is given back in parts, by acknowledgements alone and with fetches, while another waits; what is
+    accepted or rejected comes no more, and nobody acknowledges what another has or it has given back."""
+    first, second = await sharers(play, 2)
+    wait = play.wait_ms(WAIT_MS)
+    for alone in (True, False):
+        base, last = await _acquired(play, first, BATCH)
+        must(last - base + 1 == BATCH, "a batch was given in parts")
+        for released in ((base + 1, base + 2), (base + 4, base + 4)):
+            sent = second.fetch(play.wait_ms(IDLE_MS))
+            await play.pause(BEFORE_MS)
+            if alone:
+                await play.ask_all(first.say(RELEASE, *released))
+            else:
+                await first.fetch(0, {0: [(*released, RELEASE)]}).within(ANSWER_SECONDS)
+            second.took(await sent.within(wait / 1000 + 6))
+            await play.ask_all(second.say(ACCEPT, base + 3))
+            await play.ask_all(first.say(ACCEPT, released[0]))
+            await second.accept()
+        await play.ask_all(first.say(ACCEPT, base))
+        if alone:
+            await play.ask_all(first.say(REJECT, base + 3))
+        else:
+            await first.fetch(0, {0: [(base + 3, base + 3, REJECT)]}).within(ANSWER_SECONDS)
+        for one in (second, first):
+            await one.take(play.wait_ms(IDLE_MS // 2))
+            await one.accept()
+    for _ in range(2):
+        base, last = await _acquired(play, first, BATCH)
+        must(last - base + 1 == BATCH, "a batch was given in parts")
+        sent = second.fetch(play.wait_ms(IDLE_MS))
+        await play.pause(BEFORE_MS)
+        await play.ask_all(first.acknowledge({0: [(base, last, MIXED)]}))
+        second.took(await sent.within(wait / 1000 + 6))
+        await second.accept()
+    for _ in range(ROUNDS):
+        held = await _acquired(play, first)
+        await play.ask_all(first.say(RELEASE, *held))
+        await play.ask_all(first.say(ACCEPT, *held))
+        await play.pause(20)
+        await second.take(wait)
+        await second.accept()
+        await first.take(0)
+
+
+async def share_sessions(play: Play) -> None:
+    """A session ends, or its connection is cut, while another member waits for what it held. What does not belong to a
+    session is refused."""
+    first, second = await sharers(play, 2, partitions=2)
+    wait = play.wait_ms(WAIT_MS)
+    for cut, number in ((False, 0), (True, 1), (False, 1), (True, 0)):
+        held = await _acquired(play, first, 2, number)
+        sent = second.fetch(min(play.wait_ms(ENDED_MS), first.lock_ms * 2 // 3))
+        await play.pause(BEFORE_MS)
+        if cut:
+            first.conn.close()
+        else:
+            await first.end()
+        second.took(await sent.within(wait / 1000 + 6))
+        await second.accept()
+        if cut:
+            await first.come_back()
+        else:
+            await play.pause(GONE_MS)
+            await play.ask_all(first.acknowledge({number: [(*held, ACCEPT)]}, epoch=3))
+            await play.ask_all(first.fetch(wait, epoch=2))
+            must(not await first.open(), "a share session could not be begun again")
+        due = first.next
+        await play.ask_all(first.fetch(wait, epoch=due + 2))
+        await play.ask_all(first.acknowledge({}, epoch=due + 3))
+        await play.ask_all(first.acknowledge({}, epoch=0))
+        await first.take(0)
+
+
+async def share_lock(play: Play) -> None:
+    """A member keeps a part of a batch for as long as it may, and another has a part that was released, for less long,
+    while a third waits from before the first lock's time to after it."""
+    first, second, third = members = await sharers(play, 3, lock_ms=SHORTEST_LOCK_MS)
+    if not 0 < first.lock_ms <= MOST_LOCK_MS:
+        play.cannot(f"the acquisition lock is {first.lock_ms} ms, and {MOST_LOCK_MS} are waited for", "S7")
+        return
+    base, last = await _acquired(play, first, BATCH)
+    await play.ask_all(first.say(ACCEPT, base))
+    await play.pause(LATER_MS)
+    await play.ask_all(first.say(RELEASE, last))
+    await second.take(play.wait_ms(WAIT_MS))
+    wait_ms = first.lock_ms + play.wait_ms(OVER_LOCK_MS)
+    sent, admin = third.fetch(wait_ms), await play.admin()
+    for _ in range(int((wait_ms / 1000 + ANSWER_SECONDS) / BEAT_SECONDS)):
+        await asyncio.wait((sent.answer,), timeout=BEAT_SECONDS)
+        if sent.answer.done():
+            break
+        await play.ask_all(*(one.beat(admin) for one in members))
+    third.took(await sent.within(0))
+    await third.accept()
+    await second.accept()

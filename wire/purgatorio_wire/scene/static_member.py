@@ -1,0 +1,206 @@
+"""Scenes of static members (KIP-345): G11."""
+
+from __future__ import annotations
+
+import asyncio
+
+from purgatorio_wire.scene.member import (
+    JOIN_SECONDS,
+    LONGER,
+    NO_STATIC,
+    NOT_TOLD,
+    REBALANCE_MS,
+    Member,
+    answered,
+    gathered,
+    is_told,
+    knows_static,
+    stable,
+    synced,
+    takes_other_times,
+    to_commit,
+    without,
+)
+from purgatorio_wire.scene.play import (
+    Play,
+    SceneSkipped,
+    must,
+    settle,
+)
+
+
+async def static_members(play: Play) -> None:
+    """Two members with instance ids; each comes back on a new connection, as a client that was started again. Then the
+    leader does not rejoin. Elsewhere one leaves by its id, and another, for which the rebalance waits, by its name
+    alone."""
+    if not knows_static(play):
+        raise SceneSkipped(NO_STATIC)
+    group = await play.group()
+    rebalance_ms = play.wait_ms(2500)
+    pair = [Member(play, await play.open("s"), group, rebalance_ms, instance=f"i{at}") for at in range(2)]
+    # The same names in another group are others.
+    elsewhere = await play.group()
+    others = [Member(play, await play.open("s"), elsewhere, instance=f"i{at}") for at in range(3)]
+    await asyncio.gather(stable(pair), stable(others))
+    await asyncio.gather(*(one.beat() for one in (*pair, *others)))
+    await play.leave(others[0].conn, elsewhere, others[0].id).within(8)
+    if await is_told(others[1]) and play.offers("leave_group", "G8", least=3):
+        sent = others[2].ask_join()
+        await play.pause(300)
+        await _leave_by_name(others[1], "", others[1].instance)
+        await answered(others[2:], [sent])
+        back = await _come_back(others[0])
+        sent = back.ask_join()
+        await play.pause(300)
+        await answered([back, others[2]], [sent, others[2].ask_join()])
+    led = max(range(2), key=lambda at: pair[at].leads)
+    for at, former in enumerate(pair):
+        other = pair[1 - at]
+        await asyncio.gather(former.beat(), other.beat())
+        back = Member(play, await play.open("back"), group, rebalance_ms, instance=former.instance)
+        await back.join()
+        await other.beat()
+        await former.beat()
+        await former.sync().within(JOIN_SECONDS)
+        must(back.generation == other.generation, "a static member that was back began a rebalance")
+        pair[at] = back
+        await back.sync().within(JOIN_SECONDS)
+        await other.beat()
+    third = Member(play, await play.open("s"), group, rebalance_ms, instance="i2")
+    await without([pair[led]], [third, pair[1 - led]])
+    await pair[led].beat()
+
+
+async def static_silent(play: Play) -> None:
+    """A static member comes back and falls silent: it is out after its session, as others are, and its name is free for
+    who comes back later. Another comes back with a shorter session, and falls silent after a heartbeat."""
+    if not knows_static(play):
+        raise SceneSkipped(NO_STATIC)
+    former_sessions = (1, LONGER) if takes_other_times(play) else (1,)
+    await asyncio.gather(*(_static_silent(play, former) for former in former_sessions))
+
+
+async def _static_silent(play: Play, former_sessions: int) -> None:
+    group = await play.group()
+    rebalance_ms = int(play.session_ms * 3 + 4500 * play.pace)
+    pair = [Member(play, await play.open("s"), group, rebalance_ms, instance=f"i{at}") for at in range(2)]
+    for one in pair:
+        one.session_ms = former_sessions * play.session_ms
+    await stable(pair)
+    stays, former = sorted(pair, key=lambda one: not one.leads)
+    back = await _come_back(former)
+    back.session_ms = play.session_ms
+    await back.join()
+    if former_sessions > 1:
+        await back.beat()
+    if await is_told(stays, back):
+        later = await _come_back(back)
+        await without((), (later, stays))
+        await back.beat()
+        await synced((later, stays))
+
+
+async def static_protocols(play: Play) -> None:
+    """A static member comes back without the protocol that the group has chosen: a rebalance chooses another."""
+    if not knows_static(play):
+        raise SceneSkipped(NO_STATIC)
+    group = await play.group()
+    pair = [Member(play, await play.open("s"), group, instance=f"i{at}", session_ms=LONGER * play.session_ms)
+            for at in range(2)]  # fmt: skip
+    await stable(pair)
+    leader, follower = sorted(pair, key=lambda one: not one.leads)
+    back = await _come_back(follower)
+    back.common = tuple(name for name in back.common if name != leader.protocol)
+    sent = back.ask_join()
+    if await is_told(leader):
+        await answered([back, leader], [sent, leader.ask_join()])
+        await synced([back, leader])
+    else:
+        await settle(sent, seconds=REBALANCE_MS / 1000 + 2)
+
+
+async def static_waits(play: Play) -> None:
+    """Static members come back while their former ids wait, in a join and then in a sync; the former ids are fenced
+    whatever they ask. Elsewhere one joins again by its id, and another comes back. In the end one leaves by its name
+    alone."""
+    if not knows_static(play):
+        raise SceneSkipped(NO_STATIC)
+    await asyncio.gather(_static_waits(play), _static_rejoins(play))
+
+
+async def _static_rejoins(play: Play) -> None:
+    """By its own id the follower is told the same again, before the sync and behind it, and the leader begins a
+    rebalance, which waits for the follower: that has been started again, and is the last."""
+    group = await play.group()
+    pair = [Member(play, await play.open("s"), group, instance=f"i{at}", session_ms=LONGER * play.session_ms)
+            for at in range(2)]  # fmt: skip
+    await gathered(pair)
+    leader, follower = sorted(pair, key=lambda one: not one.leads)
+    await follower.join()
+    await synced(pair)
+    await follower.join()
+    await asyncio.gather(leader.beat(), follower.beat())
+    sent = leader.ask_join()
+    if await is_told(follower):
+        back = await _come_back(follower)
+        joined = [leader, back]
+        await answered(joined, [sent, back.ask_join()])
+        await synced(joined)
+    else:
+        await settle(sent, seconds=REBALANCE_MS / 1000 + 2)
+
+
+async def _static_waits(play: Play) -> None:
+    group = await play.group()
+    topics = await to_commit(play)
+    pair = [Member(play, await play.open("s"), group, instance=f"i{at}", session_ms=LONGER * play.session_ms)
+            for at in range(2)]  # fmt: skip
+    await stable(pair)
+    leader, follower = sorted(pair, key=lambda one: not one.leads)
+    follower.says += "+"
+    waits = follower.ask_join()
+    must(await is_told(leader), NOT_TOLD)
+    back = await _come_back(follower)
+    sent = back.ask_join()
+    await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
+    asks = [leader.ask_join()]
+    await answered([back, leader], [sent, *asks])
+    leader, follower = sorted((back, leader), key=lambda one: not one.leads)
+    waits = follower.sync()
+    await play.pause(100)
+    back = await _come_back(follower)
+    sent = back.ask_join()
+    await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
+    if await is_told(leader):
+        await answered([back, leader], [sent, leader.ask_join()])
+        await synced([back, leader])
+    await follower.beat()
+    if topics:
+        await follower.commit(*topics)
+    await follower.ask_join().within(JOIN_SECONDS)
+    if not play.offers("leave_group", "G8", least=3):
+        return
+    for member, instance in ((follower.id, follower.instance), ("", "nobody"), ("", back.instance)):
+        await _leave_by_name(back, member, instance)
+    await is_told(leader)
+    await back.beat()
+
+
+async def _leave_by_name(asker: Member, member: str, instance: str | None) -> None:
+    """It is asked for the leaving of a static member, by its instance id."""
+    named = [{"member_id": member, "group_instance_id": instance}]
+    await asker.play.ask(asker.conn, "leave_group", {"group_id": asker.group, "members": named})
+
+
+async def _come_back(one: Member) -> Member:
+    """A static member that was started again."""
+    back = Member(
+        one.play,
+        await one.play.open("back"),
+        one.group,
+        one.rebalance_ms,
+        one.session_ms,
+        instance=one.instance,
+    )
+    back.says = one.says
+    return back

@@ -1,0 +1,567 @@
+"""Scenes of topics, connections and versions: A1, A2, D1, X1 to X3, C1; and of two brokers: P4 to P6, F9."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from purgatorio_wire.client.connection import API_KEYS, Connection, NoAnswer, Sent
+from purgatorio_wire.client.message import versions_of
+from purgatorio_wire.history.history import BUSY, integer, items
+from purgatorio_wire.history.log import FETCHED, GONE, parts
+from purgatorio_wire.scene.fetch import new_producer
+from purgatorio_wire.scene.play import (
+    ANSWER_SECONDS,
+    SOFTWARE,
+    TOPIC_TIMES,
+    UNMADE,
+    Play,
+    SceneLost,
+    SceneSkipped,
+    Second,
+    codes,
+    first_append,
+    first_of,
+    settle,
+)
+from purgatorio_wire.trace.record import BY_NOBODY, Written
+
+CUTS: Final = 100
+HALF_OF: Final = 10
+"""One in so many is cut in the middle of a request."""
+COUNTS: Final = 12
+UNREAD: Final = 24
+"""More than the buffers of two machines hold."""
+UNREAD_BYTES: Final = 500_000
+TAKES_TWO: Final = (
+    "it takes two brokers and a way to stop one: --second with --second-pid, or with --stop-command and "
+    "--continue-command"
+)
+SHRINKS_SECONDS: Final = 45.0
+TIMED_OUT: Final = 7
+EXISTS: Final = 36
+WAKES_AT_FOLLOWERS: Final = 14
+"""The first version of fetches that is newer than KAFKA-14334 (3.4): until then a follower wakes nobody."""
+FOLLOWED_MS: Final = 10_000
+FOLLOWS_TRIES: Final = 20
+GROWN_MS: Final = 10_000
+"""A topic has grown by then."""
+_SHARER: Final = {"group_id": "purgatorio-nobody", "member_id": "EAAAAAAAAAAAAAAAAAAAAA"}
+HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
+    "produce": {"acks": 1, "timeout_ms": 1000},
+    "fetch": {"max_wait_ms": 0, "min_bytes": 0},
+    "list_offsets": {"replica_id": -1},
+    "metadata": {"topics": [], "allow_auto_topic_creation": False},
+    "find_coordinator": {"key": "purgatorio-nobody", "key_type": 0, "coordinator_keys": ["purgatorio-nobody"]},
+    "join_group": {
+        "group_id": "", "session_timeout_ms": 6000, "rebalance_timeout_ms": 1000, "member_id": "nobody",
+        "protocol_type": "consumer", "protocols": [{"name": "range", "metadata": ""}],
+    },
+    "heartbeat": {"group_id": "purgatorio-nobody", "generation_id": 1, "member_id": "nobody"},
+    "leave_group": {
+        "group_id": "purgatorio-nobody", "member_id": "nobody", "members": [{"member_id": "nobody"}],
+    },
+    "sync_group": {
+        "group_id": "purgatorio-nobody", "generation_id": 1, "member_id": "nobody",
+        "protocol_type": "consumer", "protocol_name": "range",
+    },
+    "share_group_heartbeat": {**_SHARER, "member_epoch": 5},
+    "share_fetch": {**_SHARER, "share_session_epoch": 5},
+    "share_acknowledge": {**_SHARER, "share_session_epoch": 5},
+    "api_versions": SOFTWARE,
+    "create_topics": {"timeout_ms": 1000},
+    "delete_topics": {"timeout_ms": 1000},
+    "delete_records": {"timeout_ms": 1000},
+}  # fmt: skip
+"""Requests that make and change nothing, by API."""
+
+
+async def topics(play: Play) -> None:
+    """A topic comes, is asked for again, goes, and is made anew; then two in one request, one beside what cannot be."""
+    play.need("create_topics", "metadata")
+    for count in (1, 2):
+        names = [play.unique("t") for _ in range(count)]
+        await play.create(*names)
+        for name in names:
+            await play.until_told(name, 0)
+        beside = [play.unique("t") for _ in range(count - 1)]
+        play.broker.made.topics.update(beside)
+        again = [
+            {"name": name, "num_partitions": 1, "replication_factor": 1} for name in (*names[:1], *beside)
+        ]
+        await play.ask(await play.controller(), "create_topics", {"topics": again, "timeout_ms": 5000})
+        for name in beside:
+            await play.until_told(name, 0)
+        await play.delete(*names)
+        if beside:
+            await play.delete(play.unique("unmade"), *beside)
+        for name in (*names, *beside):
+            await play.until_told(name, 3)
+        play.broker.made.topics.add(names[0])
+        await play.ask(await play.controller(), "create_topics", {"topics": again[:1], "timeout_ms": 5000})
+        await _until_gone_by_id(play, names[0])
+        await play.delete(names[0])
+
+
+async def recreated(play: Play) -> None:
+    """A topic with records has been deleted and is made anew by its name: it has none, and appends to it wake who waits
+    for it. Who writes to it, where it can, is a producer with the numbers of its batches that it began with before."""
+    play.need("create_topics", "delete_topics", "metadata")
+    before = Play(play.broker, play.recorder, f"{play.name}-before", play.rng)
+    writes = [BY_NOBODY] * 2
+    try:
+        name, writer = await before.topic(partitions=2), await before.open("writer")
+        if play.offers("init_producer_id"):
+            writes = [Written(*await new_producer(before, writer), at) for at in range(2)]
+        await before.ask_all(before.produce(writer, name, (name, 1), acks=-1, written=writes[0]))
+        await before.delete(name)
+        await before.until_told(name, 3)
+        await _until_free(before, name)
+    finally:
+        before.close_all()
+    # What is known of it begins here: in its scene it is a topic like others.
+    await play.create(name, partitions=2)
+    await play.until_leads(name, 2)
+    reader, writer = await play.open("reader"), await play.open("writer")
+    wait = play.wait_ms(3000)
+    for offset in range(2):
+        for number in range(2):
+            fetch = play.fetch(reader, [(name, number, offset)], max_wait_ms=wait)
+            await play.pause(50)
+            append = play.produce(writer, (name, number), acks=-1, written=writes[offset])
+            await settle(append, fetch, seconds=wait / 1000 + 6)
+
+
+async def _until_free(play: Play, name: str) -> None:
+    """Metadata may say that a topic is gone while the controller still deletes it: until it could be made."""
+    made = [{"name": name, "num_partitions": 1, "replication_factor": 1}]
+    for _ in range(100):
+        asked = {"topics": made, "timeout_ms": 5000, "validate_only": True}
+        got = await play.ask(await play.controller(), "create_topics", asked)
+        if codes(first_of(got.body, "topics")) not in {EXISTS, *BUSY}:
+            return
+        await play.pause(100)
+    raise SceneLost("a topic that was deleted is still in the way of another by its name")
+
+
+async def _until_gone_by_id(play: Play, name: str) -> None:
+    """Fetch from a topic that was deleted by its id, until that is refused, though another is there by its name."""
+    since_t, own = play.recorder.now(), play.broker.ids.get(name)
+    if own is None or play.broker.version("fetch", by_id=True) is None:
+        return
+    while play.recorder.now() - since_t < 1e6 * play.broker.declared.late_topics_ms * TOPIC_TIMES:
+        got = await play.fetch(await play.admin(), [(name, 0, 0)], max_wait_ms=0, by_id=own).within(
+            ANSWER_SECONDS
+        )
+        if any(codes(said) in GONE for _, said in parts(got.body, FETCHED[1])):
+            return
+        await play.pause(100)
+
+
+async def wrong_topics(play: Play) -> None:
+    """Topics are asked for that cannot be, by their name, their partitions and their replicas; and one is only to be
+    validated."""
+    play.need("create_topics", "metadata")
+    validated, *wrong = (play.unique("t") for _ in range(4))
+    wrong[0] += "/"
+    play.broker.made.topics.update((validated, *wrong))
+    right = {"num_partitions": 1, "replication_factor": 1}
+    odd: list[dict[str, int]] = [{}, {"num_partitions": 0}, {"replication_factor": 0}]
+    made = [{"name": name, **right, **more} for name, more in zip(wrong, odd, strict=True)]
+    only = {"topics": [{"name": validated, **right}], "timeout_ms": 5000, "validate_only": True}
+    for asked in ({"topics": made, "timeout_ms": 5000}, only):
+        await play.ask(await play.controller(), "create_topics", asked)
+    for _ in range(3):
+        await play.metadata(validated)
+        await play.pause(100)
+
+
+async def partitions(play: Play) -> None:
+    """A growth that is only validated; a topic grows, is asked to have as many again and fewer, and grows once more;
+    elections that nobody needs; where partitions end. What a partition has, and who waits for it, stays as the topic
+    grows; who waits for a new one is woken."""
+    topic = await play.topic(partitions=1)
+    writer = await play.open("writer")
+    places = [-1, -2, 0, 1 << 61] if play.offers("list_offsets", "L1") else []
+    places += [-3] if play.offers("list_offsets", least=7) else []
+    for _ in range(3):
+        await play.ask_all(play.produce(writer, topic))
+        for which in places:
+            sent = play.list_offsets(writer, [(topic, 0, which), (topic, UNMADE, which)])
+            said = first_of((await sent.within(ANSWER_SECONDS)).body, "topics")
+            if which in (0, -3) and (at := integer(first_of(said, "partitions"), "timestamp", -1)) >= 0:
+                await play.ask_all(play.list_offsets(writer, [(topic, 0, at)]))
+    epoch = await play.epoch(topic)
+    if epoch >= 0 and play.offers("list_offsets", least=4):
+        for asked in (epoch, epoch + 1000):
+            await play.ask_all(play.list_offsets(writer, [(topic, 0, -1)], asked))
+    controller = await play.controller()
+    if play.offers("elect_leaders", "E1"):
+        elected = [{"topic": name, "partitions": [0, UNMADE]} for name in (topic, play.unique("unmade"))]
+        wanted = {"election_type": 0, "topic_partitions": elected, "timeout_ms": 5000}
+        await play.ask(controller, "elect_leaders", wanted)
+    if not play.offers("create_partitions", "A3"):
+        return
+    wait = play.wait_ms(GROWN_MS)
+    waits = play.fetch(await play.open("waiter"), [(topic, 0, 3)], max_wait_ms=wait)
+    node = play.broker.node
+    placed = None if node is None else [{"broker_ids": [node]}] * 2
+    for count, assigned, dry in ((3, placed, True), (3, placed, False), (3, None, False), (2, None, False)):
+        grows = [
+            {"name": name, "count": count, "assignments": assigned} for name in (topic, play.unique("unmade"))
+        ]
+        wanted = {"topics": grows[: 1 if count == 3 else 2], "timeout_ms": 5000}
+        await play.ask(controller, "create_partitions", {**wanted, "validate_only": dry})
+        if count == 3 and not dry:
+            await play.until_told(topic, 0, partitions=3)
+    await play.until_leads(topic, 3)
+    new = [
+        play.fetch(await play.open("waiter"), [(topic, number, 0)], max_wait_ms=play.wait_ms(3000))
+        for number in (1, 2)
+    ]
+    await play.pause(50)
+    for part in ((topic, 1), (topic, 2)):
+        await play.ask_all(play.produce(writer, part, (topic, 0)))
+    await settle(*new, waits, seconds=wait / 1000 + 6)
+    await play.ask_all(play.fetch(writer, [(topic, 0, 0)], max_wait_ms=0))
+    more = {"name": topic, "count": 4, "assignments": placed and placed[:1]}
+    wanted = {"topics": [more], "timeout_ms": 5000, "validate_only": False}
+    await play.ask(controller, "create_partitions", wanted)
+    await play.until_told(topic, 0, partitions=4)
+    await play.until_leads(topic, 4)
+    await play.ask_all(
+        play.produce(writer, (topic, 3)), play.fetch(await play.open(), [(topic, 3, 0)], max_wait_ms=0)
+    )
+
+
+async def delete_records(play: Play) -> None:
+    """Records are deleted, what is below them is asked for, and where the log begins; then below that again, what is
+    beyond the end, and all."""
+    play.need("delete_records")
+    topic = await play.topic(partitions=2)
+    writer, reader = await play.open("writer"), await play.open("reader")
+    for _ in range(6):
+        await play.ask_all(play.produce(writer, topic))
+
+    async def delete(offset: int) -> None:
+        parts = [(topic, UNMADE, 0), (topic, 0, offset), (topic, 1, 0)]
+        await settle(play.delete_records(await play.open("deleter"), parts), seconds=12)
+
+    places = (-2, 0) if play.offers("list_offsets", "L1") else ()
+    for low in (2, 4):
+        # Who waits for what is not there yet is not answered by it, nor who waits for more behind what is deleted.
+        wait = play.wait_ms(1000)
+        waits = [
+            play.fetch(await play.open("waiter"), [(topic, 0, offset)], max_wait_ms=wait, min_bytes=least)
+            for offset, least in ((6, 1), (low - 1, 100_000))
+        ]
+        await play.pause(100)
+        await delete(low)
+        for place in places:
+            await play.ask_all(play.list_offsets(reader, [(topic, 0, place)]))
+        await settle(*waits, seconds=10)
+        for offset in (0, low - 1, low):
+            await settle(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=play.wait_ms(3000)), seconds=10)
+    beyond = play.fetch(reader, [(topic, 0, 1000)], max_wait_ms=3000, last_epoch=await play.epoch(topic))
+    await settle(beyond, seconds=10)
+    for offset in (1, -2, 1000, -1):
+        await delete(offset)
+    await play.ask_all(play.produce(writer, topic))
+    await settle(play.fetch(reader, [(topic, 0, 6)], max_wait_ms=play.wait_ms(3000)), seconds=10)
+
+
+async def _delete_at(
+    play: Play, topic: str, offset: int, timeout_ms: int, *beside: tuple[str, int, int]
+) -> Sent:
+    """A deletion of partition 0's records below this offset, on a connection of its own, and of others `beside`."""
+    return play.delete_records(await play.open("deleter"), [*beside, (topic, 0, offset)], timeout_ms)
+
+
+async def order(play: Play) -> None:
+    """Requests behind one that waits: their answers come behind its answer. What is appended so does not end the wait,
+    as a connection has one request at a time."""
+    topic = await play.topic(partitions=2)
+    conn, writer = await play.open(), await play.open("writer")
+    wait = play.wait_ms(600)
+    waits = play.fetch(conn, [(topic, 1, 0)], max_wait_ms=wait)
+    await settle(waits, play.produce(conn, (topic, 1)), play.question(conn), seconds=wait / 1000 + 6)
+    for wakes in (False, True):
+        sent = [play.fetch(conn, [(topic, 0, 0)], max_wait_ms=wait)]
+        sent += [play.question(conn) for _ in range(3)]
+        sent.append(
+            play.send(conn, "metadata", {"topics": [{"name": topic}], "allow_auto_topic_creation": False})
+        )
+        if wakes:
+            await play.pause(50)
+            await play.ask_all(play.produce(writer, topic))
+        await settle(*sent, seconds=wait / 1000 + 6)
+
+
+async def cut(play: Play) -> None:
+    """Connections are cut with fetches waiting, and in the middle of a request; who waits behind them is woken, and
+    plain questions, and a fetch, are answered as before."""
+    topic = await play.topic(partitions=2)
+    await open_files(play)
+    wait = play.wait_ms(2500)
+    conns = await play.open_many(min(CUTS, play.broker.most_connections // 2))
+    for at, conn in enumerate(conns):
+        if at % HALF_OF:
+            play.fetch(conn, [(topic, at % 2, 0)], max_wait_ms=wait)
+        else:
+            conn.send_half()
+    await play.pause(300)
+    writer, reader = await play.open("writer"), await play.open("reader")
+    for conn in conns:
+        conn.close()
+    # One partition's are woken with it, the other's are let go later.
+    behind = play.fetch(reader, [(topic, 1, 0)], max_wait_ms=wait)
+    await play.pause(50)
+    await settle(play.produce(writer, (topic, 1)), behind, seconds=wait / 1000 + 6)
+    asker = await play.open("asker")
+    for _ in range(8):
+        await settle(play.question(asker), seconds=10)
+        await settle(play.fetch(asker, [(topic, 0, 0)], max_wait_ms=0), seconds=10)
+        await play.pause(wait / 16)
+    if play.broker.pid is not None:
+        await play.pause(wait + play.broker.declared.late_topics_ms)
+        await open_files(play)
+    fetch = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait)
+    await play.pause(50)
+    await settle(play.produce(writer, topic), fetch, seconds=wait / 1000 + 6)
+
+
+async def slow_reader(play: Play) -> None:
+    """A client asks for more than fits between and does not read it; others are answered as before."""
+    topic = await play.topic()
+    writer, asker, slow = await play.open("writer"), await play.open("asker"), await play.open("slow")
+    for _ in range(UNREAD):
+        await play.ask_all(play.produce(writer, topic, size=UNREAD_BYTES))
+    slow.read_no_more()
+    play.stimulus("unread", conn=slow.name)
+    for _ in range(UNREAD):
+        play.fetch(slow, [(topic, 0, 0)], max_wait_ms=0)
+    for _ in range(8):
+        await play.pause(100)
+        fetch = play.fetch(asker, [(topic, 0, UNREAD)], max_wait_ms=0)
+        if not await settle(fetch, play.question(writer), seconds=6):
+            break
+    slow.close()
+
+
+async def open_files(play: Play) -> None:
+    """Record how many sockets the broker's process has open, where its id is known, and how many are ours; several
+    times, as others are opened and closed meanwhile."""
+    for _ in range(COUNTS if play.broker.pid is not None else 0):
+        held = 0
+        try:
+            for one in Path(f"/proc/{play.broker.pid}/fd").iterdir():
+                with contextlib.suppress(FileNotFoundError):
+                    held += str(one.readlink()).startswith("socket:")
+        except OSError:
+            return
+        play.stimulus("files", files=held, ours=play.recorder.open_connections)
+        await play.pause(200)
+
+
+async def offered_versions(play: Play) -> None:
+    """Every version that is offered of these APIs, by a request that changes nothing, each on its own connection."""
+
+    async def one(api: str, version: int) -> None:
+        conn = await play.open(f"{api}-v{version}-")
+        try:
+            await conn.send(api, version, HARMLESS[api]).within(8)
+        except NoAnswer:
+            # Once more: a connection can break for other reasons.
+            again = await play.open(f"{api}-v{version}-")
+            await settle(again.send(api, version, HARMLESS[api]), seconds=8)
+
+    for api in HARMLESS:
+        first, last = play.broker.offered.get(api, (0, -1))
+        known = versions_of(API_KEYS[api])
+        wanted = [version for version in known if first <= version <= last]
+        await asyncio.gather(*(one(api, version) for version in wanted))
+
+
+async def replica_stopped(play: Play) -> None:
+    """Two brokers: who waits at the second for what is replicated to it is woken. Then that is stopped while it is in
+    sync, and goes on before the cluster gives it up."""
+    second = play.broker.second
+    if second is None:
+        raise SceneSkipped(TAKES_TWO)
+    if play.broker.node is None or play.broker.second_node is None:
+        raise SceneSkipped("the two brokers were not told apart: metadata names neither by its address")
+    nodes = (play.broker.node, play.broker.second_node)
+    topic = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
+    alone = await play.topic(partitions=2)
+    writer, reader = await play.open("writer"), await play.open("reader")
+    by = await new_producer(play, writer) if play.offers("init_producer_id") else None
+    for at in range(2):
+        gone = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
+        await until_in_sync(play, gone, 2)
+        await until_in_sync(play, topic, 2)
+        # Every replica deletes them by itself, and nothing else happens meanwhile.
+        low, done = [await _acknowledged_end(play, writer, one) for one in (topic, alone)]
+        await settle(await _delete_at(play, topic, low, timeout_ms=8000), seconds=12)
+        base = await _read_at_follower(play, second, writer, topic)
+        await stop_second(play, second)
+        try:
+            await play.pause(50)
+            # The topic with one replica is done at once: that part is not timed out, nor all that is waited for.
+            due = play.produce(writer, alone, topic, acks=-1, timeout_ms=1500)
+            other = await play.open("writer")
+            await play.ask_all(play.produce(other, topic, acks=1))
+            fetch = play.fetch(reader, [(topic, 0, base)], max_wait_ms=700)
+            cuts = await _delete_at(play, topic, base, 1500, (alone, 0, done))
+            # What was refused at once is told so, whatever is waited for beside it.
+            harmed, beside = await play.open("writer"), (alone, 1)
+            hasty = [
+                play.produce(harmed, beside, topic, acks=-1, timeout_ms=1500, corrupt=1),
+                play.produce(await play.open("writer"), topic, acks=-1, timeout_ms=0),
+                await _delete_at(play, topic, base, timeout_ms=0),
+            ]
+            # No longer: who is not answered must not keep the replica away until it is given up.
+            await settle(due, fetch, cuts, *hasty, seconds=4)
+            # The replica stays away until the time-out is over, also where the answer came before.
+            await play.pause(max(1700 - (play.recorder.now() - due.t) / 1e6, 0))
+            await play.metadata(topic)
+            written = BY_NOBODY if by is None else Written(*by, at)
+            waits = [
+                play.produce(other, alone, topic, acks=-1, timeout_ms=15_000),
+                play.fetch(reader, [(topic, 0, base)], max_wait_ms=15_000),
+                await _delete_at(play, topic, base, timeout_ms=15_000),
+                # The replica gets them together with the one before. One is sent again, and is not there before.
+                *[
+                    play.produce(conn, topic, acks=-1, timeout_ms=15_000, written=written)
+                    for conn in await play.open_many(2, "writer")
+                ],
+            ]
+            lost = play.produce(writer, gone, acks=-1, timeout_ms=15_000)
+            await play.pause(300)
+            await play.metadata(topic)
+            # The cluster may be unable to delete it without the replica: then it has said nothing by now.
+            asked = {"topic_names": [gone], "timeout_ms": 10_000}
+            deleter = await play.open("deleter", address=play.broker.controller)
+            if play.offers("delete_topics", "F8") and await settle(
+                play.send(deleter, "delete_topics", asked), seconds=3
+            ):
+                await settle(lost, seconds=16)
+            else:
+                play.cannot("no topic can be deleted while a replica is stopped", "F8")
+        finally:
+            await go_on_second(play, second)
+        await settle(*waits, seconds=16)
+        await play.pause(500)
+        await play.metadata(topic)
+
+
+async def _read_at_follower(play: Play, second: Second, writer: Connection, topic: str) -> int:
+    """A consumer waits at the follower, where that serves it, and an append comes; the offset behind it."""
+    end = await _acknowledged_end(play, writer, topic)
+    if play.broker.offered.get("fetch", (0, 0))[1] < WAKES_AT_FOLLOWERS:
+        return end
+    reader, wait = await play.open("reader", second), play.wait_ms(FOLLOWED_MS)
+    for _ in range(FOLLOWS_TRIES):  # it has to hear of the topic, and of what there is
+        got = await play.fetch(reader, [(topic, 0, end - 1)], max_wait_ms=100).within(ANSWER_SECONDS)
+        said = [part for _, part in parts(got.body, FETCHED[1])]
+        if codes(got.body) == 0 and any(not codes(one) and any(items(one, "records")) for one in said):
+            waits = play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait)
+            await play.pause(50)
+            end = await _acknowledged_end(play, writer, topic)
+            await settle(waits, seconds=wait / 1000 + 2)
+            break
+    return end
+
+
+async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
+    """Append until it is not refused: the offset behind. A new replica can be in sync and fall out once more; an append
+    that timed out is in the log, and what let it is judged elsewhere."""
+    for _ in range(50):
+        got = await play.produce(writer, topic, acks=-1, timeout_ms=3000).within(ANSWER_SECONDS)
+        said = first_append(got.body)
+        if codes(said) in (0, TIMED_OUT) and integer(said, "base_offset", -1) >= 0:
+            return integer(said, "base_offset") + 1
+        await play.pause(200)
+    raise SceneLost("an append with acks -1 was refused for 10 s, with every replica in sync")
+
+
+async def min_insync(play: Play) -> None:
+    """Two brokers: the second stays away until the cluster gives it up. Then acks -1 is refused at once, and what waits
+    for it is told so; where one replica is enough it is done, and who waits for it is woken. When it is back it is in
+    sync again."""
+    second = play.broker.second
+    if second is None or play.broker.node is None or play.broker.second_node is None:
+        raise SceneSkipped(TAKES_TWO)
+    nodes = (play.broker.node, play.broker.second_node)
+    topic = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
+    writer = await play.open("writer")
+    one_is_enough = await play.topic(replicas=nodes, configs={"min.insync.replicas": "1"})
+    for each in (topic, one_is_enough):
+        await until_in_sync(play, each, 2)
+    await _acknowledged_end(play, writer, topic)
+    end = await _acknowledged_end(play, writer, one_is_enough)
+    await stop_second(play, second)
+    try:
+        waits = play.produce(await play.open("waiter"), topic, acks=-1, timeout_ms=60_000)
+        done = [
+            play.produce(await play.open("waiter"), one_is_enough, acks=-1, timeout_ms=60_000),
+            play.fetch(await play.open("reader"), [(one_is_enough, 0, end)], max_wait_ms=60_000),
+        ]
+        try:
+            for each in (topic, one_is_enough):
+                await until_in_sync(play, each, 1)
+        except SceneLost as why:
+            raise SceneSkipped(f"the cluster does not notice: {why}") from None
+        await settle(*done, seconds=play.broker.declared.late_topics_ms * TOPIC_TIMES / 1000)
+        # It stays below the high watermark in Kafka 4 (KIP-966), and waits on.
+        await settle(waits, seconds=2)
+        for acks in (-1, 1, -1):
+            await settle(play.produce(writer, topic, acks=acks, timeout_ms=3000), seconds=10)
+        await play.metadata(topic)
+    finally:
+        await go_on_second(play, second)
+    with contextlib.suppress(SceneLost):  # which is judged
+        await until_in_sync(play, topic, 2)
+        await _acknowledged_end(play, writer, topic)
+
+
+async def until_in_sync(play: Play, topic: str, wanted: int) -> None:
+    """Ask metadata until so many replicas are in sync."""
+    for _ in range(int(SHRINKS_SECONDS / 0.2)):
+        made = first_of((await play.metadata(topic)).body, "topics")
+        part = first_of(made, "partitions")
+        nodes = None if part is None else part.get("isr_nodes")
+        if isinstance(nodes, list) and len(nodes) == wanted:
+            return
+        await play.pause(200)
+    raise SceneLost(f"{wanted} replica(s) in sync were not seen within {SHRINKS_SECONDS:g} s")
+
+
+async def stop_second(play: Play, second: Second) -> None:
+    """Say so, stop it, say so again: up to the first it surely was not, from the second on it surely is stopped."""
+    play.stimulus("stops")
+    await _do(second.stop, signal.SIGSTOP)
+    await play.pause(100)
+    play.stimulus("stopped")
+
+
+async def go_on_second(play: Play, second: Second) -> None:
+    """Say so, let it go on, say so again: up to the first it surely was stopped, from the second it surely goes on."""
+    play.stimulus("continues")
+    await _do(second.go_on, signal.SIGCONT)
+    play.stimulus("continued")
+
+
+async def _do(what: Sequence[str] | int, by_signal: signal.Signals) -> None:
+    if isinstance(what, int):
+        os.kill(what, by_signal)
+        return
+    child = await asyncio.create_subprocess_exec(*what, stdin=asyncio.subprocess.DEVNULL)
+    async with asyncio.timeout(20):
+        status = await child.wait()
+    if status:
+        raise SceneSkipped(f"`{' '.join(what)}` failed with status {status}")

@@ -1,0 +1,563 @@
+"""Scenes of transactions: R1 to R7.
+
+They are played as by clients before KIP-890's second part, whose epoch lasts for several transactions. A transaction is
+over when the next of its producer has begun: a broker writes the markers behind its answer to the end, and refuses a
+new transaction meanwhile (CONCURRENT_TRANSACTIONS).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from purgatorio_wire.clause.produce import TIMED_OUT, UNHEARD
+from purgatorio_wire.client.connection import Connection, Got, Sent
+from purgatorio_wire.client.record_batch import batch_bytes
+from purgatorio_wire.history.history import LOADING, integer
+from purgatorio_wire.history.log import UNKNOWN_TOPIC
+from purgatorio_wire.history.transaction import ABORTED_NS, CONCURRENT, added
+from purgatorio_wire.scene.fetch import FIRST_SESSIONS
+from purgatorio_wire.scene.member import LONGER, NOT_TOLD, answered, is_told, members, stable, synced
+from purgatorio_wire.scene.play import (
+    POLL_SECONDS,
+    FetchSession,
+    Play,
+    by_topic,
+    codes,
+    first_append,
+    first_of,
+    must,
+    settle,
+)
+from purgatorio_wire.trace.record import Body, Written
+
+WAIT_MS: Final = 3000
+OPEN_MS: Final = 80
+"""So long a transaction is open with records that are not to be seen."""
+NOT_COORDINATOR: Final = 16
+NOT_YET: Final = frozenset({TIMED_OUT, CONCURRENT, *LOADING})
+"""Who asks for an id, or begins a transaction, is to ask again: the controller gave no id in time, the transaction
+before is not over, or the coordinator is not there yet."""
+ENDS_SECONDS: Final = 12.0
+EACH_MS: Final = 12_000
+"""Longer than a coordinator takes from one look for what is open for too long to the next."""
+TOO_LONG_MS: Final = 2000
+ADDS_MS: Final = 500
+LOOKS_MS: Final = 10_000
+"""So often Kafka's coordinator looks."""
+APPENDS: Final = 50
+"""Tries: a partition's leader may not have heard of the transaction yet (3.6 and newer ask its coordinator)."""
+UNSTABLE_TRIES: Final = 100
+NOBODY: Final = "", -1
+"""Who commits for a group and says not which of its members it is."""
+ALL_NEEDED: Final = (
+    "fetch",
+    "produce",
+    "find_coordinator",
+    "init_producer_id",
+    "add_partitions_to_txn",
+    "end_txn",
+)
+
+
+Place = tuple[str, int]
+"""A topic's partition."""
+
+
+@dataclass(slots=True)
+class Writer:
+    """A transactional producer. A partition is one of its `topic` where no other is named. `next`: its sequence numbers
+    by partition."""
+
+    play: Play
+    conn: Connection
+    name: str
+    topic: str
+    id: int = -1
+    epoch: int = -1
+    next: dict[Place, int] = field(default_factory=dict)
+    timeout_ms: int | None = None
+    """Of its transactions; the longest that is asked for where it has none of its own."""
+
+    async def begin_again(self) -> None:
+        """Get another epoch: what was open before is over then."""
+        self.took(await self._until_over(self.ask_id, codes))
+
+    async def ask_id(self) -> Got:
+        """Ask for an id and an epoch, once."""
+        values = {
+            "transactional_id": self.name, "producer_id": -1, "producer_epoch": -1,
+            "transaction_timeout_ms": self.timeout_ms or self.play.broker.transaction_ms,
+        }  # fmt: skip
+        return await self.play.ask(self.conn, "init_producer_id", values)
+
+    def took(self, got: Got) -> int:
+        """Write under what was told from now on; the error that was told instead."""
+        if not codes(got.body):
+            self.id, self.epoch = integer(got.body, "producer_id"), integer(got.body, "producer_epoch")
+            self.next.clear()
+        return codes(got.body)
+
+    async def begin(self, *into: int | Place) -> None:
+        """Add partitions, the first of which begin a transaction: the one before is over then."""
+        await self._until_over(lambda: self.add(*into), added)
+
+    async def add(self, *into: int | Place) -> Got:
+        """Ask for partitions to be added, once."""
+        values = {
+            "v3_and_below_transactional_id": self.name, "v3_and_below_producer_id": self.id,
+            "v3_and_below_producer_epoch": self.epoch, "v3_and_below_topics": by_topic(map(self._place, into), "name"),
+        }  # fmt: skip
+        return await self.play.ask(self.conn, "add_partitions_to_txn", values)
+
+    async def write(self, *into: int | Place, records: int = 1, size: int = 20) -> list[int]:
+        """Append to each of these partitions; where they begin. SceneLost where one is refused."""
+        bases: list[int] = []
+        for place in map(self._place, into):
+            ask = partial(self._append_once, place, records, size)
+            got = await self._asked(ask, lambda body: codes(first_append(body)), UNHEARD, APPENDS)
+            said = first_append(got.body)
+            must(not codes(said), f"an append in a transaction was answered with error {codes(said)}")
+            self.next[place] = self.next.get(place, 0) + records
+            bases.append(integer(said, "base_offset", -1))
+        return bases
+
+    async def _append_once(self, place: Place, records: int, size: int) -> Got:
+        return await self.append(place, records, size).within(10)
+
+    def append(self, into: int | Place, records: int = 1, size: int = 20, again: bool = False) -> Sent:
+        """Send one append; `again`: the last one once more."""
+        place = self._place(into)
+        written = Written(self.id, self.epoch, self.next.get(place, 0) - records * again)
+        return self.play.produce(
+            self.conn, place, acks=-1, size=size, records=records, written=written, transactional_id=self.name,
+        )  # fmt: skip
+
+    def _place(self, one: int | Place) -> Place:
+        return (self.topic, one) if isinstance(one, int) else one
+
+    async def end(self, *, commits: bool) -> Got:
+        """Commit or abort."""
+        values = {
+            "transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch, "committed": commits,
+        }  # fmt: skip
+        return await self.play.ask(self.conn, "end_txn", values)
+
+    async def begin_offsets(self, group: str) -> None:
+        """Add the offsets of a group, by which a transaction may begin."""
+        values = {
+            "transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch, "group_id": group,
+        }  # fmt: skip
+        await self._until_over(lambda: self.play.ask(self.conn, "add_offsets_to_txn", values), codes)
+
+    async def commit_offset(
+        self, group: str, at: int, by: tuple[str, int] = NOBODY, numbers: Sequence[int] = (0,)
+    ) -> int:
+        """Commit so with the transaction, as a member in a generation; the error that is told of the first."""
+        told = {"committed_offset": at, "committed_metadata": f"note {at}"}
+        asked = [{"partition_index": number, **told} for number in numbers]
+        values = {
+            "transactional_id": self.name, "group_id": group, "producer_id": self.id, "producer_epoch": self.epoch,
+            "member_id": by[0], "generation_id": by[1], "topics": [{"name": self.topic, "partitions": asked}],
+        }  # fmt: skip
+
+        def error_of(body: Body | None) -> int:
+            return codes(first_of(first_of(body, "topics"), "partitions"))
+
+        ask = partial(self.play.ask, self.conn, "txn_offset_commit", values)
+        return error_of((await self._asked(ask, error_of, UNHEARD, APPENDS)).body)
+
+    async def _until_over(
+        self, ask: Callable[[], Awaitable[Got]], error_of: Callable[[Body | None], int]
+    ) -> Got:
+        tries = int(ENDS_SECONDS / POLL_SECONDS)
+        got = await self._asked(ask, error_of, NOT_YET, tries)
+        must(not error_of(got.body), f"a transaction could not be begun: error {error_of(got.body)}")
+        return got
+
+    async def _asked(
+        self,
+        ask: Callable[[], Awaitable[Got]],
+        error_of: Callable[[Body | None], int],
+        again: frozenset[int],
+        tries: int,
+    ) -> Got:
+        """What is answered, asked again as long as that is one of these errors, and so often at most."""
+        got = await ask()
+        for _ in range(tries - 1):
+            if error_of(got.body) not in again:
+                break
+            await self.play.pause(POLL_SECONDS * 1000)
+            got = await ask()
+        return got
+
+
+async def writer_of(play: Play, topic: str, timeout_ms: int | None = None) -> Writer:
+    """A producer with a transactional id whose coordinator is this broker, and has loaded."""
+    play.need(*ALL_NEEDED)
+    play.broker.transactions.need()
+    conn, name, error = await play.open("writer"), play.unique("x"), 0
+    for _ in range(int(play.broker.transactions.seconds / POLL_SECONDS)):
+        error, others = await play.coordinator(conn, name, 1)
+        if not error and not others:
+            made = Writer(play, conn, name, topic, timeout_ms=timeout_ms)
+            error = made.took(await made.ask_id())
+            if not error:
+                return made
+        if others or (error == NOT_COORDINATOR and play.broker.nodes > 1):
+            name = play.unique("x")
+        elif error not in NOT_YET:
+            break
+        await play.pause(POLL_SECONDS * 1000)
+    raise play.broker.transactions.none(f"error {error}")
+
+
+async def warm_up(play: Play) -> None:
+    """Not judged: see that of fetches."""
+    writer = await writer_of(play, await play.topic())
+    for commits in (True, False):
+        await writer.begin(0)
+        await writer.write(0)
+        await writer.end(commits=commits)
+    await writer.begin_again()
+    await play.delete(writer.topic)
+
+
+async def read_committed(play: Play) -> None:
+    """Transactions of one producer, committed or aborted, in one partition or two: who reads what is committed waits
+    for the end, in a session too, others for no more than the append. In between both are asked for what is there."""
+    play.need(*ALL_NEEDED)
+    topic = await play.topic(partitions=2)
+    writer = await writer_of(play, topic)
+    readers, asker = await play.open_many(5, "reader"), await play.open("asker")
+    wait, ends = play.wait_ms(WAIT_MS), [0, 0]
+    session = await _session_of(play, readers[4], [(topic, 0, 0), (topic, 1, 0)])
+    ended: list[tuple[str, int, int]] = []
+    await writer.begin(0)
+    rounds = ((True, (0,)), (False, (0,)), (False, (0, 1)), (True, (1, 0)), (True, (1,)))
+    for at, (commits, numbers) in enumerate(rounds):
+        parts = [(topic, number, ends[number]) for number in numbers]
+        both = [(topic, number, ends[number]) for number in (0, 1)]
+        sent = [
+            play.fetch(readers[0], parts[:1], max_wait_ms=wait, committed=True),
+            play.fetch(readers[1], both, max_wait_ms=wait, committed=True),
+            play.fetch(readers[2], parts[-1:], max_wait_ms=wait, committed=True, min_bytes=100),
+        ]
+        if session is not None:
+            sent.append(play.fetch(readers[4], both, max_wait_ms=wait, committed=True, session=session))
+        open_to = play.fetch(readers[3], parts[:1], max_wait_ms=wait, committed=False)
+        await play.pause(30)
+        await writer.write(*numbers, records=1 + at % 2)
+        await settle(open_to, seconds=wait / 1000 + 6)
+        await writer.write(numbers[0])
+        await _ask_all(play, asker, both)
+        await play.pause(OPEN_MS)
+        await writer.end(commits=commits)
+        ended += [*parts, (topic, numbers[0], ends[numbers[0]] + 1 + at % 2)]
+        for number in numbers:
+            ends[number] += 1 + at % 2 + (number == numbers[0]) + 1
+        if at + 1 < len(rounds):
+            await writer.begin(*rounds[at + 1][1])
+        else:
+            await writer.begin_again()
+        await settle(*sent, seconds=wait / 1000 + 6)
+        if session is not None and session.took(await sent[-1].within(0)):
+            session = None
+        await _ask_all(play, asker, ended)
+
+
+async def _session_of(
+    play: Play, conn: Connection, parts: Sequence[tuple[str, int, int]]
+) -> FetchSession | None:
+    """A new fetch session, where the broker gives one."""
+    version = play.broker.version("fetch", by_id=parts[0][0] in play.broker.ids) or play.broker.version(
+        "fetch"
+    )
+    if version is None or version < FIRST_SESSIONS:
+        return None
+    made = FetchSession(version)
+    error = made.took(await play.fetch(conn, parts, max_wait_ms=0, committed=True, session=made).within(10))
+    return None if error or not made.id else made
+
+
+async def overlapping(play: Play) -> None:
+    """Transactions of two producers and appends of none in one partition: what is behind the first that is open is not
+    to be seen, whatever ends behind it, nor counted by who waits for more bytes than there are before it. What they
+    send again is there once."""
+    play.need(*ALL_NEEDED)
+    topic = await play.topic()
+    first, second = await writer_of(play, topic), await writer_of(play, topic)
+    plain, asker = await play.open("plain"), await play.open("asker")
+    readers = await play.open_many(3, "reader")
+    wait, end = play.wait_ms(WAIT_MS), 0
+    for first_commits, second_commits in ((True, True), (False, True), (True, False)):
+        await first.begin(0)
+        await second.begin(0)
+        begun = end
+        await play.ask_all(play.produce(plain, topic, acks=-1))
+        more = play.fetch(
+            readers[2], [(topic, 0, begun)], max_wait_ms=wait, min_bytes=batch_bytes(20) + 1, committed=True
+        )
+        waits = play.fetch(readers[0], [(topic, 0, begun + 1)], max_wait_ms=wait, committed=True)
+        await play.pause(30)
+        await first.write(0)
+        await second.write(0, records=2)
+        await settle(second.append(0, records=2, again=True), first.append(0, again=True), seconds=10)
+        await play.ask_all(play.produce(plain, topic, acks=-1))
+        await second.end(commits=second_commits)
+        await second.begin_again()
+        await _ask_all(play, asker, [(topic, 0, begun)])
+        await play.pause(OPEN_MS)
+        # Behind the first one that is open begins another, whose end has to be waited for by nobody who reads below it.
+        await second.begin(0)
+        await second.write(0)
+        behind = begun + 6  # five records, and the marker of the second
+        await first.end(commits=first_commits)
+        await first.begin_again()
+        await settle(waits, more, seconds=wait / 1000 + 6)
+        await _ask_all(play, asker, [(topic, 0, begun)])
+        waits = play.fetch(readers[1], [(topic, 0, behind)], max_wait_ms=wait, committed=True)
+        await play.pause(OPEN_MS)
+        await second.end(commits=second_commits)
+        await second.begin_again()
+        await settle(waits, seconds=wait / 1000 + 6)
+        await _ask_all(play, asker, [(topic, 0, begun), (topic, 0, behind)])
+        end = behind + 3  # a record, and two markers
+
+
+async def timed_out(play: Play) -> None:
+    """Each transaction of a producer has as long as that asked for, from its own beginning. One that is left open for
+    longer is aborted, which answers who waits for it."""
+    play.need(*ALL_NEEDED)
+    topics = [await play.topic() for _ in range(2)]
+    await asyncio.gather(_each_in_its_time(play, topics[0]), _left_open(play, topics[1]))
+
+
+async def _each_in_its_time(play: Play, topic: str) -> None:
+    each_ms = min(play.wait_ms(EACH_MS), play.broker.transaction_ms)
+    writer, asker = await writer_of(play, topic, each_ms), await play.open("asker")
+    for open_ms in (0, each_ms * 7 // 8):
+        await writer.begin(0)
+        await writer.write(0)
+        await play.pause(open_ms)
+        await settle(writer.append(0), seconds=10)
+        await writer.end(commits=True)
+        await play.pause(each_ms - open_ms)
+    await _ask_all(play, asker, [(topic, 0, 0)])
+
+
+async def _left_open(play: Play, topic: str) -> None:
+    looks_ms = play.broker.declared.late_topics_ms + LOOKS_MS
+    if play.broker.open_looks_ms > LOOKS_MS:
+        play.cannot(f"what is open for too long is looked for every {play.broker.open_looks_ms} ms", "R2")
+        return
+    too_long_ms = play.wait_ms(TOO_LONG_MS)
+    writer, reader = await writer_of(play, topic, too_long_ms), await play.open("reader")
+    await writer.begin(0)
+    waits_ms = too_long_ms + ABORTED_NS // 1_000_000 + looks_ms
+    waits = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=waits_ms, committed=True)
+    await writer.write(0)
+    # What it adds gives it no more time.
+    while not waits.answer.done() and not added((await writer.add(0)).body):
+        await play.pause(ADDS_MS)
+    await settle(waits, seconds=waits_ms / 1000 + 6)
+    await _ask_all(play, reader, [(topic, 0, 0)])
+
+
+async def deleted_within(play: Play) -> None:
+    """Records are deleted within a transaction that is open, all of its own too: what is there then, and what comes, is
+    still to be waited for."""
+    play.need(*ALL_NEEDED, "delete_records")
+    rounds = ((True, 1), (False, 1), (True, 3), (False, 3))
+    topic = await play.topic(partitions=len(rounds))
+    writer, plain = await writer_of(play, topic), await play.open("plain")
+    reader, asker = await play.open("reader"), await play.open("asker")
+    wait = play.wait_ms(WAIT_MS)
+    for number, (commits, deleted) in enumerate(rounds):
+        await writer.begin(number)
+        for _ in range(2):
+            await writer.write(number)
+        await play.ask_all(play.produce(plain, (topic, number), acks=-1))
+        low = (topic, number, deleted)
+        await play.ask_all(play.delete_records(plain, [low]))
+        waits = play.fetch(reader, [low], max_wait_ms=wait, committed=True)
+        await play.ask_all(play.produce(plain, (topic, number), acks=-1))
+        await _ask_all(play, asker, [low])
+        await play.pause(OPEN_MS)
+        await writer.end(commits=commits)
+        await writer.begin_again()
+        await settle(waits, seconds=wait / 1000 + 6)
+        await _ask_all(play, asker, [low])
+
+
+async def deleted_under(play: Play) -> None:
+    """A topic is deleted while a transaction is open in it and in another one: that ends all the same, which wakes who
+    waits in the other, and its producer begins the next."""
+    play.need(*ALL_NEEDED, "delete_topics", "metadata")
+    wait = play.wait_ms(WAIT_MS)
+    for commits in (True, False):
+        stays, gone = await play.topic(), await play.topic()
+        writer, reader = await writer_of(play, stays), await play.open("reader")
+        await writer.begin(0, (gone, 0))
+        await writer.write(0, (gone, 0))
+        waits = play.fetch(reader, [(stays, 0, 0)], max_wait_ms=wait, committed=True)
+        await play.delete(gone)
+        await play.until_told(gone, UNKNOWN_TOPIC)
+        await writer.end(commits=commits)
+        await writer.begin(0)
+        await writer.end(commits=commits)
+        await settle(waits, seconds=wait / 1000 + 6)
+
+
+async def fenced_producer(play: Play) -> None:
+    """A transactional id is initialized anew while its transaction is open: that is aborted, which wakes who waits for
+    it; its former producer is refused, the new one goes on. Then ends of what is not open are asked for."""
+    play.need(*ALL_NEEDED)
+    topic = await play.topic(partitions=2)
+    former = await writer_of(play, topic)
+    reader, asker = await play.open("reader"), await play.open("asker")
+    wait, end = play.wait_ms(WAIT_MS), 0
+    for _ in range(2):
+        await former.begin(0)
+        waits = play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait, committed=True)
+        await play.pause(30)
+        await former.write(0)
+        await play.pause(OPEN_MS)
+        newer = Writer(play, await play.open("writer"), former.name, topic)
+        await newer.begin_again()
+        await settle(waits, seconds=wait / 1000 + 6)
+        await former.add(0)
+        await former.end(commits=True)
+        await settle(former.append(0), seconds=10)
+        await newer.end(commits=True)  # of nothing
+        await newer.begin(0)
+        await newer.write(0)
+        await former.end(commits=False)
+        await _ask_all(play, asker, [(topic, 0, end)])
+        await newer.end(commits=True)
+        await newer.begin(1)
+        await newer.end(commits=False)
+        end += 4  # two records and two markers
+        former = newer
+        await former.begin_again()
+        await _ask_all(play, asker, [(topic, 0, end - 4), (topic, 0, end - 2)])
+    nobody = Writer(play, asker, play.unique("x"), topic, former.id, former.epoch)
+    await nobody.add(0)
+    await nobody.end(commits=True)
+
+
+async def transactional_offsets(play: Play) -> None:
+    """How far groups have read is committed in transactions, of one partition or two, which are committed or aborted:
+    it is told behind the end, and who asks for what is stable is told so in between, of the partitions that are part of
+    it alone. What is committed without a transaction meanwhile stands, as does what a second one writes behind the
+    first, whichever ends first."""
+    _need_offsets(play)
+    topic, group, beside = await play.topic(partitions=2), await play.group(), await play.group()
+    writer, other, asker = (
+        await writer_of(play, topic),
+        await writer_of(play, topic),
+        await play.open("asker"),
+    )
+    for each in (group, beside):  # now there are such groups
+        await play.commit(asker, each, "", -1, [topic], numbers=(0, 1)).within(10)
+    rounds = (
+        (True, False, (0,)), (False, False, (0, 1)), (True, True, (1, 0)), (False, True, (0,)), (True, False, (0, 1)),
+    )  # fmt: skip
+    for at, (commits, overtaken, numbers) in enumerate(rounds):
+        for each in (group, beside):
+            await writer.begin_offsets(each)
+            _must_take(await writer.commit_offset(each, 10 + at, numbers=numbers))
+        if overtaken:
+            await play.commit(asker, group, "", -1, [topic]).within(10)
+        for surely in (True, False):
+            await play.ask_offsets(asker, group, [topic], stable=surely)
+        await play.ask_offsets(asker, group, None, stable=True)
+        await writer.end(commits=commits)
+        await _until_stable(play, writer, asker, group, beside)
+    # What was aborted is not committed with the next one, which says nothing of it.
+    await writer.begin_offsets(group)
+    _must_take(await writer.commit_offset(group, 40))
+    await writer.end(commits=False)
+    await writer.begin(0)
+    await writer.write(0)
+    await writer.end(commits=True)
+    await _until_stable(play, writer, asker, group)
+    for first, last in ((writer, other), (other, writer)):
+        for one, at in ((writer, 20), (other, 30)):
+            await one.begin_offsets(group)
+            _must_take(await one.commit_offset(group, at))
+        await first.end(commits=True)
+        await first.begin_again()
+        for surely in (True, False):
+            await play.ask_offsets(asker, group, [topic], stable=surely)
+        await last.end(commits=True)
+        await _until_stable(play, last, asker, group)
+
+
+async def members_offsets(play: Play) -> None:
+    """The members of a group commit in transactions by their generation (KIP-447): who is in another, or none of them,
+    is refused; who is not, is not, though a rebalance waits for it, but is behind that. Then one has left."""
+    _need_offsets(play)
+    play.need("txn_offset_commit", "join_group", least=3)
+    topic, group = await play.topic(), await play.group()
+    writer, asker = await writer_of(play, topic), await play.open("asker")
+    joined, stranger = await members(play, group, 2, sessions=LONGER), play.unique("nobody")
+    await stable(joined)
+    for _ in range(2):
+        leader, one = sorted(joined, key=lambda member: not member.leads)
+        now = one.generation
+        await writer.begin_offsets(group)
+        for at, by in enumerate(((one.id, now - 1), (one.id, now + 1), (stranger, now), (one.id, now))):
+            await writer.commit_offset(group, 50 + at, by)
+        joining = leader.ask_join()
+        must(await is_told(one), NOT_TOLD)
+        await writer.commit_offset(group, 60 + now, (one.id, now))
+        await answered([leader, one], [joining, one.ask_join()])
+        await synced(joined)
+        await writer.commit_offset(group, 70, (one.id, now))
+        await play.ask_offsets(asker, group, [topic])
+        await writer.end(commits=True)
+        await _until_stable(play, writer, asker, group)
+    left = joined[0]
+    await play.leave(left.conn, group, left.id).within(8)
+    await writer.begin_offsets(group)
+    await writer.commit_offset(group, 80, (left.id, left.generation))
+    await writer.end(commits=True)
+
+
+def _need_offsets(play: Play) -> None:
+    play.need(*ALL_NEEDED, "add_offsets_to_txn", "txn_offset_commit")
+    play.need("offset_fetch", least=7)
+
+
+def _must_take(error: int) -> None:
+    must(not error, f"offsets in a transaction were answered with error {error}")
+
+
+async def _until_stable(play: Play, writer: Writer, asker: Connection, *groups: str) -> None:
+    """Until the transaction has ended, and who asks for what is stable is told how far the groups have read."""
+    await writer.begin_again()
+    for group in groups:
+        for _ in range(UNSTABLE_TRIES):
+            told = [
+                *await play.ask_offsets(asker, group, [writer.topic], stable=True),
+                *await play.ask_offsets(asker, group, None, stable=True),
+            ]
+            if not any(codes(said) for _, said in told):
+                break
+            await play.pause(POLL_SECONDS * 1000)
+        await play.ask_offsets(asker, group, [writer.topic])
+
+
+async def _ask_all(play: Play, conn: Connection, places: Sequence[tuple[str, int, int]]) -> None:
+    """What is there from these places on, and where it ends, for who reads what is committed and for others."""
+    lists = play.offers("list_offsets", "L1", least=2)
+    for committed in (True, False):
+        for place in places:
+            await play.fetch(conn, [place], max_wait_ms=0, committed=committed).within(10)
+        if lists:
+            of = {(topic, number, -1) for topic, number, _ in places}
+            await play.ask_all(play.list_offsets(conn, sorted(of), committed=committed))

@@ -1,0 +1,114 @@
+"""`FETCH`: one partition of a waiting fetch (Kafka's DelayedFetch, cases A to H). Clauses B201 to B214.
+
+The answer is the number of bytes that the partition adds, or None where it completes the request at once. B214, the
+sum, is `request_is_complete`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from itertools import product
+from typing import Final
+
+from purgatorio_wire.table.decision import Case, DecisionTable
+from purgatorio_wire.table.replica import Replica
+
+
+class Epoch(Enum):
+    """The leader epoch that the fetcher gave."""
+
+    NOT_SAID = "none"
+    CURRENT = "the leader's"
+    BEHIND = "an older one"
+    AHEAD = "a newer one"
+
+
+class Distance(Enum):
+    """Where the fetch offset lies, seen from the end of what this reader may see."""
+
+    BEHIND_END = "above the end"
+    AT_END = "at the end"
+    OLDER_SEGMENT = "below the end, on an older segment"
+    SAME_SEGMENT = "below the end, on the same segment"
+    NO_PLACE = "below the end, one of the two without a place"
+
+
+class Divergence(Enum):
+    """What the leader's log says about the last epoch that the fetcher has."""
+
+    NOT_ASKED = "the fetcher gave none"
+    NONE = "it ends at or above the fetch offset"
+    UNDEFINED = "the log has none that old"
+    SMALLER_EPOCH = "the log has only a smaller one"
+    SHORTER = "it ends below the fetch offset"
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """`has_place`: the place of the fetch offset was known when the request began to wait. `leader_only`: a
+    follower may not serve it. `bytes_to_end` and `max_bytes` matter on the same segment."""
+
+    has_place: bool
+    replica: Replica
+    leader_only: bool
+    epoch: Epoch
+    distance: Distance
+    throttled: bool
+    divergence: Divergence
+    bytes_to_end: int
+    max_bytes: int
+
+
+def _situations() -> tuple[Fetched, ...]:
+    return tuple(
+        Fetched(has_place, replica, leader_only, epoch, distance, throttled, divergence, 50, max_bytes)
+        for has_place, replica, leader_only, epoch, distance, throttled, divergence, max_bytes in product(
+            (True, False), Replica, (True, False), Epoch, Distance, (True, False), Divergence, (40, 1000)
+        )
+        # A throttled reader is a follower, and followers read from leaders only. A fetch offset above the end has
+        # no epoch that ends at or above it.
+        if (leader_only or not throttled)
+        and not (distance is Distance.BEHIND_END and divergence is Divergence.NONE)
+    )
+
+
+FETCH: Final[DecisionTable[Fetched, int | None]] = DecisionTable(
+    "DelayedFetch",
+    _situations(),
+    (
+        Case("B211", "a partition whose fetch offset has no place is not looked at", 0, lambda s: not s.has_place),
+        Case("B202", "B: the replica is not here any more: complete", None,
+             lambda s: s.replica is Replica.ELSEWHERE),
+        Case("B203", "C: nobody knows the partition: complete", None, lambda s: s.replica is Replica.UNKNOWN),
+        Case("B204", "D: its directory is offline: complete", None, lambda s: s.replica is Replica.OFFLINE),
+        Case("B205", "E: the fetcher's leader epoch is fenced: complete", None, lambda s: s.epoch is Epoch.BEHIND),
+        Case("B206", "E: the fetcher's leader epoch is not known here yet: complete", None,
+             lambda s: s.epoch is Epoch.AHEAD),
+        Case("B201", "A: the broker does not lead, and only a leader may serve: complete", None,
+             lambda s: s.replica is Replica.FOLLOWS and s.leader_only),
+        Case("B207", "F1: the fetch offset is above the end (a truncated log): complete", None,
+             lambda s: s.distance is Distance.BEHIND_END),
+        Case("B208", "F2: the fetch offset is on an older segment, the fetcher not held back: complete", None,
+             lambda s: s.distance is Distance.OLDER_SEGMENT and not s.throttled),
+        Case("B209", "H: the fetcher's log has diverged, or that cannot be told: complete", None,
+             lambda s: s.divergence not in (Divergence.NOT_ASKED, Divergence.NONE)),
+        Case("B210", "a follower that is held back adds nothing", 0, lambda s: s.throttled),
+        Case("B212", "an end or a start without a place adds nothing", 0,
+             lambda s: s.distance is Distance.NO_PLACE),
+        Case("B213", "the bytes up to the end add up, at most the partition's maximum",
+             lambda s: min(s.bytes_to_end, s.max_bytes) if s.distance is Distance.SAME_SEGMENT else 0),
+    ),
+)  # fmt: skip
+
+REQUEST_CLAUSES: Final = {
+    "B214": "G: the request completes when the sum over its partitions has reached min bytes, or one of them "
+    "completes it at once",
+}
+
+
+def request_is_complete(partitions: Iterable[int | None], min_bytes: int) -> bool:
+    """B214, of the answers of all partitions."""
+    added = list(partitions)
+    if None in added:
+        return True
+    return sum(answer for answer in added if answer is not None) >= min_bytes

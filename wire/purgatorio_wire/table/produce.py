@@ -1,0 +1,93 @@
+"""What waits for replicas: `PRODUCE`, one partition of a produce request with acks=-1 (Kafka's DelayedProduce; clauses
+B101 to B109), and `DELETE_RECORDS`, one of a delete-records request (DelayedDeleteRecords; B301 to B307).
+
+The answer is the error that the partition ends with, or None where it waits. B307 is `request_is_complete`: the request
+completes when none of its partitions waits.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+from purgatorio_wire.table.decision import Case, DecisionTable
+from purgatorio_wire.table.replica import REFUSALS, Replica
+
+FAILED: Final = "UNKNOWN_TOPIC_OR_PARTITION"
+"""The error of an append that failed, here: the partition was not known then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Produced:
+    """`appended`: the append succeeded. `reached`: the high watermark has reached its end. `in_sync`: at least the
+    minimum of replicas are in sync. The last two mean something only at the leader."""
+
+    appended: bool
+    replica: Replica
+    reached: bool
+    in_sync: bool
+
+
+PRODUCE: Final[DecisionTable[Produced, str | None]] = DecisionTable(
+    "DelayedProduce",
+    (
+        *(Produced(a, Replica.LEADS, r, i) for a, r, i in product((True, False), repeat=3)),
+        *(Produced(a, replica, False, False) for a in (True, False) for replica in REFUSALS),
+    ),
+    (
+        Case("B101", "a partition whose append failed keeps its error and is not asked", FAILED,
+             lambda s: not s.appended),
+        Case("B102", "unknown by now: UNKNOWN_TOPIC_OR_PARTITION", lambda s: REFUSALS[s.replica],
+             lambda s: s.replica is Replica.UNKNOWN),
+        Case("B103", "the broker does not lead it any more: NOT_LEADER_OR_FOLLOWER", lambda s: REFUSALS[s.replica],
+             lambda s: s.replica in (Replica.FOLLOWS, Replica.ELSEWHERE)),
+        Case("B104", "its directory is offline: KAFKA_STORAGE_ERROR", lambda s: REFUSALS[s.replica],
+             lambda s: s.replica is Replica.OFFLINE),
+        Case("B105", "the high watermark has reached its end, enough replicas in sync: NONE", "NONE",
+             lambda s: s.reached and s.in_sync),
+        Case("B106", "reached, with fewer in sync than the minimum: NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+             "NOT_ENOUGH_REPLICAS_AFTER_APPEND", lambda s: s.reached),
+        Case("B107", "else it waits; at the time-out it is answered REQUEST_TIMED_OUT", None),
+    ),
+)  # fmt: skip
+
+REQUEST_CLAUSES: Final = {
+    "B108": "the request completes when none of its partitions waits, and not before",
+    "B109": "a partition that was decided keeps its answer, whatever happens to it afterwards",
+}
+
+
+def request_is_complete(partitions: Iterable[str | None]) -> bool:
+    """B108: the answers of all partitions, None for one that waits."""
+    return all(answer is not None for answer in partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """`accepted`: the leader moved its own log start. `reached`: so have all replicas, by what they said."""
+
+    accepted: bool
+    replica: Replica
+    reached: bool
+
+
+DELETE_RECORDS: Final[DecisionTable[Deleted, str | None]] = DecisionTable(
+    "DelayedDeleteRecords",
+    (
+        *(Deleted(a, Replica.LEADS, r) for a, r in product((True, False), repeat=2)),
+        *(Deleted(a, replica, False) for a in (True, False) for replica in REFUSALS),
+    ),
+    (
+        Case("B301", "a partition whose deletion was refused keeps its error and is not asked",
+             "OFFSET_OUT_OF_RANGE", lambda s: not s.accepted),
+        Case("B302", "unknown by now: UNKNOWN_TOPIC_OR_PARTITION, low watermark -1", lambda s: REFUSALS[s.replica],
+             lambda s: s.replica is Replica.UNKNOWN),
+        Case("B303", "the broker does not lead it any more: NOT_LEADER_OR_FOLLOWER, low watermark -1",
+             lambda s: REFUSALS[s.replica], lambda s: s.replica in (Replica.FOLLOWS, Replica.ELSEWHERE)),
+        Case("B304", "its directory is offline: KAFKA_STORAGE_ERROR, low watermark -1",
+             lambda s: REFUSALS[s.replica], lambda s: s.replica is Replica.OFFLINE),
+        Case("B305", "the low watermark has reached the requested offset: NONE, with that watermark", "NONE",
+             lambda s: s.reached),
+        Case("B306", "else it waits; at the time-out it is answered REQUEST_TIMED_OUT", None),
+    ),
+)  # fmt: skip

@@ -1,0 +1,128 @@
+"""Waiting for a remote tier (Kafka's DelayedRemoteFetch and DelayedRemoteListOffsets). Clauses B901 to B917."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from itertools import product
+from typing import Final
+
+from purgatorio_wire.table.decision import Case, DecisionTable
+from purgatorio_wire.table.replica import REFUSALS, Replica
+
+
+class Read(Enum):
+    """A remote read or look-up."""
+
+    PENDING = "on its way"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class Waiting(Enum):
+    """What a partition says about its request."""
+
+    AT_ONCE = "complete now, whatever the others say"
+    DONE = "nothing to wait for"
+    WAITS = "wait"
+
+
+class Answer(Enum):
+    """Where a partition's answer comes from."""
+
+    LOCAL = "the local result"
+    REMOTE = "the remote data"
+    FAILED = "UNKNOWN_SERVER_ERROR"
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """`has_place`: where the read began is known. `local_error`: the local read was refused."""
+
+    has_place: bool
+    replica: Replica
+    read: Read
+    local_error: bool
+
+
+_REMOTE = tuple(
+    Remote(has_place, replica, read, local_error)
+    for has_place, replica, read, local_error in product((True, False), Replica, Read, (True, False))
+)
+_GONE: Final = (Replica.ELSEWHERE, Replica.UNKNOWN, Replica.OFFLINE)
+
+REMOTE_FETCH: Final[DecisionTable[Remote, Waiting]] = DecisionTable(
+    "DelayedRemoteFetch",
+    _REMOTE,
+    (
+        Case("B901", "the replica is not here, and the place of the read is known: complete", Waiting.AT_ONCE,
+             lambda s: s.has_place and s.replica in _GONE),
+        Case("B902", "its read is done, well or not", Waiting.DONE, lambda s: s.read is not Read.PENDING),
+        Case("B903", "else it waits", Waiting.WAITS),
+    ),
+)  # fmt: skip
+
+REMOTE_ANSWER: Final[DecisionTable[Remote, Answer]] = DecisionTable(
+    "DelayedRemoteFetch, completed",
+    _REMOTE,
+    (
+        Case("B904", "a local error is the answer", Answer.LOCAL, lambda s: s.local_error),
+        Case("B905", "a read that is not done: the local result", Answer.LOCAL, lambda s: s.read is Read.PENDING),
+        Case("B906", "a read that failed: UNKNOWN_SERVER_ERROR", Answer.FAILED, lambda s: s.read is Read.FAILED),
+        Case("B907", "else the remote data", Answer.REMOTE),
+    ),
+)  # fmt: skip
+
+
+def fetch_is_complete(partitions: Iterable[Waiting]) -> bool:
+    """One says at once, or none waits."""
+    said = list(partitions)
+    return Waiting.AT_ONCE in said or Waiting.WAITS not in said
+
+
+class Found(Enum):
+    """What a look-up that is done found."""
+
+    NOTHING = "no such offset"
+    FETCHABLE = "an offset that the client may read"
+    TOO_HIGH = "one that it may not read yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """`asked`: a remote look-up was needed. `held_back`: an error waits for the case that nothing can be told."""
+
+    asked: bool
+    replica: Replica
+    read: Read
+    found: Found
+    held_back: bool
+
+
+def _held_back(look: Look) -> str:
+    return "OFFSET_NOT_AVAILABLE" if look.held_back else "NONE"
+
+
+REMOTE_OFFSETS: Final[DecisionTable[Look, str | None]] = DecisionTable(
+    "DelayedRemoteListOffsets",
+    tuple(
+        Look(asked, replica, read, found, held_back)
+        for asked, replica, read, found, held_back in product(
+            (True, False), Replica, Read, Found, (True, False)
+        )
+        if read is Read.DONE or found is Found.NOTHING
+    ),
+    (
+        Case("B911", "a partition that needed no look-up keeps its answer", "NONE", lambda s: not s.asked),
+        Case("B912", "its look-up failed before anything else was known: UNKNOWN_SERVER_ERROR",
+             "UNKNOWN_SERVER_ERROR", lambda s: s.read is Read.FAILED),
+        Case("B913", "this broker does not lead it, and the look-up is not done: that error, the look-up is cancelled",
+             lambda s: REFUSALS[s.replica], lambda s: s.read is Read.PENDING and s.replica in REFUSALS),
+        Case("B914", "its look-up is not done: it waits; at the time-out REQUEST_TIMED_OUT", None,
+             lambda s: s.read is Read.PENDING),
+        Case("B915", "nothing was found: blank, with the error that was held back", _held_back,
+             lambda s: s.found is Found.NOTHING),
+        Case("B916", "found, but not fetchable: blank, with the error that was held back", _held_back,
+             lambda s: s.found is Found.TOO_HIGH),
+        Case("B917", "else the offset", "NONE"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,74 @@
+"""Waiting for the metadata (Kafka's DelayedCreateTopics, -DeleteTopics, -ElectLeader). Clauses B701 to B723.
+
+The answer is the error that the topic or partition ends with, or None where it waits; a request completes when none
+of its topics or partitions waits (`purgatorio_wire.table.produce.request_is_complete`).
+"""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+from purgatorio_wire.table.decision import Case, DecisionTable
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """`leaders`: of the topic's partitions in the metadata, whether each has one; none at all: it is not there."""
+
+    accepted: bool
+    leaders: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """`there`: the topic is still in the metadata."""
+
+    accepted: bool
+    there: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Elected:
+    """`shown`: the metadata shows the expected leader now; `before`: it did when it was looked at before."""
+
+    accepted: bool
+    shown: bool
+    before: bool
+
+
+CREATE: Final[DecisionTable[Created, str | None]] = DecisionTable(
+    "DelayedCreateTopics",
+    tuple(
+        Created(accepted, leaders)
+        for accepted in (True, False)
+        for leaders in ((), *product((True, False), repeat=2))
+    ),
+    (
+        Case("B701", "a topic that was refused keeps its error", "INVALID_PARTITIONS", lambda s: not s.accepted),
+        Case("B702", "each of its partitions has a leader: NONE", "NONE",
+             lambda s: bool(s.leaders) and all(s.leaders)),
+        Case("B703", "else it waits; at the time-out REQUEST_TIMED_OUT", None),
+    ),
+)  # fmt: skip
+
+DELETE: Final[DecisionTable[Dropped, str | None]] = DecisionTable(
+    "DelayedDeleteTopics",
+    tuple(Dropped(accepted, there) for accepted, there in product((True, False), repeat=2)),
+    (
+        Case("B711", "a topic that was refused keeps its error", "UNKNOWN_TOPIC_OR_PARTITION",
+             lambda s: not s.accepted),
+        Case("B712", "the metadata has it no more: NONE", "NONE", lambda s: not s.there),
+        Case("B713", "else it waits; at the time-out REQUEST_TIMED_OUT", None),
+    ),
+)  # fmt: skip
+
+ELECT: Final[DecisionTable[Elected, str | None]] = DecisionTable(
+    "DelayedElectLeader",
+    tuple(Elected(accepted, shown, before) for accepted, shown, before in product((True, False), repeat=3)),
+    (
+        Case("B721", "an election that was not needed or not possible keeps its error", "ELECTION_NOT_NEEDED",
+             lambda s: not s.accepted),
+        Case("B722", "the expected leader is or has been seen: NONE", "NONE", lambda s: s.shown or s.before),
+        Case("B723", "else it waits; at the time-out REQUEST_TIMED_OUT", None),
+    ),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""The trace format `purgatorio-wire/1`: records and files."""

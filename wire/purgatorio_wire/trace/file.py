@@ -1,0 +1,333 @@
+"""Wire traces as files: JSON lines (plain, gzip, zstd) or Parquet, written while they are recorded and read back.
+
+A trace is untrusted input. Lines and sizes are bounded as in `purgatorio-trace/1`; what is no record is kept as a
+broken line with the reason, and the rest is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Final, cast
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from purgatorio_spec.trace.block import BrokenLine
+from purgatorio_spec.trace.convert import Conversion, partial_of
+from purgatorio_spec.trace.lines import Cut, lines
+from purgatorio_spec.trace.parse import Refusal, integer_field, object_field, shown, string_field
+from purgatorio_spec.trace.record import End
+from purgatorio_spec.trace.writer import LineSink
+from purgatorio_wire.trace.record import (
+    FORMAT,
+    KINDS,
+    MAX_EVENTS,
+    Declared,
+    Kind,
+    WireEnd,
+    WireEvent,
+    WireHeader,
+    WireRecord,
+)
+
+MAX_BROKEN_KEPT: Final = 1000
+_INTEGERS: Final = ("corr", "c", "version", "left", "t_from", "late_ns", "rtt_ns")
+_TEXTS: Final = ("conn", "scene", "api", "by", "err")
+_NAMES: Final = tuple(one.name for one in fields(WireEvent))
+_COLUMNS: Final[list[pa.Field[pa.DataType]]] = [
+    pa.field("kind", pa.string()),
+    *(pa.field(name, pa.int64()) for name in ("i", "t", *_INTEGERS)),
+    *(pa.field(name, pa.string()) for name in ("ev", *_TEXTS, "body")),
+]
+WIRE_SCHEMA: Final = pa.schema(_COLUMNS)
+"""Parquet's columns; `body` is JSON, and so are header and end as a whole, in that column."""
+
+
+@dataclass(slots=True)
+class WireTrace:
+    """One file, read. `cut`: why it has no end, where it ends before its end record."""
+
+    name: str
+    header: WireHeader | None = None
+    events: list[WireEvent] = field(default_factory=list)
+    end: WireEnd | None = None
+    broken: list[BrokenLine] = field(default_factory=list)
+    broken_count: int = 0
+    cut: str | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Nothing is missing of it."""
+        return self.end is not None and not self.end.dropped and not self.broken_count and self.cut is None
+
+
+class WireWriter:
+    """Writes one run as JSON lines, whole lines only. A run that is not closed has no end record."""
+
+    def __init__(self, path: Path, header: WireHeader) -> None:
+        self.path = path
+        self.events = 0
+        self._file = path.open("wb")
+        self._write(header)
+
+    def write(self, event: WireEvent) -> None:
+        """Add one event."""
+        self.events += 1
+        self._write(event)
+
+    def close(self, skipped: Mapping[str, str], lost: Mapping[str, str], dropped: int = 0) -> None:
+        """Write the end record and close the file."""
+        self._write(WireEnd(self.events, dropped, skipped, lost))
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Close the file without an end record: the run is not whole."""
+        self._file.close()
+
+    def _write(self, record: WireRecord) -> None:
+        self._file.write(orjson.dumps(fields_of(record)) + b"\n")
+
+
+def fields_of(record: WireRecord) -> dict[str, object]:
+    """A record as the JSON object of its line."""
+    if isinstance(record, WireEvent):
+        values = {name: getattr(record, name) for name in _NAMES}
+        return {"kind": "event"} | {
+            name: one for name, one in values.items() if one is not None and one != ""
+        }
+    if isinstance(record, WireEnd):
+        return {
+            "kind": "end", "events": record.events, "dropped": record.dropped, "skipped": dict(record.skipped),
+            "lost": dict(record.lost),
+        }  # fmt: skip
+    declared = {one.name: getattr(record.declared, one.name) for one in fields(Declared)}
+    return {
+        "kind": "header",
+        "format": FORMAT,
+        "run": record.run,
+        "broker": dict(record.broker),
+        "versions": {name: list(pair) for name, pair in record.versions.items()},
+        "declared": {name: value for name, value in declared.items() if value is not None},
+        "client": dict(record.client),
+        "params": dict(record.params),
+    }
+
+
+def is_wire_trace(path: Path) -> bool:
+    """Whether a file is a trace of this format, by its first record; a file that cannot be read is none."""
+    try:
+        with path.open("rb") as file:
+            parquet = file.read(4) == b"PAR1"
+        if parquet:
+            return pq.read_schema(path).names == WIRE_SCHEMA.names
+        first = next(lines(path), None)
+        record = None if first is None or first.too_long else orjson.loads(first.text)
+    except (OSError, Cut, ValueError, pa.ArrowException):
+        return False
+    form = record.get("format") if isinstance(record, dict) else None
+    return isinstance(form, str) and form.startswith("purgatorio-wire/")
+
+
+def read_trace(path: Path) -> WireTrace:
+    """A whole file. OSError where it cannot be opened; all else that is wrong with it is data."""
+    trace = WireTrace(str(path))
+    with path.open("rb") as file:
+        parquet = file.read(4) == b"PAR1"
+    last_i = -1
+    last_t: dict[str, int] = {}
+    for number, fields_or_why in _rows(path, trace) if parquet else _lines(path, trace):
+        try:
+            if isinstance(fields_or_why, Refusal):
+                raise fields_or_why
+            record = record_of(fields_or_why)
+            if isinstance(record, WireEvent):
+                if record.i <= last_i:
+                    raise Refusal("i", f"{record.i} is not above {last_i}", "write events in the order of i")
+                if trace.header is None or trace.end is not None:
+                    raise Refusal("kind", "an event outside of header and end", "write the header first")
+                if len(trace.events) >= MAX_EVENTS:
+                    trace.cut = f"more than {MAX_EVENTS:,} events: the rest is not read"
+                    break
+                if record.conn and record.t < last_t.get(record.conn, record.t):
+                    trace.cut = f"the time of {record.conn} goes back at i = {record.i}: the rest is not read"
+                    break
+                last_i, last_t[record.conn] = record.i, record.t
+                trace.events.append(record)
+            elif isinstance(record, WireHeader):
+                if trace.header is not None:
+                    raise Refusal("kind", "a second header", "one run a file")
+                trace.header = record
+            else:
+                trace.end = record
+        except Refusal as why:
+            trace.broken_count += 1
+            if len(trace.broken) < MAX_BROKEN_KEPT:
+                trace.broken.append(BrokenLine(trace.name, number, why.field, why.why, why.hint))
+    if trace.end is not None and not trace.broken_count and trace.end.events != len(trace.events):
+        trace.cut = f"the end record says {trace.end.events} events, the file holds {len(trace.events)}"
+    return trace
+
+
+def _lines(path: Path, trace: WireTrace) -> Iterator[tuple[int, dict[str, object] | Refusal]]:
+    try:
+        for line in lines(path):
+            if line.too_long:
+                yield line.number, Refusal("$", "the line is too long", "split the answer's topics")
+                continue
+            try:
+                value: object = orjson.loads(line.text)
+            except orjson.JSONDecodeError as bad:
+                if not line.whole:
+                    trace.cut = f"line {line.number} is cut in the middle"
+                    return
+                yield line.number, Refusal("$", f"not JSON ({bad.msg})", "write one JSON object a line")
+                continue
+            if not isinstance(value, dict):
+                yield line.number, Refusal("$", "not an object", "write one JSON object a line")
+                continue
+            yield line.number, value
+    except Cut as cut:
+        trace.cut = cut.why
+
+
+def _rows(path: Path, trace: WireTrace) -> Iterator[tuple[int, dict[str, object] | Refusal]]:
+    number = 0
+    try:
+        with pq.ParquetFile(path) as file:
+            if file.schema_arrow.names != WIRE_SCHEMA.names:
+                yield 0, Refusal("$", "not the columns of this format", "write it with `purgatorio wire`")
+                return
+            for batch in file.iter_batches(20_000):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, _row_fields(row)
+    except (pa.ArrowException, OSError) as bad:
+        trace.cut = f"the Parquet file is damaged after row {number} ({bad})"
+
+
+def _row_fields(row: dict[str, object]) -> dict[str, object] | Refusal:
+    given = {name: value for name, value in row.items() if value is not None}
+    body = given.pop("body", None)
+    if body is None:
+        return given
+    try:
+        value: object = orjson.loads(cast(str, body))
+    except (orjson.JSONDecodeError, TypeError):
+        return Refusal("body", "not JSON", "write a JSON object")
+    if given.get("kind") == "event":
+        return given | {"body": value}
+    return value if isinstance(value, dict) else Refusal("body", "not an object", "write a JSON object")
+
+
+def convert_wire(source: Path, target: Path, *, force: bool = False, keep_going: bool = False) -> Conversion:
+    """Write the trace `source` to `target` in the form that its suffix names, as `trace.convert.convert` does those of
+    purgatories. Raises `CannotConvert`, and OSError."""
+    partial = partial_of(target, force=force)
+    trace = read_trace(source)
+    header, end = trace.header, trace.end
+    written = header is not None and (keep_going or (not trace.broken_count and trace.cut is None))
+    if end is not None and trace.broken_count:
+        end = replace(end, events=len(trace.events), dropped=end.dropped + trace.broken_count)
+    if header is not None and written:
+        try:
+            records: list[WireRecord] = [header, *trace.events, *([] if end is None else [end])]
+            if target.name.endswith(".parquet"):
+                _write_parquet(records, partial)
+            else:
+                out = LineSink(partial)
+                out.objects(map(fields_of, records))
+                out.close(complete=True)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+    return Conversion(
+        run="" if header is None else header.run,
+        events=len(trace.events),
+        end=None if end is None else End(end.events, end.dropped),
+        broken=tuple(trace.broken),
+        broken_count=trace.broken_count,
+        cut=trace.cut,
+        written=written,
+    )
+
+
+def _write_parquet(records: Iterable[WireRecord], path: Path) -> None:
+    columns: dict[str, list[object]] = {name: [] for name in WIRE_SCHEMA.names}
+    for record in records:
+        given = fields_of(record)
+        row: Mapping[str, object] = given
+        if not isinstance(record, WireEvent):
+            row = {"kind": given["kind"], "body": given}
+        for name, column in columns.items():
+            value = row.get(name)
+            column.append(orjson.dumps(value).decode() if name == "body" and value is not None else value)
+    pq.write_table(pa.table(columns, schema=WIRE_SCHEMA), path, compression="zstd")
+
+
+def record_of(given: Mapping[str, object]) -> WireRecord:
+    """The record of one JSON object. Raises `Refusal`."""
+    kind = given.get("kind")
+    if kind == "event":
+        return _event(given)
+    if kind == "header":
+        return _header(given)
+    if kind == "end":
+        skipped, lost = (
+            {clause: str(why) for clause, why in (object_field(given, name) or {}).items()}
+            for name in ("skipped", "lost")
+        )
+        events, dropped = (integer_field(given, name, 0) or 0 for name in ("events", "dropped"))
+        return WireEnd(events, dropped, skipped, lost)
+    raise Refusal("kind", f"{shown(kind)} is none of header, event, end", "set kind on every record")
+
+
+_KINDS: Final[Mapping[object, Kind]] = {kind: kind for kind in KINDS}
+
+
+def _event(given: Mapping[str, object]) -> WireEvent:
+    unknown = [name for name in given if name not in _NAMES and name != "kind" and not name.startswith("x_")]
+    if unknown:
+        raise Refusal(unknown[0], "unknown field", "take it out, or name it x_...")
+    ev = given.get("ev")
+    kind = _KINDS.get(ev) if isinstance(ev, str) else None
+    if kind is None:
+        raise Refusal("ev", f"{shown(ev)} is none of {', '.join(KINDS)}", "set ev to one of them")
+    i, t = integer_field(given, "i", 0), integer_field(given, "t")
+    if i is None or t is None:
+        raise Refusal("i" if i is None else "t", "missing", "every event has i and t")
+    corr, c, version, left, t_from, late_ns, rtt_ns = (integer_field(given, name) for name in _INTEGERS)
+    conn, scene, api, by, err = (string_field(given, name) for name in _TEXTS)
+    body = object_field(given, "body")
+    event = WireEvent(
+        i, t, kind, conn or "", scene or "", corr, c, api, version, body, by, err, left, t_from, late_ns, rtt_ns
+    )  # fmt: skip
+    if kind == "request" and (corr is None or api is None or version is None or body is None):
+        raise Refusal("$", "a request without corr, api, version or body", "give all four")
+    if kind == "answer" and corr is None:
+        raise Refusal("corr", "missing", "an answer has its correlation")
+    if kind == "control" and (t_from is None or late_ns is None or rtt_ns is None or t_from > t):
+        raise Refusal("$", "a control without t_from, late_ns or rtt_ns", "give all three, t_from <= t")
+    return event
+
+
+def _header(given: Mapping[str, object]) -> WireHeader:
+    if given.get("format") != FORMAT:
+        raise Refusal("format", f"{shown(given.get('format'))} is not {FORMAT!r}", "upgrade purgatorio")
+    versions: dict[str, tuple[int, int]] = {}
+    for name, pair in (object_field(given, "versions") or {}).items():
+        match pair:
+            case [int(first), int(last)]:
+                versions[name] = (first, last)
+            case _:
+                raise Refusal("versions", f"{shown(pair)} is no pair", "write [first, last] for each API")
+    declared = object_field(given, "declared") or {}
+    known = {one.name for one in fields(Declared)}
+    constants = {name: value for name in known if (value := integer_field(declared, name, 0)) is not None}
+    run = string_field(given, "run")
+    if not run:
+        raise Refusal("run", "missing", "name the run")
+    broker, client, params = (object_field(given, name) or {} for name in ("broker", "client", "params"))
+    return WireHeader(run, broker, versions, Declared(**constants), client, params)
