@@ -14,7 +14,7 @@ from conformance.kit_classes import QUICK
 from purgatorio_conformance.protocol import driver, gates
 from purgatorio_conformance.protocol.coverage import not_looked_for
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects
-from purgatorio_conformance.protocol.gate_program import CLASSES, GateProgram, delays_for, gate_programs
+from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.jdwp import (
     Jvm,
     JvmGone,
@@ -28,6 +28,7 @@ from purgatorio_conformance.protocol.lines import Lines, Point
 from purgatorio_conformance.protocol.played_order import NO_LINE, NO_LINE_OF_ITS_OWN, Orders
 from purgatorio_conformance.protocol.session import noted
 from purgatorio_conformance.protocol.shortest import order_of_run
+from purgatorio_conformance.protocol.small_program import CLASSES, SmallProgram, delays_for
 from purgatorio_conformance.subject.child import LineChild, Quiet
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subject.plan import MS
@@ -110,7 +111,7 @@ def test_programs_that_were_stopped_at_no_line_are_told_with_the_reason(
     """Of each run in one line; that it was played elsewhere does not hide it."""
     lines, at_gates = subject(built, "clean"), subject(built, "clean", mode="virtual-gates")
     first, second, third = gate_programs("timer", delays_for(lines.description, MS))[:3]
-    everything = [Orders(GateProgram("", looks_for, (), ()), 1) for looks_for in CLASSES["timer"]]
+    everything = [Orders(SmallProgram("", looks_for, (), ()), 1) for looks_for in CLASSES["timer"]]
     at_gates.account.orders += [*everything, Orders(first, 3)]
     lines.account.orders += [Orders(first, skipped=why), Orders(second, 3), Orders(third, skipped=why)]
     assert [one for one in not_looked_for([lines, at_gates]) if one[0] == lines.name] == [

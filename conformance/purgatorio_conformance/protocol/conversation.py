@@ -243,10 +243,11 @@ class Conversation:
         task = entered.f == "timer_fire" and not self._operations[entered.id].keys
         return entered.f in self._gates and (task or entered.f in ("on_complete", "on_expiration"))
 
-    def overdue(self, by_ns: int = 0) -> list[str]:
+    def overdue(self, by_ns: int = 0, *, before_now: bool = False) -> list[str]:
         """The tasks and operations whose time is over, so long ago, and which are not: what a subject that hangs may
         have lost. Their time counts from when they were begun, as in T2 and O5. None that a call without an answer is
-        about, which may take it back, and none in whose functions a thread is."""
+        about, which may take it back, and none in whose functions a thread is. `before_now`: only those that were begun
+        before the clock came to where it is."""
         now_t = self._recorder.clock_ns() - by_ns
         calls = [one.call for one in self._open.values()]
         unsettled = {call.id for call in calls if isinstance(call, Add | Cancel | Force)}
@@ -258,6 +259,7 @@ class Conversation:
             for one, told in known
             if told.delay_ns is not None
             and _deadline(told.begun_t, told.delay_ns) <= now_t
+            and not (before_now and told.begun_t >= now_t + by_ns)
             and given_back.isdisjoint(told.keys)
         )
 

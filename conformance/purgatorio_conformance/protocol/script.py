@@ -238,4 +238,4 @@ class ScriptPlayer:
 
     def close(self) -> None:
         """End the child."""
-        self._child.__exit__()
+        self._child.close()

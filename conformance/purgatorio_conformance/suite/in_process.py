@@ -87,6 +87,7 @@ def _described(promise: Promise, part: str, has: Mapping[str, str], reports: tup
         late_ns=promise.late_ns,
         purge_interval=promise.purge_interval,
         unit_ns=promise.tick_ns if "between-ticks" in promise.lacks else 1,
+        least_delay_ns=promise.tick_ns if "past" in promise.lacks else 0,
         most_delay_ns=min(promise.longest_delay_ns or MAX_TIME_NS, MAX_TIME_NS),
         lanes=LANES if promise.has_threads else 1,
         gates=(*reports, STEP),

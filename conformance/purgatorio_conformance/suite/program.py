@@ -86,13 +86,14 @@ class CallProgram:
 
 @dataclass(frozen=True, slots=True)
 class GatedProgram:
-    """`gates`: every order of every small program. `steps`: each of their calls stopped at each of its steps."""
+    """`scope`: the small programs of one caller. `gates`: every order of those of several. `steps`: each of their calls
+    stopped at each of its steps."""
 
     name: str
 
     def lines(self) -> Iterable[str]:
         """Too many to print."""
-        yield f"every small program, by its {self.name}: purgatorio_conformance.protocol.gate_program"
+        yield f"every small program, by its {self.name}: purgatorio_conformance.protocol.small_program"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +160,14 @@ class Scenario:
     programs: Callable[[Promise], Iterable[Program]]
     needs: tuple[str, ...] = ()
     threads: bool = False
+    also: Callable[[Promise], str | None] | None = None
+    """What else may rule it out: why."""
 
     def ruled_out(self, promise: Promise) -> str | None:
         """Why it cannot be run, in the subject's own words."""
         if self.threads and not promise.has_threads:
             return "its calls come from one thread: the promise says no `threads`"
         lacking = [lack for lack in self.needs if lack in promise.lacks]
-        return f"the subject lacks {lacking[0]}: {promise.lacks[lacking[0]]}" if lacking else None
+        if lacking:
+            return f"the subject lacks {lacking[0]}: {promise.lacks[lacking[0]]}"
+        return None if self.also is None else self.also(promise)

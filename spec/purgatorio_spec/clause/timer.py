@@ -219,6 +219,8 @@ class _Stop(NamedTuple):
     settled_t: int
     deadline_t: int
     from_i: int
+    th: str | None = None
+    """If any, only fires of this thread."""
 
 
 @T4.of_operation
@@ -269,7 +271,8 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
     """Cancels that returned, did not say that they failed, and were not made by the expiry itself.
 
     A barrier that said that it won forbids the fire that it did not prevent as well. Of a task that was added again
-    when it may have been handed over, or beside the cancel, even a barrier tells nothing: it may answer another add.
+    when it may have been handed over, or beside the cancel, even a barrier tells nothing: it may answer another add;
+    unless one thread made all these calls, and starts the task itself afterwards.
     """
     stops = []
     for cancel in history.cancels:
@@ -282,18 +285,29 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
         if deadline_t is None:
             continue
         beside = any(add.call_i < cancel.end_i and add.end_i > cancel.call_i for add in history.adds)
-        barrier = run.profile.cancel_is_barrier and len(answered) == 1 and not beside
-        if barrier and cancel.out == 1:
+        barrier = run.profile.cancel_is_barrier and not beside
+        one = len(answered) == 1
+        # What a thread that made all these calls starts itself afterwards was not under way when it was told so.
+        alone = cancel.out == 1 and all(add.th == cancel.th for add in answered)
+        th = None
+        if barrier and one and cancel.out == 1:
             from_i = answered[0].call_i
         elif _in_time(run, cancel.ret_t, deadline_t):
             from_i = cancel.call_i
-        elif barrier:
-            from_i = cancel.end_i
+        elif barrier and (one or alone):
+            from_i, th = cancel.end_i, None if one else cancel.th
         else:
             continue
         stops.append(
             _Stop(
-                "fired-after-cancel", cancel.f, cancel.call_i, cancel.end_i, cancel.ret_t, deadline_t, from_i
+                "fired-after-cancel",
+                cancel.f,
+                cancel.call_i,
+                cancel.end_i,
+                cancel.ret_t,
+                deadline_t,
+                from_i,
+                th,
             )
         )
     return stops
@@ -360,4 +374,4 @@ def _ruled_out(history: OperationHistory, stop: _Stop, fire: Call) -> bool:
     (an add after the completion does not)."""
     later = (add.call_i for add in history.adds if add.end_i > stop.call_i)
     rearmed_i = NEVER if stop.f == "force_complete" else min(later, default=NEVER)
-    return stop.from_i < fire.call_i < rearmed_i
+    return stop.from_i < fire.call_i < rearmed_i and stop.th in (None, fire.th)
