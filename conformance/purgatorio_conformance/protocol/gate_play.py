@@ -202,6 +202,9 @@ class Plays:
             # One that answers before its own threads are done is refused as that.
             self._hear(_ANSWERED_EARLY_S)
             self.leap(leap_ns + self.late_ns)
+            if self.session.conversation.overdue(late_ns, before_now=True):
+                # It is lost: the clauses say so of the whole run, and every further program would wait for it in vain.
+                self.broken = True
         return self.clock.now_ns
 
     def _look_for_late(self, play: Play) -> None:
