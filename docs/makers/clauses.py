@@ -66,7 +66,7 @@ def _broker() -> str:
     return (
         "## Clauses of the broker\n\nThe cases of the decision tables of the concrete operations, and what is promised "
         "beside them. Tests put the reference into every situation of every table; scenarios of the explorer name "
-        "these clauses. The tables stand in [broker.md](broker.md).\n\n" + _by_owner(broker_clauses().items())
+        "these clauses. The tables stand in [the decision tables](measured/broker-tables.md).\n\n" + _by_owner(broker_clauses().items())
     )
 
 

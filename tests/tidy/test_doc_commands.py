@@ -26,7 +26,7 @@ TRACES = ROOT / "examples" / "traces"
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").rglob("README.md")),
 ]
 PROGRAMS = "purgatorio|python|pip|make|pytest|cd|spark-submit|mkdir|java|HATCH_BUILD_HOOK_ENABLE_CUSTOM=true"
