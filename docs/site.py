@@ -50,10 +50,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         story = STORY.search((ROOT / "README.md").read_text())
         markdown = markdown.replace("<!-- story -->", story[1] if story else "")
     beside = page.file.src_uri in BESIDE
+    folder = os.path.dirname(page.file.src_uri)
 
     def led(found: re.Match[str]) -> str:
         text, target, anchor = found[1], found[2], found[3] or ""
-        folder = os.path.dirname(page.file.src_uri)
         path = os.path.normpath(target if beside else os.path.join("docs", folder, target))
         inside = path.removeprefix("docs/")
         if files.get_file_from_path(inside) is not None:

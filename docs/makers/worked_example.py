@@ -1,6 +1,6 @@
 """The worked example of the docs: one operation through both dialects, with the events of a real run.
 
-    python -m docs.makers.worked_example > docs/worked-example.md
+    python -m docs.makers.worked_example > docs/measured/worked-example.md
 
 The run is virtual: a manual clock, and two threads that take turns at fixed points, so the events are the same each
 time, and a test compares the page with them. What is recorded is what any recorder of this project sees; times are
