@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 ENTRY = re.compile(r"^- \[(.+?)\]\((.+?)\): ", re.MULTILINE)
-STORY = re.compile(r"\A# .*?\n(.*?)^Purgatorio is ", re.MULTILINE | re.DOTALL)
+STORY = re.compile(r"\A# .*?\n(.*?)^Purgatorio has ", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)#]+)(#[^)]*)?\)")
 
 

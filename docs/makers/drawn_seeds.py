@@ -1,4 +1,4 @@
-"""The page `docs/measured/drawn-mutants.md`: how fast drawn programs find each known bug of two threads, over ten seeds.
+"""The page `docs/measured/drawn-mutants.md`: how fast random programs find known bugs of two threads, over ten seeds.
 
 python -m docs.makers.drawn_seeds rows.jsonl 2
 

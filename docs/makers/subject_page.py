@@ -41,7 +41,8 @@ _HEAD: Final = """\
 
 Written by `python -m docs.makers.subject_page`. A seeded plan drives each timer with four threads, or with one if it
 allows no more. The delays are equal, zero, negative, huge, and around its tick; cancels come well before, at and after
-the deadline, and twice. Each timer is recorded at its boundary, and judged by the [clauses](../clauses.md) under a profile
+the deadline, and twice. Each timer is recorded at its boundary, and judged by the
+[clauses](../clauses.md) under a profile
 made from its own documentation. If no bound is promised, none is declared, and its clause is SKIPPED: a timer that does
 not promise to be punctual cannot be late. The figures are shown all the same.
 

@@ -210,8 +210,8 @@ def _words(event: Event) -> str:
 _TEXT: Final = """\
 # One operation through both dialects
 
-After this page you know what the two dialects promise, event by event. `python -m docs.makers.worked_example` prints it:
-the events are those of real runs of the reference over a manual clock, and a test compares them with the page.
+After this page you know what the two dialects promise, event by event. `python -m docs.makers.worked_example` prints
+it: the events are those of real runs of the reference over a manual clock, and a test compares them with the page.
 
 A produce request with acks=-1 waits in the purgatory under the key `orders-0`, for 30 ms at most, until enough
 followers have its records. Two followers report at nearly the same time. `follower-1` comes first and evaluates: not
@@ -226,12 +226,12 @@ One line is one event: a call, `=` its return with its result, or `*` a point. O
 {pending}
 ```
 
-The registration evaluates twice, before and after watching, and then starts the timer. It returns 0: not completed by
-this call. `follower-2` does not get the operation's lock. It sets the flag `try_complete_pending`, and its check returns
-0 without an evaluation. `follower-1` unlocks, finds the flag, evaluates again, and completes the request: the claim,
-then the cancel of the timer, then `on_complete`. So the check of `follower-2` returned *before* the completion, which
-ran on another thread. This dialect promises only that the completion is never left to the time-out. Without the flag it
-was: that is KAFKA-6653.
+The registration evaluates twice, before and after watching, and then starts the timer. It returns 0: not completed
+by this call. `follower-2` does not get the operation's lock. It sets the flag `try_complete_pending`, and its check
+returns 0 without an evaluation. `follower-1` unlocks, finds the flag, evaluates again, and completes the request:
+the claim, then the cancel of the timer, then `on_complete`. So the check of `follower-2` returned *before* the
+completion, which ran on another thread. This dialect promises only that the completion is never left to the time-
+out. Without the flag it was: that is KAFKA-6653.
 
 ## `locked` (Kafka 4.1 and later)
 
@@ -240,8 +240,8 @@ was: that is KAFKA-6653.
 ```
 
 Here an event waits for the lock. `follower-2` began its check while `follower-1` still held the lock. It evaluates when
-`follower-1` has released it, and its own check completes the request and returns 1. When a check returns, operations that
-were ready before it are completed. The price is waiting: a slow callback delays every event of the operation.
+`follower-1` has released it, and its own check completes the request and returns 1. When a check returns, operations
+that were ready before it are completed. The price is waiting: a slow callback delays every event of the operation.
 
 ## The time-out
 

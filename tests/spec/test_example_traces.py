@@ -27,7 +27,10 @@ README: Final = {
     trace: set(re.findall(r"[A-Z]\d on [\d,]+ of [\d,]+", said))
     for said, trace in re.findall(
         r"^\| .+ \| (.+) \| `purgatorio check examples/traces/(\S+)` \|$",
-        "".join((TRACES.parents[1] / page).read_text(encoding="utf-8") for page in ("README.md", "docs/which-path.md")),
+        "".join(
+            (TRACES.parents[1] / page).read_text(encoding="utf-8")
+            for page in ("README.md", "docs/which-path.md")
+        ),
         re.MULTILINE,
     )
 }

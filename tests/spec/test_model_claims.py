@@ -1,5 +1,5 @@
-"""The claims of `purgatorio model`: all hold, every twin fails, and docs/measured/models.md has the row of each; the large ones
-only with --slow."""
+"""The claims of `purgatorio model`: all hold, every negative control fails, and docs/measured/models.md has
+the row of each; the large ones only with --slow."""
 
 from __future__ import annotations
 
