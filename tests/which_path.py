@@ -1,4 +1,4 @@
-"""Which path finds which bugs: the reference's mutants behind its public API, measured; writes docs/measured/which-path.md.
+"""Which path finds which of the reference's mutants behind its public API; writes docs/measured/which-path.md.
 
     python tests/which_path.py                       # an hour of a processor
     python tests/which_path.py 11 19 --path gates    # only these; the other cells stay
