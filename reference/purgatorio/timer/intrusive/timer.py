@@ -142,9 +142,9 @@ class IntrusiveTimer(Owned):
     ValueError where `tick_ms` is below 1 or `wheel_size` is no power of two from 2 on.
 
     `levels` are made beforehand (at least 1), more on demand. `integer_handles`: functions wait in dictionaries, and
-    their handles are integers; else as linked nodes. None is what costs less in this build
-    (docs/measured/performance.md).
-    `executor` runs the tasks, one thread called `executor-<name>` by default. `faults` gets what a task raises.
+    their handles are integers; else as linked nodes. None: what costs less in this build
+    (docs/measured/performance.md). `executor` runs the tasks, one thread called `executor-<name>` by default. `faults`
+    gets what a task raises.
     """
 
     __slots__ = ("_alarm", "_closed", "_executor", "_lock", "_now_ms", "_sleepers", "_sync", "_wake_tick", "_wheel",
