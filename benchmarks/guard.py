@@ -3,7 +3,7 @@
 A guard plays a short workload in many rounds, the two candidates one after the other in each, and takes the median of
 the rounds' quotients (peer / subject) with an interval by the bootstrap. PASS: the interval lies above the floor.
 VIOLATED: it lies below. Neither: more rounds are played, and in the end it is UNKNOWN. The floors are well below what
-docs/performance.md shows, so that only a change of kind falls through, and no busy machine.
+docs/measured/performance.md shows, so that only a change of kind falls through, and no busy machine.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""docs/performance.md, made from the figures of one run. The words are here, the numbers are the run's."""
+"""docs/measured/performance.md, made from the figures of one run. The words are here, the numbers are the run's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchmarks.timer_bench import TimerBench
 from benchmarks.timer_tables import best_own, tables
 from purgatorio.timer.intrusive.timer import DEFAULT_WHEEL_SIZE
 
-COMMAND: Final = "python -m benchmarks timer --write docs/performance.md"
+COMMAND: Final = "python -m benchmarks timer --write docs/measured/performance.md"
 _BASELINE: Final = "heapq-int"
 _WIDTH: Final = 118
 

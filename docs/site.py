@@ -18,13 +18,14 @@ ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 ENTRY = re.compile(r"^- \[(.+?)\]\((.+?)\): ", re.MULTILINE)
+STORY = re.compile(r"\A# .*?\n(.*?)^Purgatorio has ", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)#]+)(#[^)]*)?\)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """The navigation is the index page's lists."""
     _, *parts = SECTION.split((ROOT / "docs" / "index.md").read_text())
-    nav: list[object] = [{"Start": ["README.md", "index.md"]}]
+    nav: list[object] = [{"Start": [{"All pages": "index.md"}, {"README": "README.md"}]}]
     for title, text in zip(parts[::2], parts[1::2], strict=True):
         nav.append({title: [{name: page.removeprefix("../")} for name, page in ENTRY.findall(text)]})
     config.nav = nav
@@ -44,6 +45,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Links as the site has them."""
     url = os.environ.get("PROJECT_URL", "").rstrip("/")
+    if page.file.src_uri == "index.md":
+        # The site starts with what goes wrong: the README from its title to where it says what the project is.
+        story = STORY.search((ROOT / "README.md").read_text())
+        markdown = markdown.replace("<!-- story -->", story[1] if story else "")
     beside = page.file.src_uri in BESIDE
     folder = os.path.dirname(page.file.src_uri)
 

@@ -1,4 +1,4 @@
-"""Which path finds which bugs: the reference's mutants behind its public API, measured; writes docs/which-path.md.
+"""Which path finds which of the reference's mutants behind its public API; writes docs/measured/which-path.md.
 
     python tests/which_path.py                       # an hour of a processor
     python tests/which_path.py 11 19 --path gates    # only these; the other cells stay
@@ -62,7 +62,7 @@ CLASSES: Final[Sequence[tuple[str, tuple[int, ...]]]] = (
     ("sleeps too long, or not at all", (45, 58, 60, 79, 80, 88)),
     ("the reaper dies", (34,)),
 )
-"""By what breaks; the numbers are those of docs/kill-matrix.md."""
+"""By what breaks; the numbers are those of docs/measured/kill-matrix.md."""
 
 OF_GROUPS: Final = (9, 10, 17, 18)
 """One change in four places of use: what is put on an `ActionQueue` runs at once. It shows where keys have groups with
@@ -281,7 +281,7 @@ def main() -> None:
     parser.add_argument(
         "--page",
         type=Path,
-        default=REPOSITORY / "docs" / "which-path.md",
+        default=REPOSITORY / "docs" / "measured" / "which-path.md",
         help="its table, between its marks, gets what is found",
     )
     parser.add_argument("--one", choices=MEASURES, help=argparse.SUPPRESS)

@@ -1,6 +1,6 @@
 """The page `docs/clauses.md`, made from the registry: `pytest tests/tidy/test_docs.py --refresh-golden` writes it.
 
-And the decision tables, as they stand in `docs/broker.md`.
+And the decision tables, as they stand in `docs/measured/broker-tables.md`.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def _code() -> str:
 
 def _broker() -> str:
     return (
-        "## Clauses of the broker\n\nThe cases of the decision tables of the concrete operations, and what is promised "
-        "beside them. Tests put the reference into every situation of every table; scenarios of the explorer name "
-        "these clauses. The tables stand in [broker.md](broker.md).\n\n" + _by_owner(broker_clauses().items())
+        "## Clauses of the broker\n\n[The decision tables](measured/broker-tables.md) of the concrete operations have "
+        f"{len(broker_clauses())} more clauses. Tests put the reference into every situation of every table; scenarios "
+        "of the explorer name these clauses.\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""The page `docs/drawn-mutants.md`: how fast drawn programs find each known bug of two threads, over ten seeds.
+"""The page `docs/measured/drawn-mutants.md`: how fast random programs find known bugs of two threads, over ten seeds.
 
 python -m docs.makers.drawn_seeds rows.jsonl 2
 
@@ -22,7 +22,7 @@ from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.random_program.search import search_drawn
 from purgatorio_stress.scenario.registry import SCENARIOS
 
-PAGE: Final = Path(__file__).parents[1] / "drawn-mutants.md"
+PAGE: Final = Path(__file__).parents[1] / "measured" / "drawn-mutants.md"
 BOUND_S: Final = 30.0
 SEEDS: Final = 10
 _ENOUGH: Final = SEEDS // 2 + 1

@@ -1,6 +1,6 @@
 """What `purgatorio wire` says of released Kafka brokers: plays them, and writes the page of the results.
 
-    python -m docs.makers.kafka_releases_wire docs/kafka-releases-wire.md --results DIR [VERSION...]
+    python -m docs.makers.kafka_releases_wire docs/measured/kafka-releases-wire.md --results DIR [VERSION...]
 
 Each run is `purgatorio wire` in its default plan against a broker that `kafka_release` starts; what it said is kept in
 DIR, one file a run, and a run that is there is not played again (`--again` plays it). Without versions the page is made
@@ -162,7 +162,7 @@ which has two cores: what a busy machine leaves undecided is UNKNOWN.
 A VIOLATED release is a false alarm until a public issue explains it. Made, and played again, by:
 
 ```console
-$ python -m docs.makers.kafka_releases_wire docs/kafka-releases-wire.md --results DIR 3.9.0 4.4.0
+$ python -m docs.makers.kafka_releases_wire docs/measured/kafka-releases-wire.md --results DIR 3.9.0 4.4.0
 ```
 
 One release alone, to look at: `python -m docs.makers.kafka_release 3.9.0` prints its address, for `purgatorio wire`.

@@ -1,4 +1,4 @@
-"""The page `docs/kill-matrix.md`: every known bug against every layer.
+"""The page `docs/measured/kill-matrix.md`: every known bug against every layer.
 
 purgatorio mutants --all --kept rows.jsonl
 python -m docs.makers.kill_matrix rows.jsonl              # writes the page
@@ -17,7 +17,7 @@ from purgatorio_stress.kill_matrix.matrix import kept_rows
 from purgatorio_stress.mutant.catalogue import EQUIVALENT, MUTANTS, NOT_APPLICABLE
 from purgatorio_stress.printed import Kill, MatrixRow
 
-PAGE: Final = Path(__file__).parents[1] / "kill-matrix.md"
+PAGE: Final = Path(__file__).parents[1] / "measured" / "kill-matrix.md"
 _COLUMNS: Final = {
     "contracts": "contracts",
     "proof": "proofs",
@@ -89,7 +89,7 @@ def comparable(text: str) -> str:
 
 
 def page(rows: list[MatrixRow]) -> str:
-    """The whole page, `docs/kill-matrix.md`; of rows that went through every layer."""
+    """The whole page, `docs/measured/kill-matrix.md`; of rows that went through every layer."""
     lines = [
         "# Kill matrix",
         "",

@@ -1,4 +1,4 @@
-"""The page `docs/machine-mutants.md`: what became of a sample of the changes that a program makes.
+"""The page `docs/measured/machine-mutants.md`: what became of a sample of the changes that a program makes.
 
 python -m docs.makers.machine_mutants rows.jsonl 100 1 10 2 tokens
 
@@ -20,7 +20,7 @@ from typing import Final
 
 from docs.makers.machine_changes import HOT, LAYERS, Fate, changes, fates_of, kept_fates, sampled
 
-PAGE: Final = Path(__file__).parents[1] / "machine-mutants.md"
+PAGE: Final = Path(__file__).parents[1] / "measured" / "machine-mutants.md"
 SURVIVORS: Final = Path(__file__).with_name("machine_survivors.toml")
 EQUIVALENT: Final = "equivalent"
 _NOT_JUDGED: Final = "not judged"
@@ -82,7 +82,7 @@ def summary(fates: Sequence[Fate]) -> list[str]:
 
 
 def machine_page(fates: Sequence[Fate], seed: int, seconds: float, *, tokens: bool = False) -> str:
-    """The whole page, `docs/machine-mutants.md`."""
+    """The whole page, `docs/measured/machine-mutants.md`."""
     alive = survivors_of(fates)
     every = {module: len(changes(module, tokens=tokens)) for module in HOT}
     layers = (*LAYERS, "process", *KINDS)

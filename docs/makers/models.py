@@ -1,5 +1,6 @@
-"""The generated parts of `docs/models.md`, one text each; `pytest tests/spec/test_model_page.py --refresh-golden`
-writes them.
+"""The generated parts of `docs/models.md` and `docs/measured/models.md`.
+
+`pytest tests/spec/test_model_page.py --refresh-golden` writes them.
 
 The state machine is drawn by walking the code, so the picture cannot say something else.
 """

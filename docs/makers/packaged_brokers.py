@@ -1,4 +1,4 @@
-"""Brokers from PyPI that are judged by the standard plan, and the table of them in docs/wire.md.
+"""Brokers from PyPI that are judged by the standard plan, and their table in docs/measured.
 
 Each is started in a process of its own on this machine, on a free port, with its data in a scratch folder. One that is
 not installed, or does not start, is left out with the reason.
@@ -197,12 +197,13 @@ def clauses() -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write clauses and table into the page."""
+    """Write the clauses into the page, and the table into `measured/packaged-brokers.md` beside it."""
     place = Path(arguments[0])
-    text = with_part(place.read_text(encoding="utf-8"), "clauses", clauses())
+    place.write_text(with_part(place.read_text(encoding="utf-8"), "clauses", clauses()), encoding="utf-8")
     if arguments[1:2] != ["--clauses"]:
-        text = with_part(text, "brokers", table(arguments[1:]))
-    place.write_text(text, encoding="utf-8")
+        measured = place.parent / "measured" / "packaged-brokers.md"
+        text = with_part(measured.read_text(encoding="utf-8"), "brokers", table(arguments[1:]))
+        measured.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The parts of `docs/subject-protocol.md` that are made from the messages and from a real run.
+"""The parts of `docs/measured/subject-messages.md` that are made from the messages and from a real run.
 
-    python -m docs.makers.protocol_page docs/subject-protocol.md
+    python -m docs.makers.protocol_page docs/measured/subject-messages.md
 
 writes them anew between their markers; the rest of the page is written by hand. Run it where `examples` is.
 """
@@ -139,7 +139,8 @@ def updated(page: str, made: Mapping[str, str]) -> str:
     """The page with every made part as it should be, and these transcripts, by their markers."""
     parts = {**sections(), **{name: f"```text\n{text}```" for name, text in made.items()}}
     for marker, text in parts.items():
-        page = with_part(page, marker, f"{text}\n")
+        # The messages' texts link as a page of docs/ does, and this page lies one folder below.
+        page = with_part(page, marker, f"{text}\n".replace("](clauses.md", "](../clauses.md"))
     return page
 
 

@@ -1,4 +1,4 @@
-"""The table of docs/stress.md: each known bug that takes several threads, on plain threads and with yields."""
+"""The table of docs/measured/stress.md: each known bug that takes several threads, on plain threads and with yields."""
 
 import sys
 
@@ -20,7 +20,7 @@ def _cell(kill: Kill) -> str:
 
 
 def main() -> None:
-    """Print what docs/stress.md shows: `python -m docs.makers.stress_table [ROUNDS [ROUNDS_WITH_YIELDS]]`."""
+    """Print what docs/measured/stress.md shows: `python -m docs.makers.stress_table [ROUNDS [ROUNDS_WITH_YIELDS]]`."""
     plain, noisy = [*map(int, sys.argv[1:]), *(10_000, 2_000)[len(sys.argv) - 1 :]][:2]
     for number, mutant in MUTANTS.items():
         if SCENARIOS[mutant.scenario].threads > 1:

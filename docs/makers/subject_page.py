@@ -1,4 +1,4 @@
-"""The page `docs/subjects.md`: what other people's timers promise, and what they were seen to do.
+"""The page `docs/measured/subjects.md`: what other people's timers promise, and what they were seen to do.
 
     python -m docs.makers.subject_page          # drives all that are installed: one to two minutes
 
@@ -41,7 +41,8 @@ _HEAD: Final = """\
 
 Written by `python -m docs.makers.subject_page`. A seeded plan drives each timer with four threads, or with one if it
 allows no more. The delays are equal, zero, negative, huge, and around its tick; cancels come well before, at and after
-the deadline, and twice. Each timer is recorded at its boundary, and judged by the [clauses](clauses.md) under a profile
+the deadline, and twice. Each timer is recorded at its boundary, and judged by the
+[clauses](../clauses.md) under a profile
 made from its own documentation. If no bound is promised, none is declared, and its clause is SKIPPED: a timer that does
 not promise to be punctual cannot be late. The figures are shown all the same.
 
@@ -217,7 +218,7 @@ def main(operations: int = 2_000, seed: int = 1) -> None:
     with tempfile.TemporaryDirectory(prefix="purgatorio-traces-") as folder:
         rows = survey(chosen, Path(folder), seed, operations)
     page = subject_page(rows, machine() | runtimes(), seed, operations)
-    Path(__file__).parents[1].joinpath("subjects.md").write_text(page, encoding="utf-8")
+    Path(__file__).parents[1].joinpath("measured", "subjects.md").write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The worked example of the docs: one operation through both dialects, with the events of a real run.
 
-    python -m docs.makers.worked_example > docs/worked-example.md
+    python -m docs.makers.worked_example > docs/measured/worked-example.md
 
 The run is virtual: a manual clock, and two threads that take turns at fixed points, so the events are the same each
 time, and a test compares the page with them. What is recorded is what any recorder of this project sees; times are
@@ -210,13 +210,13 @@ def _words(event: Event) -> str:
 _TEXT: Final = """\
 # One operation through both dialects
 
-This page is printed by `python -m docs.makers.worked_example`: the events are those of real runs of the
-reference over a manual clock, and a test compares them with the page.
+After this page you know what the two dialects promise, event by event. `python -m docs.makers.worked_example` prints
+it: the events are those of real runs of the reference over a manual clock, and a test compares them with the page.
 
 A produce request with acks=-1 waits in the purgatory under the key `orders-0`, for 30 ms at most, until enough
 followers have its records. Two followers report at nearly the same time. `follower-1` comes first and evaluates: not
-enough. Before it has let go of the operation's lock, `follower-2` makes the condition true and checks the key. Who
-completes the request?
+enough. Before it has released the operation's lock, `follower-2` makes the condition true and checks the key. Which of
+the two completes the request?
 
 One line is one event: a call, `=` its return with its result, or `*` a point. One column is one thread.
 
@@ -226,12 +226,12 @@ One line is one event: a call, `=` its return with its result, or `*` a point. O
 {pending}
 ```
 
-Registration tries twice, before and after watching, and only then starts the timer; it answers 0: not completed by
-this call. `follower-2` does not get the operation's lock. It leaves the flag `try_complete_pending` behind, and its
-check returns 0 without having evaluated anything. `follower-1` unlocks, finds the flag, goes round, sees the
-condition and completes the request: the flag, then the cancel of the timer, then `on_complete`. So the check that
-made the difference returned *before* the completion, on another thread, and that is all this dialect promises: the
-completion is never left to the time-out. Before the flag existed it was: that is KAFKA-6653.
+The registration evaluates twice, before and after watching, and then starts the timer. It returns 0: not completed
+by this call. `follower-2` does not get the operation's lock. It sets the flag `try_complete_pending`, and its check
+returns 0 without an evaluation. `follower-1` unlocks, finds the flag, evaluates again, and completes the request:
+the claim, then the cancel of the timer, then `on_complete`. So the check of `follower-2` returned *before* the
+completion, which ran on another thread. This dialect promises only that the completion is never left to the time-
+out. Without the flag it was: that is KAFKA-6653.
 
 ## `locked` (Kafka 4.1 and later)
 
@@ -239,10 +239,9 @@ completion is never left to the time-out. Before the flag existed it was: that i
 {locked}
 ```
 
-Here an event waits for the lock. `follower-2` began its check while `follower-1` still held the lock with its stale
-answer; it evaluates when `follower-1` has let go, and its own check completes the request and says 1. When a check
-returns, what was ready before it is completed. The price is the waiting: a slow callback holds up every event that
-meets the operation.
+Here an event waits for the lock. `follower-2` began its check while `follower-1` still held the lock. It evaluates when
+`follower-1` has released it, and its own check completes the request and returns 1. When a check returns, operations
+that were ready before it are completed. The price is waiting: a slow callback delays every event of the operation.
 
 ## The time-out
 
@@ -252,8 +251,8 @@ Without an event, in either dialect (here `pending-flag`):
 {expiry}
 ```
 
-Nothing runs at 29 ms. At 30 ms the timer's task runs: it is a caller of `force_complete` like any other, and only
-because it wins does `on_expiration` follow, after `on_complete`.
+Nothing runs at 29 ms. At 30 ms the timer's task runs and calls `force_complete`, as any caller may. Because its call
+wins, `on_expiration` follows after `on_complete`.
 """
 
 

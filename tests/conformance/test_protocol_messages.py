@@ -47,6 +47,7 @@ from purgatorio_spec.trace.recorder import Recorder
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "subject-protocol.md"
+MESSAGES = ROOT / "docs" / "measured" / "subject-messages.md"
 VALIDATOR: Final = jsonschema.Draft202012Validator(json_schema())
 
 EVERY_CALL: Final[tuple[Call, ...]] = (
@@ -101,15 +102,15 @@ def test_the_page_is_in_step_and_its_transcripts_are_real_runs(
     """Every message with its fields, and two whole runs, made anew; `--refresh-golden` writes them."""
     monkeypatch.chdir(ROOT)
     made = transcripts()
-    page = PAGE.read_text(encoding="utf-8")
+    page = MESSAGES.read_text(encoding="utf-8")
     if request.config.getoption("--refresh-golden"):
-        PAGE.write_text(updated(page, made), encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == updated(page, made)
+        MESSAGES.write_text(updated(page, made), encoding="utf-8")
+    assert MESSAGES.read_text(encoding="utf-8") == updated(page, made)
 
 
 def test_the_lines_of_the_transcript_are_lines_of_the_protocol() -> None:
     """The page, the schema and the run agree: what is shown there is valid, and a changed line is not."""
-    page = PAGE.read_text(encoding="utf-8")
+    page = MESSAGES.read_text(encoding="utf-8")
     parts = [listing(page, marker).splitlines() for marker in ("transcript", "purgatory")]
     assert [len(part) > 15 for part in parts] == [True, True]
     lines = [line for part in parts for line in part]

@@ -8,7 +8,7 @@ from docs.makers.worked_example import events_of, page
 from purgatorio import LOCKED, PENDING_FLAG
 from purgatorio.delayed.dialect import Dialect
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "worked-example.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "worked-example.md"
 
 
 def test_the_page_is_what_a_run_prints() -> None:
@@ -16,7 +16,7 @@ def test_the_page_is_what_a_run_prints() -> None:
     written = PAGE.read_text(encoding="utf-8")
     for _ in range(3):
         assert page() == written, (
-            "print it again: python -m docs.makers.worked_example > docs/worked-example.md"
+            "print it again: python -m docs.makers.worked_example > docs/measured/worked-example.md"
         )
 
 

@@ -67,7 +67,7 @@ def test_the_layout_is_the_one_of_the_golden_file(golden: Golden) -> None:
 
 def test_the_page_in_the_repository_is_of_these_subjects_and_promises() -> None:
     """Figures vary, so no test makes them anew; but what is promised, and who is on the page, must be current."""
-    page = (ROOT / "docs" / "subjects.md").read_text()
+    page = (ROOT / "docs" / "measured" / "subjects.md").read_text()
     subjects = [subject for family in FOREIGN for subject in subjects_named(family)]
     for subject in subjects:
         assert f"\n| {subject.name} |" in page, f"{subject.name}: python -m docs.makers.subject_page"

@@ -1,4 +1,4 @@
-"""What Kafka's own tests of these parts are called: the list that docs/conformance.md is held against.
+"""What Kafka's own tests of these parts are called: the list that docs/measured/conformance.md is held against.
 
 By class. A test of many cases is listed by case. A name that is not on the page, or that stands there without a test of
 this project's own, is a row that was forgotten.

@@ -1,7 +1,7 @@
 """Bugs put into the wheel for use: each must be found, by a program of one thread or by the explorer.
 
-The numbers are those of the list of bugs (docs/kill-matrix.md), where the bug is one of them: the same mistakes can be
-made in this structure. The stateful hunt goes by the contract alone, without the timer's own `check()`.
+The numbers are those of docs/measured/kill-matrix.md, where the bug is in it: the same mistakes can
+be made in this structure. The stateful hunt goes by the contract alone, without the timer's own `check()`.
 """
 
 from __future__ import annotations

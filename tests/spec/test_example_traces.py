@@ -27,11 +27,14 @@ README: Final = {
     trace: set(re.findall(r"[A-Z]\d on [\d,]+ of [\d,]+", said))
     for said, trace in re.findall(
         r"^\| .+ \| (.+) \| `purgatorio check examples/traces/(\S+)` \|$",
-        (TRACES.parents[1] / "README.md").read_text(encoding="utf-8"),
+        "".join(
+            (TRACES.parents[1] / page).read_text(encoding="utf-8")
+            for page in ("README.md", "docs/which-path.md")
+        ),
         re.MULTILINE,
     )
 }
-"""What its table of bugs says of a run: clause, how many, of how many."""
+"""What the tables of bugs say of a run: clause, how many, of how many."""
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.name)

@@ -1,5 +1,5 @@
-"""The claims of `purgatorio model`: all hold, every twin fails, and docs/models.md has the row of each; the large ones
-only with --slow."""
+"""The claims of `purgatorio model`: all hold, every negative control fails, and docs/measured/models.md has
+the row of each; the large ones only with --slow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from purgatorio_spec.model.checker import check
 from purgatorio_spec.model.completion import Scene, completion
 from purgatorio_spec.verdict import Verdict
 
-PAGE = Path(__file__).parents[2] / "docs" / "models.md"
+PAGE = Path(__file__).parents[2] / "docs" / "measured" / "models.md"
 LARGE = {"W0", "W2", "W3", "W4", "W5", "W6"}
 QUICK = [name for name in chosen(deep=False) if name not in LARGE]
 

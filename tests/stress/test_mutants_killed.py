@@ -19,7 +19,7 @@ from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 from purgatorio_wire.clause.registry import public_clauses
 
-PAGE = Path(__file__).parents[2] / "docs" / "kill-matrix.md"
+PAGE = Path(__file__).parents[2] / "docs" / "measured" / "kill-matrix.md"
 FAST = (1, 11, 19, 24, 40, 53, 83)
 
 
@@ -95,7 +95,7 @@ def _present(patch: Patch) -> object:
 
 
 def row_of_page(number: int) -> dict[str, str]:
-    """A line of docs/kill-matrix.md by column."""
+    """A line of docs/measured/kill-matrix.md by column."""
     lines = [
         line.split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")
     ]
@@ -106,7 +106,7 @@ def row_of_page(number: int) -> dict[str, str]:
 
 @pytest.mark.parametrize("number", FAST)
 def test_the_page_says_what_a_fresh_run_says(number: int) -> None:
-    """A part of docs/kill-matrix.md in every run of the suite."""
+    """A part of docs/measured/kill-matrix.md in every run of the suite."""
     (row,) = matrix([number], QUICK)
     fresh = {title: cell for title, cell in cells(row).items() if cell}
     on_page = row_of_page(number)

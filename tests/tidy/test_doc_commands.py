@@ -26,7 +26,7 @@ TRACES = ROOT / "examples" / "traces"
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").rglob("README.md")),
 ]
 PROGRAMS = "purgatorio|python|pip|make|pytest|cd|spark-submit|mkdir|java|HATCH_BUILD_HOOK_ENABLE_CUSTOM=true"
@@ -108,7 +108,7 @@ KNOWN: dict[str, Run | Elsewhere | NotHere] = {
     "make verify": INSTALLS,
     "make test": ALL_TESTS,
     "make lint": NotHere("is what CI runs beside the suite"),
-    "python -m docs.makers.kafka_releases_wire docs/kafka-releases-wire.md --results DIR 3.9.0 4.4.0": NotHere(
+    "python -m docs.makers.kafka_releases_wire docs/measured/kafka-releases-wire.md --results DIR 3.9.0 4.4.0": NotHere(
         "takes Maven, Java and minutes: a slow test of the wire drives one release of each kind"
     ),
     "purgatorio check runs/ --master spark://host:7077": CLUSTER,

@@ -1,4 +1,4 @@
-"""docs/free-threading.md against the source: what it names is there, and what is there it names."""
+"""docs/measured/atomics.md against the source: what it names is there, and what is there it names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "free-threading.md").read_text()
+PAGE = (ROOT / "docs" / "measured" / "atomics.md").read_text()
 ROOTS = {"purgatorio": "reference", "purgatorio_broker": "wire", "purgatorio_stress": "stress"}
 PLACE = re.compile(r"`(purgatorio(?:_stress|_broker)?/[a-z_/]+\.py)`(?: `([A-Za-z_.]+)`)?")
 FACTORIES = {"atomic_flag", "atomic_int", "atomic_ref", "queue"}

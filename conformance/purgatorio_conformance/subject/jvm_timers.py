@@ -1,6 +1,6 @@
 """The JVM's timers beside netty's: the JDK's own, Vert.x's and Jetty's out of PySpark's jars, Debian's Caffeine.
 
-What each documents, and so what it is held to, stands in docs/subjects.md; a bound that nobody promises is not
+What each documents, and so what it is held to, stands in docs/measured/subjects.md; a bound that nobody promises is not
 declared, and its clause is SKIPPED.
 """
 

@@ -1,7 +1,7 @@
 """`IntrusiveTimer`: the hierarchical wheel for use. The contract of `Timer`, over one `Wheel` under one lock.
 
 `SystemTimer` is for reading and porting: its classes are Kafka's. What this one costs, and when to use something else,
-stands in docs/performance.md.
+stands in docs/measured/performance.md.
 
 The contract is that of `purgatorio.timer.interface`; clause T7 too: no call works without an end. What differs from
 `SystemTimer`, within the contract:
@@ -41,7 +41,7 @@ from purgatorio.timer.task import TimerTask, no_function, no_task, whole_ms
 from purgatorio.timer.undriven import Undriven
 
 DEFAULT_WHEEL_SIZE: Final = 256
-"""Slots of a level; measured (docs/performance.md)."""
+"""Slots of a level; measured (docs/measured/performance.md)."""
 
 
 class TaskNode(Node):
@@ -142,8 +142,9 @@ class IntrusiveTimer(Owned):
     ValueError where `tick_ms` is below 1 or `wheel_size` is no power of two from 2 on.
 
     `levels` are made beforehand (at least 1), more on demand. `integer_handles`: functions wait in dictionaries, and
-    their handles are integers; else as linked nodes. None is what costs less in this build (docs/performance.md).
-    `executor` runs the tasks, one thread called `executor-<name>` by default. `faults` gets what a task raises.
+    their handles are integers; else as linked nodes. None: what costs less in this build
+    (docs/measured/performance.md). `executor` runs the tasks, one thread called `executor-<name>` by default. `faults`
+    gets what a task raises.
     """
 
     __slots__ = ("_alarm", "_closed", "_executor", "_lock", "_now_ms", "_sleepers", "_sync", "_wake_tick", "_wheel",

@@ -33,9 +33,9 @@ heap at most once, also when all in it was cancelled: the heap has at most level
 
 Two ways to wait. A `Node` is linked into the ring of its bucket; a function waits in a dictionary of its bucket, under
 an integer handle. Interpreted, the dictionary does in C what links and an object do in bytecode, and the collector
-walks none of it; compiled it is the other way round (docs/performance.md has both ways in both builds). Columns of
-integers are neither: in prototypes 40 bytes a timer against 64, no faster with 88,000 pending, and interpreted 977 ns
-a request where links cost 575.
+walks none of it; compiled it is the other way round (docs/measured/performance.md has both ways in both builds).
+Columns of integers are neither: in prototypes 40 bytes a timer against 64, no faster with 88,000 pending, and
+interpreted 977 ns a request where links cost 575.
 """
 
 import heapq
