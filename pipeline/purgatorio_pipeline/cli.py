@@ -24,9 +24,11 @@ from typing import Any, Final
 import click
 
 from purgatorio_pipeline.command.failed import OURS, UNEXPECTED
+from purgatorio_pipeline.stopping import ORDERLY_S, SOON_S, STOPPED, end_within
+from purgatorio_spec.show.visible import visible
 
-STOPPED: Final = 130
-"""Exit status after Ctrl-C, where a command has nothing to show of what it did: as shells say it (128 + SIGINT)."""
+MESSAGE_LIMIT: Final = 2_000
+"""Characters of a line of an error that are shown."""
 UNREAD: Final = 141
 """Exit status when the reader of our output has gone: as shells say it (128 + SIGPIPE)."""
 
@@ -37,21 +39,24 @@ class Command:
 
     module: str
     summary: str
+    stops_within_s: float = SOON_S
 
 
-def _command(name: str, summary: str) -> Command:
-    return Command(f"purgatorio_pipeline.command.{name}", summary)
+def _command(name: str, summary: str, stops_within_s: float = SOON_S) -> Command:
+    return Command(f"purgatorio_pipeline.command.{name}", summary, stops_within_s)
 
 
 GROUPS: Final[dict[str, dict[str, Command]]] = {
     "Judge implementations": {
-        "verify": _command("verify", "Drive real subjects, record them, judge them, write the report."),
+        "verify": _command(
+            "verify", "Drive real subjects, record them, judge them, write the report.", ORDERLY_S
+        ),
         "check": _command("check", "Judge recorded traces."),
-        "wire": _command("wire", "Drive and judge a Kafka-compatible broker from outside."),
+        "wire": _command("wire", "Drive and judge a Kafka-compatible broker from outside.", ORDERLY_S),
         "explore": _command(
             "explore", "Every interleaving: of your Python (--package), else of the reference."
         ),
-        "watch": _command("watch", "Judge traces as they arrive."),
+        "watch": _command("watch", "Judge traces as they arrive.", ORDERLY_S),
         "compare": _command("compare", "Two sets of traces, before and after a change."),
         "convert": _command("convert", "Convert a trace between JSON lines, gzip, zstd and Parquet."),
         "report": _command("report", "One page of what several commands found."),
@@ -61,7 +66,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         ),
     },
     "Check this project's own reference": {
-        "stress": _command("stress", "Race real threads over the reference, with outcome tables."),
+        "stress": _command("stress", "Race real threads over the reference, with outcome tables.", ORDERLY_S),
         "mutants": _command("mutants", "The kill matrix: every known bug against every layer."),
         "model": _command("model", "Search the models of the protocols and the wheel completely."),
         "prove": _command("prove", "Prove the wheel's arithmetic (z3), search its contracts (CrossHair)."),
@@ -107,6 +112,7 @@ class LazyCommands(click.Group):
             near = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
             hint = f" Did you mean `{near[0]}`?" if near else ""
             raise click.UsageError(f"there is no command {cmd_name!r}.{hint}", ctx)
+        end_within(command.stops_within_s)
         try:
             loaded: click.Command = importlib.import_module(command.module).command
         except ModuleNotFoundError as missing:
@@ -137,8 +143,14 @@ class LazyCommands(click.Group):
             done = super().main(args, prog_name, complete_var, False, **extra)
             status = _flushed(done if isinstance(done, int) else 0)
         except SystemExit as ended:
-            status = _flushed(ended.code)
+            # Of a pipe that nobody reads, click and rich make a way out of their own, with the status 1.
+            gone = isinstance(ended.__context__, BrokenPipeError)
+            status = _unread() if gone else _flushed(ended.code)
+        except BrokenPipeError:
+            status = _unread()
         except click.ClickException as wrong:
+            # It may quote a trace, a log or the name of a file.
+            wrong.message = "\n".join(visible(line, MESSAGE_LIMIT) for line in wrong.message.split("\n"))
             wrong.show()
             status = wrong.exit_code
         except (KeyboardInterrupt, click.Abort):
@@ -202,5 +214,10 @@ def _flushed(status: int | str | None) -> int | str | None:
 
 def _unread() -> int:
     """Nobody reads what we print. Python would try once more at its end, so the rest goes nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    try:
+        sys.stderr.flush()
+    except BrokenPipeError:
+        os.dup2(nowhere, sys.stderr.fileno())
     return UNREAD
