@@ -119,6 +119,13 @@ class LazyCommands(click.Group):
             raise _as_missing(cmd_name, missing) from missing
         return loaded
 
+    def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
+        """`--help` and `--version` print here, and click says 1 of a closed pipe."""
+        try:
+            return super().make_context(*arguments, **extra)
+        except BrokenPipeError:
+            sys.exit(_unread())
+
     def invoke(self, ctx: click.Context) -> object:
         """A package that is missed only while a command runs is told like one that is missed at once; a closed pipe is
         met here, before click says 1 for it."""
@@ -143,7 +150,7 @@ class LazyCommands(click.Group):
             done = super().main(args, prog_name, complete_var, False, **extra)
             status = _flushed(done if isinstance(done, int) else 0)
         except SystemExit as ended:
-            # Of a pipe that nobody reads, click and rich make a way out of their own, with the status 1.
+            # Of a pipe that nobody reads rich makes a way out of its own, with the status 1.
             gone = isinstance(ended.__context__, BrokenPipeError)
             status = _unread() if gone else _flushed(ended.code)
         except BrokenPipeError:

@@ -31,6 +31,7 @@ NAMES = {
     "long": "::error::" + "pwned " * 2_000,
 }
 _COMMAND = re.compile(r"^\s*::[a-z-]+[ :]|##\[|##vso\[|##teamcity\[", re.MULTILINE)
+_PASTED = re.compile(r"purgatorio check|--(run|operation) ")
 LONGEST_LINE = 9_000
 """Of a text for people, but for a command to be pasted; other documents have a line for a whole record."""
 
@@ -100,7 +101,7 @@ def pwned(kind: str, text: str) -> str:
     )  # listings behind fences
     if kind in ("html", "markdown", "notebook") and "<script>document" in markup:
         return "script"
-    longest = max(len(line) for line in text.split("\n") if "purgatorio check" not in line)
+    longest = max([0, *(len(line) for line in text.split("\n") if not _PASTED.search(line))])
     if kind not in ("html", "sarif", "json", "notebook") and longest > LONGEST_LINE:
         return f"a line of {longest:,} characters"
     return ""
