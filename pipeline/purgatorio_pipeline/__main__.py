@@ -6,9 +6,12 @@ import sys
 
 def main() -> None:
     """Run the command line. What it needs itself may be missing, since the reference alone needs nothing."""
-    _open_standard_files()
     try:
+        _open_standard_files()
         from purgatorio_pipeline import cli, stopping
+
+        stopping.end_with_parent()
+        stopping.bound_interrupts()
     except ModuleNotFoundError as missing:
         print(
             f"Error: `purgatorio` needs {missing.name}, which is not installed: pip install 'purgatorio[spec]'",
@@ -17,8 +20,6 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
-    stopping.end_with_parent()
-    stopping.bound_interrupts()
     cli.main()
 
 

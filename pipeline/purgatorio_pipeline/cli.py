@@ -48,9 +48,7 @@ def _command(name: str, summary: str, stops_within_s: float = SOON_S) -> Command
 
 GROUPS: Final[dict[str, dict[str, Command]]] = {
     "Judge implementations": {
-        "verify": _command(
-            "verify", "Drive real subjects, record them, judge them, write the report.", ORDERLY_S
-        ),
+        "verify": _command("verify", "Drive real subjects, record them, judge them.", ORDERLY_S),
         "check": _command("check", "Judge recorded traces."),
         "wire": _command("wire", "Drive and judge a Kafka-compatible broker from outside.", ORDERLY_S),
         "explore": _command(

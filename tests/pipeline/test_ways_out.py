@@ -198,6 +198,26 @@ def test_a_command_that_is_not_there_gets_a_suggestion() -> None:
     assert "Did you mean" not in far.stderr
 
 
+@pytest.mark.parametrize("arguments", [("check", str(CLEAN), "--clause", "X9"), ("clause", "o9")])
+def test_a_clause_that_is_not_there_gets_the_nearest_ids(arguments: tuple[str, ...]) -> None:
+    """Three, not all sixty; of either case."""
+    done = CliRunner().invoke(purgatorio, arguments)
+    assert done.exit_code == 2
+    said = done.stderr.splitlines()[-1]
+    assert f"no clause {arguments[-1]!r}. Nearest: " in said
+    assert len(said.split("Nearest: ")[1].split(".")[0].split(", ")) <= 3
+    assert CliRunner().invoke(purgatorio, ["check", str(CLEAN), "--clause", "o4"]).exit_code == 0
+
+
+def test_a_parquet_is_known_without_its_suffix(tmp_path: Path) -> None:
+    """By its first bytes."""
+    place = tmp_path / "run"
+    place.write_bytes(BROKEN.read_bytes())
+    done = CliRunner().invoke(purgatorio, ["check", str(place), "--engine", "process"])
+    assert done.exit_code == 1
+    assert "O4" in done.stdout
+
+
 def test_help_has_two_headings_and_every_command_under_one() -> None:
     """What judges others comes first."""
     said = CliRunner().invoke(purgatorio, ["--help"]).stdout

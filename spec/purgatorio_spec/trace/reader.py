@@ -100,6 +100,8 @@ class TraceReader:
             self.events += len(kept)
             if len(kept):
                 yield kept
+        if self.lines is None:
+            self.read_bytes = self.path.stat().st_size
         # A cut last line is met when its block is read, before the lines of that block are looked at.
         self.broken.sort(key=lambda broken: broken.line)
         self._check_count()
