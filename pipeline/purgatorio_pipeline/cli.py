@@ -14,6 +14,7 @@ from __future__ import annotations
 import difflib
 import errno
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -114,7 +115,10 @@ class LazyCommands(click.Group):
         try:
             loaded: click.Command = importlib.import_module(command.module).command
         except ModuleNotFoundError as missing:
-            raise _as_missing(cmd_name, missing) from missing
+            told = _as_missing(cmd_name, missing)
+            if isinstance(told, MissingPackage) and {"-h", "--help"}.intersection(sys.argv[1:]):
+                return _help_of(cmd_name, command, told)
+            raise told from missing
         return loaded
 
     def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
@@ -155,8 +159,9 @@ class LazyCommands(click.Group):
             status = _unread()
         except click.ClickException as wrong:
             # It may quote a trace, a log or the name of a file.
-            wrong.message = "\n".join(visible(line, MESSAGE_LIMIT) for line in wrong.message.split("\n"))
-            wrong.show()
+            wrong.show(said := io.StringIO())
+            for line in said.getvalue().rstrip("\n").split("\n"):
+                click.echo(visible(line, MESSAGE_LIMIT), err=True)
             status = wrong.exit_code
         except (KeyboardInterrupt, click.Abort):
             click.echo("stopped", err=True)
@@ -181,6 +186,11 @@ class LazyCommands(click.Group):
         for title, group in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, command.summary) for name, command in group.items()])
+
+
+def _help_of(name: str, command: Command, missing: MissingPackage) -> click.Command:
+    """A command that cannot be loaded, for `--help`: what it does, and what to install for its options."""
+    return click.Command(name, help=command.summary, epilog=missing.message)
 
 
 def _as_missing(command: str, missing: ModuleNotFoundError) -> Exception:

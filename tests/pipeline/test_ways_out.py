@@ -52,6 +52,25 @@ def test_a_check_needs_no_spark() -> None:
     assert "in this process (2.5 MB; Spark from 1,074 MB)" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("watch", "pyspark"),
+        ("broker", "kio"),
+        ("explore", "greenlet"),
+        ("stress", "greenlet"),
+        ("prove", "z3"),
+    ],
+)
+def test_the_help_of_a_command_needs_no_extra(name: str, package: str) -> None:
+    """What it does, and where its options need the package, what to install; without `--help` that is an error."""
+    done = alone(name, "--help", without=(package,))
+    assert done.returncode == 0, done.stderr
+    assert f"purgatorio {name}" in done.stdout or "Usage:" in done.stdout
+    if "Options are listed" in done.stdout or f"needs {package}" in done.stdout:
+        assert alone(name, without=(package,)).returncode == 2
+
+
 @pytest.mark.parametrize("extra", sorted(set(EXTRAS.values())))
 def test_an_extra_that_is_named_exists(extra: str) -> None:
     """A line that names an extra which pip does not know would send its reader nowhere."""

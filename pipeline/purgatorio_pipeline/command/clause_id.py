@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import Final
 
 import click
 
-NEAREST = 3
+NEAREST: Final = 3
 
 
 def no_clause(name: str, ids: Collection[str]) -> str:
@@ -19,16 +20,12 @@ def no_clause(name: str, ids: Collection[str]) -> str:
     return f"no clause {name!r}.{resembling} `purgatorio check --clauses` lists all"
 
 
-class ClauseId(click.ParamType):
-    """An id out of `ids`, in letters of either case."""
+def clause_out_of(ids: Collection[str]) -> Callable[[str], str]:
+    """The type of an option that takes one of these ids, in letters of either case."""
 
-    name = "clause"
-
-    def __init__(self, ids: Collection[str]) -> None:
-        self._ids = ids
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The id as it is written in the pages."""
-        if value.upper() not in self._ids:
-            self.fail(no_clause(value, self._ids), param, ctx)
+    def clause(value: str) -> str:
+        if value.upper() not in ids:
+            raise click.BadParameter(no_clause(value, ids))
         return value.upper()
+
+    return clause
