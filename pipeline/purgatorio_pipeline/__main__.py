@@ -1,12 +1,17 @@
 """The program `purgatorio`; `python -m purgatorio_pipeline` where its script is not on the path, as on an executor."""
 
+import os
 import sys
 
 
 def main() -> None:
     """Run the command line. What it needs itself may be missing, since the reference alone needs nothing."""
     try:
-        from purgatorio_pipeline import cli
+        _open_standard_files()
+        from purgatorio_pipeline import cli, stopping
+
+        stopping.end_with_parent()
+        stopping.bound_interrupts()
     except ModuleNotFoundError as missing:
         print(
             f"Error: `purgatorio` needs {missing.name}, which is not installed: pip install 'purgatorio[spec]'",
@@ -16,6 +21,23 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     cli.main()
+
+
+def _open_standard_files() -> None:
+    """A standard output that is closed is a pipe that nobody reads: it has that status, and no file of ours gets its
+    number. What is closed of the other two leads nowhere."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, f"__{name}__") is not None:
+            continue
+        if name == "stdout":
+            read, place = os.pipe()
+            os.close(read)
+        else:
+            place = os.open(os.devnull, os.O_RDWR)
+        if place != number:
+            os.dup2(place, number)
+            os.close(place)
+        setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w"))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from __future__ import annotations
 import difflib
 import errno
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -24,9 +25,11 @@ from typing import Any, Final
 import click
 
 from purgatorio_pipeline.command.failed import OURS, UNEXPECTED
+from purgatorio_pipeline.stopping import ORDERLY_S, SOON_S, STOPPED, end_within
+from purgatorio_spec.show.visible import visible
 
-STOPPED: Final = 130
-"""Exit status after Ctrl-C, where a command has nothing to show of what it did: as shells say it (128 + SIGINT)."""
+MESSAGE_LIMIT: Final = 2_000
+"""Characters of a line of an error that are shown."""
 UNREAD: Final = 141
 """Exit status when the reader of our output has gone: as shells say it (128 + SIGPIPE)."""
 
@@ -37,21 +40,22 @@ class Command:
 
     module: str
     summary: str
+    stops_within_s: float = SOON_S
 
 
-def _command(name: str, summary: str) -> Command:
-    return Command(f"purgatorio_pipeline.command.{name}", summary)
+def _command(name: str, summary: str, stops_within_s: float = SOON_S) -> Command:
+    return Command(f"purgatorio_pipeline.command.{name}", summary, stops_within_s)
 
 
 GROUPS: Final[dict[str, dict[str, Command]]] = {
     "Judge implementations": {
-        "verify": _command("verify", "Drive real subjects, record them, judge them, write the report."),
+        "verify": _command("verify", "Drive real subjects, record them, judge them.", ORDERLY_S),
         "check": _command("check", "Judge recorded traces."),
-        "wire": _command("wire", "Drive and judge a Kafka-compatible broker from outside."),
+        "wire": _command("wire", "Drive and judge a Kafka-compatible broker from outside.", ORDERLY_S),
         "explore": _command(
             "explore", "Every interleaving: of your Python (--package), else of the reference."
         ),
-        "watch": _command("watch", "Judge traces as they arrive."),
+        "watch": _command("watch", "Judge traces as they arrive.", ORDERLY_S),
         "compare": _command("compare", "Two sets of traces, before and after a change."),
         "convert": _command("convert", "Convert a trace between JSON lines, gzip, zstd and Parquet."),
         "report": _command("report", "One page of what several commands found."),
@@ -61,7 +65,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         ),
     },
     "Check this project's own reference": {
-        "stress": _command("stress", "Race real threads over the reference, with outcome tables."),
+        "stress": _command("stress", "Race real threads over the reference, with outcome tables.", ORDERLY_S),
         "mutants": _command("mutants", "The kill matrix: every known bug against every layer."),
         "model": _command("model", "Search the models of the protocols and the wheel completely."),
         "prove": _command("prove", "Prove the wheel's arithmetic (z3), search its contracts (CrossHair)."),
@@ -107,11 +111,22 @@ class LazyCommands(click.Group):
             near = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
             hint = f" Did you mean `{near[0]}`?" if near else ""
             raise click.UsageError(f"there is no command {cmd_name!r}.{hint}", ctx)
+        end_within(command.stops_within_s)
         try:
             loaded: click.Command = importlib.import_module(command.module).command
         except ModuleNotFoundError as missing:
-            raise _as_missing(cmd_name, missing) from missing
+            told = _as_missing(cmd_name, missing)
+            if isinstance(told, MissingPackage) and {"-h", "--help"}.intersection(sys.argv[1:]):
+                return _help_of(cmd_name, command, told)
+            raise told from missing
         return loaded
+
+    def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
+        """`--help` and `--version` print here, and click says 1 of a closed pipe."""
+        try:
+            return super().make_context(*arguments, **extra)
+        except BrokenPipeError:
+            sys.exit(_unread())
 
     def invoke(self, ctx: click.Context) -> object:
         """A package that is missed only while a command runs is told like one that is missed at once; a closed pipe is
@@ -137,9 +152,16 @@ class LazyCommands(click.Group):
             done = super().main(args, prog_name, complete_var, False, **extra)
             status = _flushed(done if isinstance(done, int) else 0)
         except SystemExit as ended:
-            status = _flushed(ended.code)
+            # Of a pipe that nobody reads rich makes a way out of its own, with the status 1.
+            gone = isinstance(ended.__context__, BrokenPipeError)
+            status = _unread() if gone else _flushed(ended.code)
+        except BrokenPipeError:
+            status = _unread()
         except click.ClickException as wrong:
-            wrong.show()
+            # It may quote a trace, a log or the name of a file.
+            wrong.show(said := io.StringIO())
+            for line in said.getvalue().rstrip("\n").split("\n"):
+                click.echo(visible(line, MESSAGE_LIMIT), err=True)
             status = wrong.exit_code
         except (KeyboardInterrupt, click.Abort):
             click.echo("stopped", err=True)
@@ -164,6 +186,11 @@ class LazyCommands(click.Group):
         for title, group in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, command.summary) for name, command in group.items()])
+
+
+def _help_of(name: str, command: Command, missing: MissingPackage) -> click.Command:
+    """A command that cannot be loaded, for `--help`: what it does, and what to install for its options."""
+    return click.Command(name, help=command.summary, epilog=missing.message)
 
 
 def _as_missing(command: str, missing: ModuleNotFoundError) -> Exception:
@@ -202,5 +229,10 @@ def _flushed(status: int | str | None) -> int | str | None:
 
 def _unread() -> int:
     """Nobody reads what we print. Python would try once more at its end, so the rest goes nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    try:
+        sys.stderr.flush()
+    except BrokenPipeError:
+        os.dup2(nowhere, sys.stderr.fileno())
     return UNREAD

@@ -21,8 +21,9 @@ class Unreadable(ValueError):
 
 
 def encoded(value: object) -> bytes:
-    """As JSON. Tables of events are lists of rows."""
-    return msgspec.json.encode(value, enc_hook=_rows)
+    """As JSON. Tables of events are lists of rows. No two `#` follow one another, which can only be in a text: to CI
+    systems `##vso[` is a command anywhere in a log."""
+    return msgspec.json.encode(value, enc_hook=_rows).replace(b"##", rb"#\u0023")
 
 
 def decoded(document: bytes | str, kind: type[T]) -> T:

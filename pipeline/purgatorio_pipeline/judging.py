@@ -35,6 +35,8 @@ LARGE_BYTES: Final = 1 << 30
 
 
 STDERR_READ_BYTES: Final = 1 << 16
+MAX_NAME_BYTES: Final = 255
+"""Of a file, on the usual file systems."""
 STDERR_LINES: Final = 4
 """Lines of a program's standard error that a counterexample shows."""
 _FRAME: Final = re.compile(r"\s+(at |\.\.\. |File ).*")
@@ -231,7 +233,11 @@ def _shown(folded: Folded, result: CheckResult) -> Judged:
 def _stderr_of(trace: Path, run: str) -> tuple[str, ...]:
     """The last lines of what the program of a run wrote to standard error, which lies beside its trace; of a JVM's
     stacks the first, which say what was thrown."""
-    place = trace.with_name(f"{run}.stderr")
+    name = f"{run}.stderr"
+    # Whoever wrote the trace does not choose a file of another folder.
+    if "/" in name or "\0" in name or len(name.encode(errors="replace")) > MAX_NAME_BYTES:
+        return ()
+    place = trace.with_name(name)
     if not place.is_file():
         return ()
     with place.open("rb") as file:

@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 
 from purgatorio_conformance.java_home import find_java, home_for_spark
 from purgatorio_pipeline.shipping import ARCHIVE, is_shipped, write_archive
+from purgatorio_pipeline.stopping import DRIVER
 
 DRIVER_MEMORY: Final = "2g"
 SHUFFLE_PARTITIONS: Final = 8
@@ -72,6 +73,7 @@ def start_context(
     local = not submitted and (master is None or master.startswith("local"))
     if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ[DRIVER] = str(os.getpid())
     settings = _settings(quick, memory) | (_local_settings() if local else {}) | dict(brought or {})
     if submitted:
         settings = _not_given(settings)

@@ -1,10 +1,17 @@
 """What forks Spark's Python workers, with everything that a task needs imported before: each worker would otherwise
 import it anew. Spark starts this in place of its own `pyspark.daemon`, where executors have this project installed."""
 
+import os
+
 import pyspark.worker  # noqa: F401  # for the workers, which have then imported it
 from pyspark.daemon import manager
 
 import purgatorio_pipeline.incremental.spark_fold  # noqa: F401  # for the workers, too
+from purgatorio_pipeline.stopping import DRIVER, end_group_with
 
 if __name__ == "__main__":
+    # The JVM takes seconds to end after a driver that was killed, and a worker would go on as long.
+    if (driver := os.environ.get(DRIVER, "")).isdigit():
+        os.setpgid(0, 0)
+        end_group_with(int(driver))
     manager()

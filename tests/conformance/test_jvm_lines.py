@@ -3,6 +3,8 @@
 import json
 import os
 import socket
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -207,8 +209,9 @@ def test_a_jvm_is_asked_for_its_stacks_though_a_thread_runs_in_a_circle(
 @pytest.mark.parametrize(
     "said", [b"", b"GET / HTTP/1.1", b"JDWP-Handshake", b"JDWP-Handshake\xff\xff\xff\xff" * 9]
 )
-def test_who_calls_and_is_no_jvm_is_let_be(said: bytes) -> None:
+def test_who_calls_and_is_no_jvm_is_let_be(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """He hangs up, speaks otherwise, or says nothing of what was asked: there is no JVM, and no wait."""
+    monkeypatch.setattr(Listening, "_is_ours", lambda *_: True)
     with closing(Listening()) as listening:
         option = listening.environ()["JAVA_TOOL_OPTIONS"].rpartition(":")[2]
         with socket.create_connection(("127.0.0.1", int(option))) as caller:
@@ -217,6 +220,30 @@ def test_who_calls_and_is_no_jvm_is_let_be(said: bytes) -> None:
             caller.settimeout(5)
             assert caller.recv(14) == b"JDWP-Handshake"
             assert listening.jvms() == []
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs Linux's /proc")
+def test_only_a_process_that_was_started_to_call_is_answered() -> None:
+    """Another program of this machine finds the port, and is hung up on; ours, with the same code, is answered.
+    When the run ends nobody listens there."""
+    code = "import socket, sys; print(socket.create_connection(('127.0.0.1', int(sys.argv[1]))).recv(14))"
+    with closing(Listening()) as listening:
+        environ = listening.environ()
+        port = environ["JAVA_TOOL_OPTIONS"].rpartition(":")[2]
+        answers = [
+            subprocess.run(
+                [sys.executable, "-c", code, port],
+                env=env,
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=60,
+            ).stdout
+            for env in ({**os.environ}, environ)
+        ]
+    assert answers == ["b''\n", "b'JDWP-Handshake'\n"]
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", int(port)))
 
 
 def test_a_reply_is_never_waited_for_longer_than_its_time(monkeypatch: pytest.MonkeyPatch) -> None:

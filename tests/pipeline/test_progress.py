@@ -107,3 +107,12 @@ def test_a_terminal_gets_a_bar_that_is_gone_afterwards() -> None:
     assert "recording" in before
     assert "5 of 20 runs" in before
     assert "a line" not in out.getvalue()
+
+
+def test_what_comes_after_reading_is_said() -> None:
+    """A bar at its end for a minute would look stuck."""
+    done = 1e6
+    shown = Progress("checking", None, "bytes", poll=lambda: (done, 2e6), then="judging", clock_s=lambda: 0.0)
+    assert "judging" not in shown.counted()
+    done = 2e6
+    assert shown.counted() == "2.0 of 2.0 MB, judging, 0:00"

@@ -69,7 +69,8 @@ def test_nothing_of_a_trace_runs(tmp_path: Path) -> None:
     seen = dom(text, tmp_path, 1280)
     title = re.search(r"<title>(.*?)</title>", seen)
     assert title is not None
-    assert title[1] == "VIOLATED: purgatorio report"
+    assert title[1].startswith("VIOLATED: ")
+    assert title[1].endswith(" - purgatorio report")
     assert "<img" not in seen
 
 
@@ -83,7 +84,7 @@ def test_the_policy_lets_our_script_run_and_no_other(tmp_path: Path) -> None:
     """A script that got in unescaped does not run; ours has written its hint."""
     text = page(*hostile_check("x")).replace("<main>", f"<main>{HOSTILE[0]}")
     seen = dom(text, tmp_path, 1280, policy=True)
-    assert "<title>VIOLATED: purgatorio report</title>" in seen
+    assert "<title>VIOLATED: x - purgatorio report</title>" in seen
     assert "for its fields; or Tab" in seen
 
 
@@ -118,3 +119,29 @@ def test_a_phone_need_not_scroll_sideways(tmp_path: Path) -> None:
     assert inner <= 500, "the window is not narrow, so this would show nothing"
     assert scroll <= inner
     assert drawings == 2
+
+
+@pytest.mark.parametrize(("width", "display"), [(390, "block"), (1400, "none")])
+def test_a_phone_is_told_of_the_lanes_beyond_its_edge(tmp_path: Path, width: int, display: str) -> None:
+    """By a line that names the threads; a wide screen shows them."""
+    made = lost_with_a_flag()
+    script = """<script>addEventListener('load', () => {
+      const hint = document.querySelector('.swipe');
+      document.title = getComputedStyle(hint).display + ' ' + hint.textContent;
+    })</script>"""
+    seen = dom(page(made.result(), made.examples(), []) + script, tmp_path, width)
+    title = re.search(r"<title>(.*?)</title>", seen)
+    assert title is not None
+    assert title[1].startswith(f"{display} Swipe sideways")
+    assert title[1].endswith("3 threads: worker-0, worker-1, exec")
+
+
+def test_every_link_of_the_page_leads_somewhere() -> None:
+    """A clause's id to its sentence, a broken cell to its counterexample; the sentence to its page, if any."""
+    made = lost_with_a_flag()
+    text = page(made.result(), made.examples(), [], docs="https://example.org/docs")
+    places = set(re.findall(r' id="([^"]+)"', text))
+    links = set(re.findall(r'href="#([^"]+)"', text))
+    assert {"clause-O4", "clause-T5", "O4-1"} <= links <= places
+    assert 'href="https://example.org/docs/clauses.md#o4"' in text
+    assert "example.org" not in page(made.result(), made.examples(), [])

@@ -19,6 +19,7 @@ from purgatorio_spec.check import Folded, fold_reader
 from purgatorio_spec.trace.reader import TraceReader
 from trace_builder import Trace
 
+BROKEN = Path(__file__).resolve().parents[2] / "examples" / "traces" / "kafka-buggy-no-recheck.parquet"
 CLEAN = Path(__file__).resolve().parents[2] / "examples" / "traces" / "kafka-clean-1k.jsonl"
 
 
@@ -49,6 +50,25 @@ def test_a_check_needs_no_spark() -> None:
     done = alone("check", str(CLEAN), without=("pyspark", "greenlet", "hypothesis", "kio", "z3"))
     assert done.returncode == 0, done.stderr
     assert "in this process (2.5 MB; Spark from 1,074 MB)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("watch", "pyspark"),
+        ("broker", "kio"),
+        ("explore", "greenlet"),
+        ("stress", "greenlet"),
+        ("prove", "z3"),
+    ],
+)
+def test_the_help_of_a_command_needs_no_extra(name: str, package: str) -> None:
+    """What it does, and where its options need the package, what to install; without `--help` that is an error."""
+    done = alone(name, "--help", without=(package,))
+    assert done.returncode == 0, done.stderr
+    assert f"purgatorio {name}" in done.stdout or "Usage:" in done.stdout
+    if "Options are listed" in done.stdout or f"needs {package}" in done.stdout:
+        assert alone(name, without=(package,)).returncode == 2
 
 
 @pytest.mark.parametrize("extra", sorted(set(EXTRAS.values())))
@@ -143,18 +163,48 @@ def test_an_output_that_cannot_be_written_is_said_with_status_2() -> None:
     assert "No space left on device" in done.stderr
 
 
-def test_a_reader_that_has_gone_is_no_violation() -> None:
-    """`purgatorio check ... | head -1`: as shells say it of a program that dies of SIGPIPE."""
-    read, write = os.pipe()
-    os.close(read)
-    done = subprocess.run(
-        [sys.executable, "-m", "purgatorio_pipeline", "check", str(CLEAN), "--json"],
-        stdout=write, stderr=subprocess.PIPE, text=True, check=False,
-    )  # fmt: skip
-    os.close(write)
-    assert done.returncode == 141
-    assert "Traceback" not in done.stderr
-    assert "Exception ignored" not in done.stderr
+PRINTING = {
+    "help": ["--help"],
+    "version": ["--version"],
+    "a command's help": ["check", "--help"],
+    "a clean run": ["check", str(CLEAN)],
+    "a violation": ["check", str(BROKEN)],
+    "a violation as JSON": ["check", str(BROKEN), "--json"],
+    "clauses": ["check", "--clauses"],
+    "clause": ["clause", "O4"],
+    "compare": ["compare", str(CLEAN), str(BROKEN)],
+    "mutants": ["mutants", "--list"],
+    "explore": ["explore", "--list"],
+    "stress": ["stress", "--list"],
+    "subjects": ["subjects", "--list"],
+    "verify": ["verify", "--list"],
+    "model": ["model", "C1", "--processes", "1"],
+    "wire": ["wire", "--scenes"],
+}
+"""What prints something, of every command that does so at once."""
+
+
+@pytest.mark.parametrize("arguments", PRINTING.values(), ids=list(PRINTING))
+def test_an_output_that_nobody_reads_is_no_violation(arguments: list[str]) -> None:
+    """`purgatorio check ... | head -1`, and a closed standard output: as shells say it of a program that dies of
+    SIGPIPE, though a clause is broken. Read, it has a status of its own: the negative control."""
+    command = [sys.executable, "-m", "purgatorio_pipeline", *arguments]
+    for script in ('exec "$@" >&-', 'exec "$@"'):
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run(
+            ["sh", "-c", script, "sh", *command],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        os.close(writing)
+        assert done.returncode == 141, (script, done.stderr)
+        assert "Traceback" not in done.stderr
+        assert "Exception ignored" not in done.stderr
+    read = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    assert read.returncode == (1 if str(BROKEN) in arguments else 0)
 
 
 def test_a_command_that_is_not_there_gets_a_suggestion() -> None:
@@ -165,6 +215,26 @@ def test_a_command_that_is_not_there_gets_a_suggestion() -> None:
     far = CliRunner().invoke(purgatorio, ["xyzzy"])
     assert far.exit_code == 2
     assert "Did you mean" not in far.stderr
+
+
+@pytest.mark.parametrize("arguments", [("check", str(CLEAN), "--clause", "X9"), ("clause", "o9")])
+def test_a_clause_that_is_not_there_gets_the_nearest_ids(arguments: tuple[str, ...]) -> None:
+    """Three, not all sixty; of either case."""
+    done = CliRunner().invoke(purgatorio, arguments)
+    assert done.exit_code == 2
+    said = done.stderr.splitlines()[-1]
+    assert f"no clause {arguments[-1]!r}. Nearest: " in said
+    assert len(said.split("Nearest: ")[1].split(".")[0].split(", ")) <= 3
+    assert CliRunner().invoke(purgatorio, ["check", str(CLEAN), "--clause", "o4"]).exit_code == 0
+
+
+def test_a_parquet_is_known_without_its_suffix(tmp_path: Path) -> None:
+    """By its first bytes."""
+    place = tmp_path / "run"
+    place.write_bytes(BROKEN.read_bytes())
+    done = CliRunner().invoke(purgatorio, ["check", str(place), "--engine", "process"])
+    assert done.exit_code == 1
+    assert "O4" in done.stdout
 
 
 def test_help_has_two_headings_and_every_command_under_one() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -96,3 +97,27 @@ def test_a_stream_that_unpacks_to_very_much_is_not_read_to_its_end(
     (run,) = check_files([path]).runs
     assert run.events == 30_000
     assert "unpacks" not in str(run.problems)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
+def test_a_small_file_of_blank_lines_costs_little_memory(
+    pack: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    """A few kilobytes that hold a hundred megabytes of line ends, with a header and without. Python's own memory is
+    counted; the same lines in one piece, unbounded, are the negative control."""
+    blank = b"\n" * (100 << 20)
+    header = good().write(tmp_path / "run.jsonl").read_bytes().splitlines(keepends=True)[0]
+    for name, before in (("blank", b""), ("headed", header)):
+        path = tmp_path / name
+        path.write_bytes(pack(before + blank))
+        tracemalloc.start()
+        (run,) = check_files([path]).runs
+        _, peak_bytes = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert run.verdict in (Verdict.UNKNOWN, Verdict.INVALID_TRACE)
+        assert "it unpacks to more than 200 times its size" in str(run.problems)
+        assert peak_bytes < 150 << 20
+    tracemalloc.start()
+    assert len(blank[: 20 << 20].split(b"\n")) > 20 << 20
+    assert tracemalloc.get_traced_memory()[1] > 150 << 20
+    tracemalloc.stop()

@@ -133,6 +133,44 @@ def test_the_example_workflow_checks_and_sums_up(tmp_path: Path) -> None:
     assert (tmp_path / "purgatorio.sarif").exists()
 
 
+def hook() -> dict[str, object]:
+    """The pre-commit hook."""
+    (found,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    return cast("dict[str, object]", found)
+
+
+def test_the_hook_brings_what_a_check_needs() -> None:
+    """What `purgatorio[spec]` brings, by name: pre-commit installs the repository without its extras."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert hook()["additional_dependencies"] == [
+        *extras["cli"], *(one for one in extras["spec"] if not one.startswith("purgatorio"))
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("release")
+def test_the_hook_works_in_a_bare_environment(tmp_path: Path) -> None:
+    """As pre-commit makes it: a new environment, this repository, the dependencies that the hook names, and its entry.
+    Without the last of them it says what is missing: the negative control."""
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
+    place = tmp_path / "env" / "bin"
+    needed = cast("list[str]", hook()["additional_dependencies"])
+    entry = str(place / cast("str", hook()["entry"]))
+    install = [str(place / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    said = ""
+    for packages, status in (([str(ROOT), *needed[:-1]], 2), (needed[-1:], 0)):
+        subprocess.run([*install, *packages], check=True)
+        done = subprocess.run(
+            [*entry.split(), str(TRACES / "kafka-clean-1k.jsonl")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == status, done.stderr
+        said = done.stdout
+    assert "PASS" in said
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sdist and the wheel of a release, whose repository has a page."""

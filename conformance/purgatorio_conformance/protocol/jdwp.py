@@ -9,6 +9,7 @@ though nobody had asked, and all that was stopped is let go.
 from __future__ import annotations
 
 import os
+import secrets
 import select
 import socket
 import struct
@@ -18,6 +19,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from purgatorio_conformance.subject.child import JVM_OPTIONS
@@ -29,6 +31,8 @@ _COMPILED_ONCE: Final = "-XX:TieredStopAtLevel=1"
 """A stop at a line throws away what was compiled of its method. Where threads are stopped all the time two thirds of a
 JVM's CPU time went to compile it again, each time to the most."""
 
+_TOKEN: Final = "PURGATORIO_CALLS"
+"""Environment variable: by it a process that was started to call us is known."""
 _HANDSHAKE: Final = b"JDWP-Handshake"
 _CALLS_MOST: Final = 16
 _ANSWER_S: Final = 10.0
@@ -91,6 +95,7 @@ class Listening:
 
     def __init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
+        self._token = secrets.token_hex(16)
         self._called: deque[socket.socket] = deque()
         # A JVM does not start before it is answered, and nobody knows when it calls.
         threading.Thread(target=self._answer, name="jvm-calls", daemon=True).start()
@@ -99,6 +104,9 @@ class Listening:
         with suppress(OSError):
             while len(self._called) < _CALLS_MOST:
                 called, _ = self._socket.accept()
+                if not self._is_ours(called):
+                    called.close()
+                    continue
                 called.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._called.append(called)
                 with suppress(OSError):
@@ -108,7 +116,29 @@ class Listening:
         """The environment of this process, with options for any JVM that is started in it; its own prevail."""
         port: int = self._socket.getsockname()[1]
         agent = f"{AGENT}=transport=dt_socket,server=n,suspend=n,address=127.0.0.1:{port}"
-        return {**os.environ, JVM_OPTIONS: f"{_COMPILED_ONCE} {os.environ.get(JVM_OPTIONS, '')} {agent}"}
+        options = f"{_COMPILED_ONCE} {os.environ.get(JVM_OPTIONS, '')} {agent}"
+        return {**os.environ, JVM_OPTIONS: options, _TOKEN: self._token}
+
+    def _is_ours(self, called: socket.socket) -> bool:
+        """Whether a process that was started with `environ` is at the other end: any program of this machine may call.
+        Where there is no /proc nobody can tell."""
+        (_, port), (_, ours) = called.getpeername(), called.getsockname()
+        try:
+            # A JVM may call by IPv6.
+            tables = [Path("/proc/net", name).read_text() for name in ("tcp", "tcp6")]
+        except OSError:
+            return True
+        rows = [row.split() for table in tables for row in table.splitlines()[1:]]
+        ends = f":{port:04X}", f":{ours:04X}"
+        inodes = [row[9] for row in rows if row[1].endswith(ends[0]) and row[2].endswith(ends[1])]
+        token = f"{_TOKEN}={self._token}".encode()
+        for place in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it may have ended, or be another user's
+                if token in (place / "environ").read_bytes().split(b"\0"):
+                    held = {os.readlink(one) for one in (place / "fd").iterdir()}
+                    if any(f"socket:[{inode}]" in held for inode in inodes):
+                        return True
+        return False
 
     def jvms(self) -> list[Jvm]:
         """Those that have called, each once."""

@@ -27,6 +27,7 @@ from purgatorio_pipeline.campaign.outcome import Outcome, causes, outcome_of
 from purgatorio_pipeline.documents import Unreadable, decoded, encoded
 from purgatorio_pipeline.finding import Finding
 from purgatorio_pipeline.lake import Lake
+from purgatorio_pipeline.stopping import PARENT
 from purgatorio_spec.verdict import Verdict, worst
 from purgatorio_spec.whole_file import write_whole
 
@@ -125,6 +126,7 @@ class Runner:
                     stdout=printed,
                     stderr=errors,
                     start_new_session=True,
+                    env={**os.environ, PARENT: str(os.getpid())},
                 )
                 self._live.add(process.pid)
             status: int | None = None

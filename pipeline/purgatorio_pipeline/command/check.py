@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import click
 
+from purgatorio_pipeline.command.clause_id import clause_out_of
 from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, engine_options, show
 from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.judging import Engine, Focus
@@ -40,7 +41,7 @@ Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.
 @click.option("--run", help="Show this run only.")
 @click.option(
     "--clause",
-    type=click.Choice(list(dict.fromkeys((*CLAUSES, *WIRE_CLAUSES)))),
+    type=clause_out_of(list(dict.fromkeys((*CLAUSES, *WIRE_CLAUSES)))),
     metavar="ID",
     help="Show this clause only, such as O4.",
 )

@@ -12,14 +12,17 @@ from rich.text import Text
 
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
+from purgatorio_pipeline.stopping import STOPPED
 from purgatorio_spec.claim_result import ClaimResult, overall
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
 _STYLE = {Verdict.PASS: "green", Verdict.VIOLATED: "red", Verdict.UNKNOWN: "yellow"}
 
 
-def collect(results: Iterable[ClaimResult], total: int, doing: str, *, quiet: bool) -> list[ClaimResult]:
-    """Take the results as they come, with progress on standard error; Ctrl-C keeps those that came."""
+def collect(
+    results: Iterable[ClaimResult], total: int, doing: str, *, quiet: bool
+) -> tuple[list[ClaimResult], bool]:
+    """Take the results as they come, with progress on standard error; Ctrl-C keeps those that came. Whether it did."""
     taken: list[ClaimResult] = []
     stopped = False
     with progress(doing, total, "claims", quiet=quiet) as going:
@@ -31,10 +34,12 @@ def collect(results: Iterable[ClaimResult], total: int, doing: str, *, quiet: bo
             stopped = True
     if stopped:
         click.echo("stopped; what follows is what was done until then", err=True)
-    return taken
+    return taken, stopped
 
 
-def finish(results: list[ClaimResult], total: int, as_json: bool, stories: bool, seconds: float) -> None:
+def finish(
+    results: list[ClaimResult], total: int, stopped: bool, as_json: bool, stories: bool, seconds: float
+) -> None:
     """Print the whole and leave with its exit status; claims that did not run make it UNKNOWN at best."""
     verdict = overall(results)
     if verdict is Verdict.PASS and len(results) < total:
@@ -45,7 +50,7 @@ def finish(results: list[ClaimResult], total: int, as_json: bool, stories: bool,
         click.echo(encoded(shape))
     else:
         _show(results, verdict, stories, seconds, _console())
-    sys.exit(EXIT_STATUS[verdict])
+    sys.exit(STOPPED if stopped and verdict is not Verdict.VIOLATED else EXIT_STATUS[verdict])
 
 
 def _document(result: ClaimResult) -> dict[str, object]:

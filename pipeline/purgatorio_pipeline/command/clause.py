@@ -11,6 +11,7 @@ from typing import Final
 
 import click
 
+from purgatorio_pipeline.command.clause_id import no_clause
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.profile import PROFILES
 from purgatorio_stress.mutant.catalogue import MUTANTS
@@ -31,7 +32,7 @@ def command(name: str) -> None:
     """
     promises = {**{one.id: one.promise for one in WIRE_CLAUSES.values()}, **public_clauses()}
     if name not in promises:
-        raise click.UsageError(f"no clause {name}: `purgatorio check --clauses` lists those of traces")
+        raise click.UsageError(no_clause(name, promises))
     click.echo(_wrapped(f"{name}  {promises[name]}", ""))
     for title, lines in _story(name) if name in public_clauses() else _wire_story(name):
         click.echo(f"\n{title}")

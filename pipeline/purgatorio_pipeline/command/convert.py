@@ -10,6 +10,7 @@ import click
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.printed import BROKEN_SHOWN
+from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.trace.convert import CannotConvert, Conversion, convert
 from purgatorio_spec.trace.from_log import LOG_CLAUSES, convert_log
 from purgatorio_spec.trace.log_mapping import read_mapping
@@ -68,7 +69,7 @@ def command(
         _from_log(trace, out, force, mapping, assigned, as_json)
         return
     try:
-        with progress(f"converting {trace}", unit="events", quiet=as_json) as going:
+        with progress(f"converting {_shown(trace)}", unit="events", quiet=as_json) as going:
             if is_wire_trace(trace):
                 result = convert_wire(trace, out, force=force, keep_going=keep_going)
             else:
@@ -86,7 +87,7 @@ def _from_log(
     log: Path, out: Path, force: bool, mapping: Path | None, assigned: tuple[str, ...], as_json: bool
 ) -> None:
     try:
-        with progress(f"reading {log}", unit="rows", quiet=as_json) as going:
+        with progress(f"reading {_shown(log)}", unit="rows", quiet=as_json) as going:
             made = convert_log(log, out, read_mapping(mapping, assigned), force=force, progress=going.tell)
     except (CannotConvert, OSError) as bad:
         raise click.UsageError(str(bad)) from None
@@ -101,8 +102,8 @@ def _from_log(
                                    "lacking": dict(made.lacking), "notes": list(made.notes)}))  # fmt: skip
         return
     for note in made.notes:
-        click.echo(f"{log}: {note}", err=True)
-    click.echo(f"{out}: {made.requests:,} requests of {made.rows:,} rows, {made.events:,} events")
+        click.echo(visible(f"{log}: {note}", TEXT_LIMIT), err=True)
+    click.echo(f"{_shown(out)}: {made.requests:,} requests of {made.rows:,} rows, {made.events:,} events")
     for clause, promise in LOG_CLAUSES.items():
         lack = made.lacking.get(clause)
         why = "can be judged" if lack is None else f"cannot be judged: the mapping names no {', '.join(lack)}"
@@ -127,18 +128,24 @@ def _json(result: Conversion, trace: Path, out: Path) -> dict[str, object]:
 
 def _report(result: Conversion, trace: Path, out: Path) -> None:
     for broken in result.broken[:BROKEN_SHOWN]:
-        click.echo(str(broken), err=True)
+        click.echo(visible(str(broken), TEXT_LIMIT), err=True)
     if result.broken_count > BROKEN_SHOWN:
         click.echo(f"... and {result.broken_count - BROKEN_SHOWN} more broken lines", err=True)
     if result.cut is not None:
-        click.echo(f"{trace}: {result.cut}", err=True)
+        click.echo(visible(f"{trace}: {result.cut}", TEXT_LIMIT), err=True)
     if not result.written and result.broken_count == 0 and result.cut is None:
-        click.echo(f"{trace}:1: no header: line 1 of a trace is its header, write it first", err=True)
+        click.echo(f"{_shown(trace)}:1: no header: line 1 of a trace is its header, write it first", err=True)
     if not result.written:
         click.echo(
-            f"{out} was not written: mend the trace, or write what is readable with --keep-going", err=True
+            f"{_shown(out)} was not written: mend the trace, or write what is readable with --keep-going",
+            err=True,
         )
         return
     if result.end is None:
-        click.echo(f"{trace}: no end record, so {out} has none either", err=True)
-    click.echo(f"{out}: {result.events:,} events of run {result.run}, {out.stat().st_size:,} bytes")
+        click.echo(f"{_shown(trace)}: no end record, so {_shown(out)} has none either", err=True)
+    size = f"{out.stat().st_size:,} bytes"
+    click.echo(f"{_shown(out)}: {result.events:,} events of run {visible(str(result.run))}, {size}")
+
+
+def _shown(place: Path) -> str:
+    return visible(str(place), TEXT_LIMIT)

@@ -6,6 +6,7 @@ from typing import Final
 import click
 
 from purgatorio_spec.failure import Failure
+from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
 UNEXPECTED: Final = 70
@@ -22,7 +23,9 @@ def told_status(verdict: Verdict, failures: Sequence[Failure]) -> int:
     for failure in failures:
         if not failure.refused:
             click.echo(failure.traceback.rstrip(), err=True)
-        click.echo(f"Error: {failure.error if failure.refused else failure}", err=True)
+        click.echo(
+            f"Error: {visible(failure.error if failure.refused else str(failure), TEXT_LIMIT)}", err=True
+        )
     ours = any(not failure.refused for failure in failures)
     if ours:
         click.echo(OURS, err=True)

@@ -11,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 import click
 
 from purgatorio_pipeline.command.claim_table import collect, finish
+from purgatorio_pipeline.stopping import begin_worker
 from purgatorio_spec.campaign import chosen, judge_claim
 from purgatorio_spec.claim_result import ClaimResult
 
@@ -42,9 +43,9 @@ def command(claims: tuple[str, ...], deep: bool, stories: bool, processes: int, 
             f"no claim {unknown.args[0]!r}; there are: {', '.join(chosen(True))}"
         ) from None
     start = time.perf_counter()
-    results = collect(judge_claims(names, processes), len(names), "searching", quiet=as_json)
+    results, stopped = collect(judge_claims(names, processes), len(names), "searching", quiet=as_json)
     results.sort(key=lambda result: names.index(result.id))
-    finish(results, len(names), as_json, stories, time.perf_counter() - start)
+    finish(results, len(names), stopped, as_json, stories, time.perf_counter() - start)
 
 
 def judge_claims(names: list[str], processes: int) -> Iterator[ClaimResult]:
@@ -53,11 +54,13 @@ def judge_claims(names: list[str], processes: int) -> Iterator[ClaimResult]:
         yield from (judge_claim(name) for name in names)
         return
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(processes, len(names)), mp_context=spawn) as pool:
+    with ProcessPoolExecutor(min(processes, len(names)), spawn, begin_worker) as pool:
         pending = [pool.submit(judge_claim, name) for name in reversed(names)]
         try:
             for done in as_completed(pending):
                 yield done.result()
-        finally:
-            for left in pending:
-                left.cancel()
+        except BaseException:
+            # A search goes on to its end, which nobody waits for now.
+            for worker in multiprocessing.active_children():
+                worker.kill()
+            raise

@@ -33,7 +33,7 @@ from purgatorio_pipeline.printed import Shortest, check_of
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.page import page
-from purgatorio_pipeline.report.provenance import provenance_here
+from purgatorio_pipeline.report.provenance import docs_here, provenance_here
 from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_pipeline.report.terminal import print_check
 from purgatorio_spec.failure import Failure, surviving
@@ -94,7 +94,7 @@ class EngineAsked:
         """Judge by this engine, and show how far it is. `operation` is for this process alone, `uris` for Spark."""
         if engine is Engine.PROCESS:
             reading = Reading()
-            with progress(what, unit="bytes", quiet=output.json, poll=reading.so_far):
+            with progress(what, unit="bytes", quiet=output.json, poll=reading.so_far, then="judging"):
                 return judge_in_process(paths, operation, full=self.full, reading=reading)
         # Not before Spark is wanted: this process must do without it.
         from purgatorio_pipeline.incremental.on_spark import judge_on_spark
@@ -200,7 +200,9 @@ def write_files(judged: Judged, output: CheckOutput, findings: Sequence[Finding]
     made: list[tuple[Path | None, Callable[[], str]]] = [
         (
             output.report,
-            lambda: page(result, examples, judged.lateness, judged.gauges, findings, provenance_here()),
+            lambda: page(
+                result, examples, judged.lateness, judged.gauges, findings, provenance_here(), docs_here()
+            ),
         ),
         (
             output.markdown,

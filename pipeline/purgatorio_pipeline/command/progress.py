@@ -40,12 +40,14 @@ class Progress:
         unit: str,
         *,
         poll: Poll | None = None,
+        then: str = "",
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.doing = doing
         self._total = total
         self._unit = unit
         self._poll = poll
+        self._then = then
         self._clock_s = clock_s
         self._start_s = clock_s()
         self._done = 0.0
@@ -80,6 +82,8 @@ class Progress:
         """`12 of 25 runs, 0:40, about 0:43 left`."""
         (done, total), now_s = self.so_far(), self._clock_s()
         said = [self._amount(done, total), _minutes(now_s - self._start_s)]
+        if total and done >= total and self._then:
+            said.insert(1, self._then)
         if total and 0 < done < total and (left_s := self._left_s(done, total, now_s)) is not None:
             said.append(f"about {_minutes(left_s)} left")
         return ", ".join(filter(None, said))
@@ -188,16 +192,17 @@ def progress(
     *,
     quiet: bool = False,
     poll: Poll | None = None,
+    then: str = "",
     console: Console | None = None,
     wait: Callable[[threading.Event], bool] = _waited,
 ) -> Iterator[Progress]:
     """Show progress for as long as the block lasts.
 
     `total`: in `unit`, which may be "bytes"; without a unit a share is shown as per cent; None: nobody knows. `poll`:
-    instead of `tell`. `quiet`: a log gets nothing, a terminal its bar.
+    instead of `tell`. `then`: what goes on when all of that is done. `quiet`: a log gets nothing, a terminal its bar.
     """
     console = Console(stderr=True) if console is None else console
-    shown = Progress(doing, total, unit, poll=poll)
+    shown = Progress(doing, total, unit, poll=poll, then=then)
     if console.is_terminal:
         with shown._as_bar(console):
             yield shown

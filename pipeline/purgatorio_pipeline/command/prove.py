@@ -38,10 +38,10 @@ def command(budget_s: float | None, deep: bool, stories: bool, workers: int, as_
     count = len(LEMMAS) + len(CONTRACTS)
     start = time.perf_counter()
     try:
-        results = collect(prove_all(budget, workers), count, "proving", quiet=as_json)
+        results, stopped = collect(prove_all(budget, workers), count, "proving", quiet=as_json)
     except FileNotFoundError as missing:
         raise click.UsageError(f"the contracts stand beside the reference: {missing}") from None
-    finish(results, count, as_json, stories, time.perf_counter() - start)
+    finish(results, count, stopped, as_json, stories, time.perf_counter() - start)
 
 
 def prove_all(budget_s: float, workers: int) -> Iterator[ClaimResult]:

@@ -1,4 +1,4 @@
-"""`purgatorio verify`: drive subjects, record them, judge what was recorded, write the report."""
+"""`purgatorio verify`: drive subjects, record them, judge what was recorded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
 RECORDERS = 8
 """Runs recorded at a time: they mostly sleep."""
-DEFAULT_REPORT = Path("report/index.html")
 
 
 @click.command(epilog="Exit status: 0 pass, 1 violated, 2 wrong usage or an invalid trace, 3 unknown.")
@@ -91,7 +90,7 @@ def command(
     \b
       purgatorio verify --command 'node my.js'   # a program of yours
 
-    Writes report/index.html, one page that needs no network, or another where --report names it.
+    --report PAGE.html writes one page that needs no network.
     """
     if listing:
         for name in SUBJECTS:
@@ -105,7 +104,6 @@ def command(
         raise click.UsageError(str(unknown.args[0])) from None
     driven, failed = subjects_of_commands(commands, time, None if lines == "none" else lines)
     chosen += driven
-    output = replace(output, report=output.report or DEFAULT_REPORT)
     folder = traces or Path(tempfile.mkdtemp(prefix="purgatorio-traces-"))
     kept = True
     try:

@@ -196,7 +196,8 @@ def tell(console: Console, news: News) -> None:
     for run, violation in news.found:
         causes.setdefault((run, violation.clause, violation.cause), []).append(violation)
     for (run, clause, cause), same in causes.items():
-        told = f"batch {news.batch}: {clause} VIOLATED in open run {visible(run, TEXT_LIMIT)}: {cause}, {len(same)} new"
+        where = f"{clause} VIOLATED in open run {visible(run, TEXT_LIMIT)}"
+        told = f"batch {news.batch}: {where}: {visible(cause)}, {len(same)} new"
         print_line(console, told, "red")
         print_line(console, f"  first {visible(same[0].subject)}: {visible(same[0].seen, TEXT_LIMIT)}")
     for one in news.closed:

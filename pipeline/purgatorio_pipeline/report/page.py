@@ -1,4 +1,4 @@
-"""`report/index.html`: one page that needs nothing else, no network, and stays small.
+"""The HTML report: one page that needs nothing else, no network, and stays small.
 
 Its only script is `timeline.js`, which makes the drawings answer to pointer, finger and keyboard; the page says all
 without it. The page's content policy allows that script and its one style sheet by their hashes and nothing else, so
@@ -26,13 +26,14 @@ from purgatorio_pipeline.report.grouped import Group, grouped
 from purgatorio_pipeline.report.histogram import bounds_in_words, histogram, in_words, without_control
 from purgatorio_pipeline.report.markup import Markup, escaped, joined, tag
 from purgatorio_pipeline.report.timeline import timeline
-from purgatorio_pipeline.report.verdict_table import Links, badge, verdict_table
+from purgatorio_pipeline.report.verdict_table import Links, badge, clause_anchor, verdict_table
+from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.event_words import broken_here, line_of, milliseconds
 from purgatorio_spec.show.selection import CauseKey, promise_of, promises
-from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+from purgatorio_spec.show.visible import TEXT_LIMIT, first_few, visible
 from purgatorio_spec.trace.record import Header, TimerConstants
 from purgatorio_spec.verdict import Verdict
 
@@ -43,6 +44,8 @@ PROBLEMS_SHOWN: Final = 100
 FINDINGS_SHOWN: Final = 200
 """The worst come first."""
 RUNS_NAMED: Final = 10
+SUBJECTS_NAMED: Final = 3
+TITLE_GAP: Final = " - "
 
 
 def page(
@@ -52,8 +55,9 @@ def page(
     gauges: Sequence[GaugeSeries] = (),
     findings: Sequence[Finding] = (),
     provenance: Mapping[str, str] | None = None,
+    docs: str = "",
 ) -> str:
-    """The page as text. A section without anything to show is not there."""
+    """The page as text. A section without anything to show is not there. `docs`: where the project's pages are."""
     verdict, checked = verdict_of(result, findings), has_check(result, findings)
     groups = grouped(result, counterexamples)
     style, script = _part("style.css"), _part("timeline.js")
@@ -64,19 +68,23 @@ def page(
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{verdict}: purgatorio report"),
+        tag("title", f"{verdict}: {_subjects(result)}purgatorio report"),
         Markup(f"<style>{style}</style>"),
     )
     main = tag(
         "main",
-        _header(verdict, _check_figures(result, groups) if checked else ()),
+        _header(
+            verdict,
+            _subjects(result).removesuffix(TITLE_GAP),
+            _check_figures(result, groups) if checked else (),
+        ),
         tag("section", tag("h2", "Verdicts"), verdict_table(result, _links(groups))) if checked else None,
         _examples(groups) if checked else None,
         _lateness(lateness, _headers(result)),
         _gauges(gauges),
         _findings(findings),
         _problems(result),
-        _clauses(result),
+        _clauses(result, docs),
         None if provenance is None else _footer(provenance),
     )
     body = tag("body", main, Markup(f"<script>{script}</script>"))
@@ -103,10 +111,18 @@ def _check_figures(result: CheckResult, groups: Sequence[Group]) -> Sequence[tup
     )
 
 
-def _header(verdict: Verdict, figures: Sequence[tuple[str, str]]) -> Markup:
+def _subjects(result: CheckResult) -> str:
+    """Whose runs they are, for the title of a page among others."""
+    names = list(dict.fromkeys(run.subject for run in result.runs if run.subject))
+    more = f" and {len(names) - SUBJECTS_NAMED:,} more" if len(names) > SUBJECTS_NAMED else ""
+    return ", ".join(map(visible, names[:SUBJECTS_NAMED])) + more + TITLE_GAP if names else ""
+
+
+def _header(verdict: Verdict, subjects: str, figures: Sequence[tuple[str, str]]) -> Markup:
     return tag(
         "header",
         tag("h1", "Purgatorio ", badge(verdict)),
+        tag("p", subjects, class_="subjects") if subjects else None,
         tag(
             "dl",
             *(tag("div", tag("dt", name), tag("dd", number)) for number, name in figures),
@@ -150,7 +166,7 @@ def example_article(group: Group, anchor: str | None = None) -> Markup:
     more = len(group.counts) - len(runs)
     return tag(
         "article",
-        tag("h3", tag("span", group.clause, class_="clause"), " ", group.cause),
+        tag("h3", tag("span", _clause(group, anchor), class_="clause"), " ", group.cause),
         tag("p", promise_of(group.clause, group.profile), class_="promise"),
         tag("p", f"{group.counted} of {group.subject}; the first: ", tag("code", violation.subject)),
         tag("p", f"in {', '.join(runs)}{f' and {more:,} more runs' if more > 0 else ''}", class_="quiet"),
@@ -168,12 +184,18 @@ def example_article(group: Group, anchor: str | None = None) -> Markup:
     )
 
 
+def _clause(group: Group, anchor: str | None) -> Markup | str:
+    """Its id, which leads to its sentence; not in a notebook, where there is no such place."""
+    return group.clause if anchor is None else tag("a", group.clause, href=f"#{clause_anchor(group.clause)}")
+
+
 def _drawn(example: Counterexample) -> Markup:
     note = f"times in ms after t = {example.start_t:,} ns; * shows it"
     if example.left_out:
         note += f"; {example.left_out:,} more events left out"
     return joined(
         _broken_at(example),
+        _swipe(example),
         tag("div", timeline(example), class_="scroll", tabindex=0, role="group", aria_label="timeline"),
         tag("output", class_="fields", aria_label="fields of the chosen event") if example.rows else None,
         tag("p", note, class_="quiet"),
@@ -181,6 +203,15 @@ def _drawn(example: Counterexample) -> Markup:
         tag("p", "replay", class_="label"),
         tag("pre", tag("code", Markup(" \\\n  ".join(map(escaped, example.replay)))), tabindex=0),
     )
+
+
+def _swipe(example: Counterexample) -> Markup | None:
+    """On a phone the lanes after the first lie beyond the edge, and nothing else says so."""
+    threads = list(dict.fromkeys(visible(row.th) for row in example.rows))
+    if len(threads) < 2:
+        return None
+    said = f"Swipe sideways \N{RIGHTWARDS ARROW} {len(threads)} threads: {first_few(threads)}"
+    return tag("p", said, class_="quiet swipe")
 
 
 def _broken_at(example: Counterexample) -> Markup | None:
@@ -347,9 +378,17 @@ def _footer(provenance: Mapping[str, str]) -> Markup:
     return tag("footer", tag("dl", *rows, class_="said"))
 
 
-def _clauses(result: CheckResult) -> Markup:
+def _clauses(result: CheckResult, docs: str) -> Markup:
     named = promises(run.profile for run in result.runs)
-    rows = (joined(tag("dt", name), tag("dd", promise)) for name, promise in named.items())
+
+    def about(name: str) -> Markup | None:
+        page = "clauses.md" if name in CLAUSES else "wire.md"
+        return tag("a", " more", href=f"{docs}/{page}#{name.lower()}") if docs else None
+
+    rows = (
+        joined(tag("dt", name, id=clause_anchor(name)), tag("dd", promise, about(name)))
+        for name, promise in named.items()
+    )
     return tag(
         "section", tag("details", tag("summary", "What the clauses promise"), tag("dl", *rows, class_="said"))
     )

@@ -7,7 +7,7 @@ import platform
 import shlex
 import sys
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, metadata, version
 from pathlib import Path
 
 
@@ -40,3 +40,13 @@ def provenance_here() -> dict[str, str]:
         "command": shlex.join([program, *sys.argv[1:]]),
         "machine": f"{here['system']}, {here['processors']} processors, Python {here['python']}",
     }
+
+
+def docs_here() -> str:
+    """Where the pages of this release are; nothing for a checkout, which has no address."""
+    try:
+        urls = metadata("purgatorio").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    named = dict(str(url).split(", ", 1) for url in urls)
+    return named.get("Documentation", "").replace("/tree/", "/blob/")

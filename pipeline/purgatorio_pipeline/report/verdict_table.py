@@ -64,6 +64,11 @@ Links = Mapping[tuple[str, str, str], str]
 NO_LINKS: Final[Links] = {}
 
 
+def clause_anchor(name: str) -> str:
+    """Where a page says what a clause promises."""
+    return f"clause-{name}"
+
+
 def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
     """Table, legend, what is left out, and what nothing is known of. A broken clause leads to the counterexample of
     that run, if one is shown."""
@@ -78,7 +83,7 @@ def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
         "tr",
         tag("th", "run", scope="col"),
         tag("th", "verdict", scope="col"),
-        joined(*(tag("th", name, scope="col", title=promise) for name, promise in named.items())),
+        joined(*(_heading(name, promise, links is not NO_LINKS) for name, promise in named.items())),
     )
     left = len(runs) - len(shown)
     return joined(
@@ -101,6 +106,12 @@ def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
         tag("ul", *(tag("li", text, class_=f"key {kind}") for kind, text in _LEGEND), class_="legend"),
         *(tag("p", said, class_="quiet") for said in (*_never(result, named), *why_skipped(skipped))),
     )
+
+
+def _heading(name: str, promise: str, leads: bool) -> Markup:
+    """Of a column: the clause, which leads to its sentence on a page that has it."""
+    inside = tag("a", name, href=f"#{clause_anchor(name)}") if leads else name
+    return tag("th", inside, scope="col", title=promise)
 
 
 def _never(result: CheckResult, named: Iterable[str]) -> Iterator[str]:

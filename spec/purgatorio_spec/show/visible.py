@@ -1,9 +1,11 @@
 """Text out of a trace, made harmless for a terminal or a page: whoever wrote the trace does not choose the output.
 
-Control characters (terminal escapes, line ends), marks that reorder text, and lone surrogates become `\\x..` escapes;
-long text is cut. Nothing else changes: escaping for HTML or a shell is the writer's.
+Control characters (terminal escapes, line ends), marks that reorder text, and lone surrogates become `\\x..` escapes,
+and so does the first mark of what a CI system takes for a command when it reads a log; long text is cut. Nothing else
+changes: escaping for HTML or a shell is the writer's.
 """
 
+import re
 import shlex
 from collections.abc import Sequence
 from typing import Final
@@ -14,12 +16,21 @@ NAME_LIMIT: Final = 60
 TEXT_LIMIT: Final = 400
 """Characters of one sentence (allowed, seen, a problem) that are shown."""
 
+_COMMAND: Final = re.compile(
+    r":(?=:(add-[a-z]+|debug|echo|(end)?group|error|notice|remove-matcher|save-state|set-[a-z]+|stop-commands|warning)"
+    r"[ :])|#(?=#(\[|vso\[|teamcity\[))"
+)
+"""A command to GitHub's runner, which begins a line that may be wrapped anywhere; to Azure's agent and to TeamCity."""
+
 
 def visible(text: str, limit: int = NAME_LIMIT) -> str:
     """`text` with unprintable characters escaped, at most `limit` characters; a cut one ends in `...`."""
     cut = text if len(text) <= limit else text[: max(limit - 3, 0)] + "..."
-    if cut.isprintable():
+    harmless = _COMMAND.search(cut) is None
+    if cut.isprintable() and harmless:
         return cut
+    if not harmless:
+        cut = _COMMAND.sub(lambda mark: f"\\x{ord(mark[0]):02x}", cut)
     shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in cut)
     return shown if len(shown) <= limit else shown[: max(limit - 3, 0)] + "..."
 
@@ -27,17 +38,18 @@ def visible(text: str, limit: int = NAME_LIMIT) -> str:
 def shell_word(text: str) -> str:
     """`text` as one word of a POSIX shell, never cut: it is there to be pasted.
 
-    A text with unprintable characters takes the `$'...'` form of bash, zsh and ksh.
+    A text that is not printed as it is takes the `$'...'` form of bash, zsh and ksh.
     """
-    if text.isprintable():
+    commands = {mark.start() for mark in _COMMAND.finditer(text)}
+    if text.isprintable() and not commands:
         return shlex.quote(text)
-    return "$'" + "".join(_in_dollar_quotes(one) for one in text) + "'"
+    return "$'" + "".join(_in_dollar_quotes(one, at in commands) for at, one in enumerate(text)) + "'"
 
 
-def _in_dollar_quotes(one: str) -> str:
+def _in_dollar_quotes(one: str, is_command: bool) -> str:
     if one in "'\\":
         return "\\" + one
-    if one.isprintable():
+    if one.isprintable() and not is_command:
         return one
     code = ord(one)
     if code < 0x80:

@@ -18,12 +18,12 @@ import zstandard
 from purgatorio_spec.trace.record import MAX_LINE_BYTES
 
 CHUNK_BYTES: Final = 1 << 20
-ZSTD_PIECE_BYTES: Final = 1 << 10
+ZSTD_PIECE_BYTES: Final = 1 << 7
 """A decompressor gives all that a piece holds at once: at most 32,768 times its size, so small pieces bound it."""
 MAX_WINDOW_BYTES: Final = 1 << 27
 """A zstd frame may ask for up to gigabytes to be held; no trace needs more than this."""
 KEPT_OF_A_LONG_LINE_BYTES: Final = 200
-FREE_BYTES: Final = 256 << 20
+FREE_BYTES: Final = 64 << 20
 MOST_UNPACKED: Final = 200
 """A stream that gives more than this many times its own size, beyond the first `FREE_BYTES`, is not read further: lines
 of events are packed to a thirtieth, and a megabyte of nothing could go on for hours."""
@@ -85,9 +85,11 @@ class _Packed:
 
 def _bounded(unpack: Callable[[_Packed], Iterator[bytes]], raw: BinaryIO) -> Iterator[bytes]:
     packed, given = _Packed(raw), 0
-    for chunk in unpack(packed):
-        yield chunk
-        given += len(chunk)
+    for piece in unpack(packed):
+        # A piece of zstd may be 32 MB of line ends: readers split what they are given, so they are given little.
+        for at in range(0, len(piece), CHUNK_BYTES):
+            yield piece[at : at + CHUNK_BYTES]
+        given += len(piece)
         if given > FREE_BYTES + MOST_UNPACKED * packed.read_bytes:
             why = f"it unpacks to more than {MOST_UNPACKED} times its size"
             raise Cut(f"{why}: read to the first {given:,} bytes; if these are events, check it unpacked")
@@ -142,6 +144,9 @@ def split(pieces: Iterator[bytes], number: int = 1) -> Iterator[Line]:
             break
         if piece is None:
             break
+        if not held and not skipping and piece.isspace() and piece.endswith(b"\n"):
+            number += piece.count(b"\n")
+            continue
         parts = piece.split(b"\n")
         for part in parts[:-1]:
             text = held + part

@@ -5,6 +5,7 @@ it tells the events apart from what is broken, and `end` and `cut` say how the f
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -100,6 +101,9 @@ class TraceReader:
             self.events += len(kept)
             if len(kept):
                 yield kept
+        if self.lines is None:
+            with suppress(OSError):  # whoever cleans up may have been faster
+                self.read_bytes = self.path.stat().st_size
         # A cut last line is met when its block is read, before the lines of that block are looked at.
         self.broken.sort(key=lambda broken: broken.line)
         self._check_count()

@@ -1,0 +1,31 @@
+"""A clause named on the command line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection
+from typing import Final
+
+import click
+
+NEAREST: Final = 3
+
+
+def no_clause(name: str, ids: Collection[str]) -> str:
+    """What is said of an id that is not there: those that resemble it, and where all are."""
+    near = difflib.get_close_matches(name.upper(), ids, NEAREST, 0.5) or [
+        one for one in ids if one[:1] == name[:1].upper()
+    ]
+    resembling = f" Nearest: {', '.join(near[:NEAREST])}." if near else ""
+    return f"no clause {name!r}.{resembling} `purgatorio check --clauses` lists all"
+
+
+def clause_out_of(ids: Collection[str]) -> Callable[[str], str]:
+    """The type of an option that takes one of these ids, in letters of either case."""
+
+    def clause(value: str) -> str:
+        if value.upper() not in ids:
+            raise click.BadParameter(no_clause(value, ids))
+        return value.upper()
+
+    return clause

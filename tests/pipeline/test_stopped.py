@@ -1,0 +1,262 @@
+"""Ctrl-C and kill -9: a command ends in time, with its status, and leaves nothing running."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from purgatorio_pipeline.stopping import ORDERLY_S, PARENT, STOPPED
+from trace_builder import MS, Trace
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
+
+ROOT = Path(__file__).resolve().parents[2]
+MARK = "PURGATORIO_TEST_MARK"
+GONE_S = 60.0
+"""A bound, not a wait: what is not gone by then stays."""
+
+STUBBORN = """
+import subprocess, sys, time
+{bound}
+subprocess.Popen(["sleep", "600"])
+print("begun", flush=True)
+while True:
+    try:
+        time.sleep(600)
+    except KeyboardInterrupt:
+        print("still here", flush=True)
+"""
+"""A main thread that an interrupt does not end, as inside a library; and a program that it started."""
+POOL = """
+import multiprocessing, os, time
+from concurrent.futures import ProcessPoolExecutor
+from purgatorio_pipeline.stopping import begin_worker
+if __name__ == "__main__":
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), {initializer}) as pool:
+        print(pool.submit(os.getpid).result(), flush=True)
+        pool.submit(time.sleep, 600)
+        time.sleep(600)
+"""
+CHILD = f"""
+import os, subprocess, sys, time
+code = '''
+import time
+from purgatorio_pipeline.stopping import end_with_parent
+{{ends}}
+print(0, flush=True)
+time.sleep(600)
+'''
+environ = dict(os.environ, {PARENT}=str(os.getpid()))
+child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environ)
+child.stdout.readline()
+print(child.pid, flush=True)
+time.sleep(600)
+"""
+
+
+class Started:
+    """A program whose family is known by a mark in its environment."""
+
+    def __init__(self, *command: str, cwd: Path = ROOT) -> None:
+        self.mark = secrets.token_hex(8)
+        self.process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env={**os.environ, MARK: self.mark},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        self.output = self.process.stdout
+
+    def family(self) -> list[int]:
+        """All that carries the mark and runs."""
+        found = []
+        for place in Path("/proc").glob("[0-9]*/environ"):
+            with suppress(OSError):
+                if f"{MARK}={self.mark}".encode() in place.read_bytes():
+                    found.append(int(place.parent.name))
+        return found
+
+    def end(self) -> None:
+        """Whatever came of it."""
+        for pid in self.family():
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+        self.output.close()
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended, waiting for it if need be."""
+    try:
+        place = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([place], [], [], GONE_S)[0])
+    finally:
+        os.close(place)
+
+
+def all_gone(pids: Sequence[int]) -> bool:
+    """Whether all of them have."""
+    return all(map(gone, pids))
+
+
+def test_an_interrupt_ends_what_does_not_end_by_itself() -> None:
+    """Also what it started. Without the bound the same program stays: the negative control."""
+    bound = "from purgatorio_pipeline.stopping import bound_interrupts; bound_interrupts()"
+    ours, control = (Started(sys.executable, "-c", STUBBORN.format(bound=one)) for one in (bound, ""))
+    try:
+        for one in (ours, control):
+            assert one.output.readline() == "begun\n"
+            one.process.send_signal(signal.SIGINT)
+            assert one.output.readline() == "still here\n"
+        family = ours.family()
+        assert len(family) == 2
+        assert ours.process.wait(GONE_S) == STOPPED
+        assert ours.output.readline() == "stopped\n"
+        assert all_gone(family)
+        assert control.process.poll() is None
+    finally:
+        ours.end()
+        control.end()
+
+
+@pytest.mark.parametrize(
+    ("program", "ends", "stays"),
+    [
+        (POOL, {"initializer": "begin_worker"}, {"initializer": "None"}),
+        (CHILD, {"ends": "end_with_parent()"}, {"ends": "0"}),
+    ],
+    ids=["worker", "child"],
+)
+def test_what_was_started_ends_with_a_killed_parent(
+    program: str, ends: dict[str, str], stays: dict[str, str], tmp_path: Path
+) -> None:
+    """A worker of `model`, a job of `campaign`. When ours has ended, one that was not asked to is there still."""
+    place = tmp_path / "program.py"
+    started = []
+    try:
+        for how in (ends, stays):
+            place.write_text(program.format(**how))
+            started.append(Started(sys.executable, str(place)))
+            pid = int(started[-1].output.readline())
+            started[-1].process.kill()
+            assert (pid in started[-1].family()) or how is ends
+            if how is ends:
+                assert gone(pid)
+            else:
+                assert not select.select([os.pidfd_open(pid)], [], [], 0)[0]
+    finally:
+        for one in started:
+            one.end()
+
+
+def traces(folder: Path, count: int = 40) -> Path:
+    """A folder of small traces, clean ones."""
+    folder.mkdir()
+    for number in range(count):
+        made = Trace(run=f"run-{number}")
+        for op in range(20):
+            made.register(f"op-{op}", ["k"], delay_ns=17 * MS)
+        made.write(folder / f"run-{number}.jsonl")
+    return folder
+
+
+COMMANDS = {
+    "check": "check {traces} --engine process",
+    "check --out": "check {traces} --out {new}/lake",
+    "verify": "verify reference --traces {new}/traces --operations 200 --report {new}/report.html",
+    "verify --command": "verify --command {python}\\ examples/subjects/toy_wheel.py --traces {new}/traces",
+    "watch": "watch {traces} --out {new}/lake",
+    "compare": "compare {traces} {traces}",
+    "convert": "convert examples/traces/kafka-clean-1k.jsonl {new}/run.parquet",
+    "clause": "clause O4",
+    "explore": "explore --drawn --seconds 60",
+    "stress": "stress -s two-events --seconds 60",
+    "model": "model",
+    "prove": "prove",
+    "mutants": "mutants --all",
+    "campaign": "campaign --out {new}/nightly",
+    "subjects": "subjects",
+    "broker": "broker --port 0",
+    "report": "report examples/traces/kafka-clean-1k.jsonl --html {new}/page.html",
+}
+PROGRAM = "from purgatorio_pipeline.__main__ import main; print('begun', flush=True); main()"
+"""The interpreter itself, before that, dies of the signal with a status of its own."""
+MOMENTS_S = (0.02, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5, 4.0, 6.0, 10.0)
+
+
+def begun(name: str, at: int, folder: Path) -> Started:
+    """A command, so long after its first line; what has ended by then has ended."""
+    new = folder / f"new-{at}"
+    new.mkdir()
+    words = (
+        COMMANDS[name].replace("\\ ", "\0").format(traces=folder / "traces", new=new, python=sys.executable)
+    )
+    arguments = [word.replace("\0", " ") for word in words.split()]
+    started = Started(sys.executable, "-c", PROGRAM, *arguments)
+    assert started.output.readline() == "begun\n"
+    with suppress(subprocess.TimeoutExpired):
+        started.process.communicate(timeout=MOMENTS_S[at])
+    return started
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_interrupt_at_any_moment_ends_a_command(name: str, tmp_path: Path) -> None:
+    """Ten moments of each: the status is that of Ctrl-C, or of what was found until then; never an error of ours."""
+    traces(tmp_path / "traces")
+    for at in range(len(MOMENTS_S)):
+        started = begun(name, at, tmp_path)
+        try:
+            family = started.family()
+            started.process.send_signal(signal.SIGINT)
+            said, _ = started.process.communicate(timeout=ORDERLY_S + GONE_S)
+            assert started.process.returncode in (STOPPED, 0, 1, 3), said
+            assert started.process.returncode != 1 or "Traceback" not in said, said
+            assert all_gone([*family, *started.family()])
+        finally:
+            started.end()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["check --out", "watch", "campaign", "verify", "verify --command", "model"])
+def test_a_kill_at_any_moment_leaves_nothing_running(name: str, tmp_path: Path) -> None:
+    """Ten moments of each. Started again over the same folder, `check --out` comes to its verdict."""
+    traces(tmp_path / "traces")
+    for at in range(len(MOMENTS_S)):
+        started = begun(name, at, tmp_path)
+        try:
+            family = started.family()
+            started.process.kill()
+            started.process.wait()
+            assert all_gone([*family, *started.family()])
+        finally:
+            started.end()
+    if name == "check --out":
+        for at in range(len(MOMENTS_S)):
+            again = [
+                sys.executable,
+                "-m",
+                "purgatorio_pipeline",
+                "check",
+                str(tmp_path / "traces"),
+                "--allow-idle",
+            ]
+            done = subprocess.run([*again, "--out", str(tmp_path / f"new-{at}" / "lake")], check=False)
+            assert done.returncode in (0, 3)
