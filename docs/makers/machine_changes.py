@@ -32,10 +32,10 @@ from typing import Final
 import msgspec
 
 from docs.makers.apart import apart
+from mutants.kill_matrix.matrix import keep, kept_lines
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
 from purgatorio_stress.explorer.result import Limits
-from purgatorio_stress.kill_matrix.matrix import keep, kept_lines
 from purgatorio_stress.random_program.search import search_drawn
 from purgatorio_stress.scenario.contract import BOTH, Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS

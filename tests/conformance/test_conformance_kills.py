@@ -11,13 +11,13 @@ from typing import Final
 
 import pytest
 
+from mutants.reference import MUTANTS
 from purgatorio_conformance.protocol.message import Add
 from purgatorio_conformance.suite.case import Outcome, Subject, cases, purgatory_subject, timer_subject
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.program import CallProgram, Pass
 from purgatorio_conformance.suite.timer_scenarios import DRAWN
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.mutant.catalogue import MUTANTS
 from reference_adapters import (
     HASHED,
     HEAP,

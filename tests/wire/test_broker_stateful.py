@@ -6,13 +6,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
+from mutants.reference import MUTANTS
 from purgatorio_broker import group_coordinator
 from purgatorio_broker.delayed_parts import DelayedParts
 from purgatorio_broker.error import Error
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.partition import EnoughReplicas, LogEnds, Partition
 from purgatorio_broker.share_partition import SharePartition
-from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Patch, edited, patched
 from reference.broker_machine import BrokerMachine
 from reference.broker_scene import P0, P1

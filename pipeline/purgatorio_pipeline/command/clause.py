@@ -13,11 +13,12 @@ import click
 
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.profile import PROFILES
-from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.mutant.own_patches import BadPatches, bound_by
 from purgatorio_wire.clause.registry import public_clauses
 
 ROOT: Final = Path(__file__).resolve().parents[3]
-"""The checkout, where there is one: the lines of the reference and the tests are looked up in it."""
+"""The checkout, where there is one: the lines of the reference, the tests and the mutants are looked up in it."""
+MUTANTS: Final = ROOT / "tests" / "mutants"
 
 
 @click.command()
@@ -60,13 +61,29 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
     ]
     nothing = ["none" if (ROOT / "tests").is_dir() else "no checkout here, where they would be looked up"]
     yield "kept in the reference", kept or nothing
-    broken = [f"{m.number} {m.name}: {m.what}" for m in MUTANTS.values() if name in m.clauses]
-    yield "broken by", broken or ["no mutant"]
+    yield "broken by", _broken(name) or (["no mutant"] if MUTANTS.is_dir() else nothing)
     quoted = _tested(name)
     twins = _lines(ROOT / "tests", quoted, "clause_twins.py")
     yield "twins", twins or nothing
     files = sorted({line.partition(":")[0] for line in _lines(ROOT / "tests", quoted, "test_*.py")})
     yield "tests", files or nothing
+
+
+def _broken(name: str) -> list[str]:
+    """The bugs that are put in on purpose and break it, as `--mutant` takes them from the checkout."""
+    found = []
+    for folder in (MUTANTS / "reference", MUTANTS / "broker"):
+        try:
+            table = bound_by(folder)["MUTANTS"] if folder.is_dir() else {}
+        except BadPatches as error:
+            found.append(str(error))
+            continue
+        found += [
+            f"{folder.relative_to(ROOT)}:{one.name}: {one.what}"
+            for one in table.values()
+            if name in one.clauses
+        ]
+    return found
 
 
 def _place(judge: object) -> str:

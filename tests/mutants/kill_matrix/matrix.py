@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from purgatorio_stress.kill_matrix.layers import LAYERS, kills_of
-from purgatorio_stress.mutant.catalogue import EQUIVALENT, MUTANTS, NOT_APPLICABLE
+from mutants.kill_matrix.layers import LAYERS, kills_of
+from mutants.reference import EQUIVALENT, MUTANTS, NOT_APPLICABLE
 from purgatorio_stress.printed import MatrixRow, Mutants, NotApplicable
 
 
@@ -48,7 +48,7 @@ def kept_rows(path: Path) -> dict[int, MatrixRow]:
 
 
 def printed(rows: list[MatrixRow]) -> Mutants:
-    """The shape of `purgatorio mutants --json`."""
+    """The shape of `python -m mutants --json`."""
     others = [NotApplicable(number, name, why) for number, (name, why) in NOT_APPLICABLE.items()]
     return Mutants(rows, list(EQUIVALENT), others)
 

@@ -1,4 +1,4 @@
-"""`purgatorio mutants`: the kill matrix."""
+"""`python -m mutants`, from a checkout with `PYTHONPATH=tests`, or `make mutants`: the kill matrix."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
+from mutants.kill_matrix.layers import LAYERS, QUICK
+from mutants.kill_matrix.matrix import matrix, printed
+from mutants.reference import MUTANTS, NOT_APPLICABLE
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
-from purgatorio_stress.kill_matrix.layers import LAYERS, QUICK
-from purgatorio_stress.kill_matrix.matrix import matrix, printed
-from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
 from purgatorio_stress.printed import MatrixRow
 
 
@@ -48,10 +48,10 @@ def command(
     """Put every known bug into the reference, one after the other, and see which layer finds it.
 
     \b
-      purgatorio mutants                 # all, in the quick layers
-      purgatorio mutants 11 53 --all     # these, in every layer
-      purgatorio mutants --layer stress --layer stateful
-      purgatorio explore two-events --mutant 11
+      python -m mutants                 # all, in the quick layers
+      python -m mutants 11 53 --all     # these, in every layer
+      python -m mutants --layer stress --layer stateful
+      purgatorio explore --mutant tests/mutants/reference:trylock-give-up
     """
     if show_list:
         for mutant in MUTANTS.values():
@@ -61,7 +61,7 @@ def command(
     unknown = [number for number in numbers if number not in MUTANTS]
     if unknown:
         reason = NOT_APPLICABLE.get(unknown[0])
-        more = reason[1] if reason else "see `purgatorio mutants --list`"
+        more = reason[1] if reason else "see `python -m mutants --list`"
         raise click.UsageError(f"no mutant {unknown[0]}: {more}")
     # A reaper that a mutant ends says so in the log: that is the bug, not news.
     logging.getLogger("purgatorio").disabled = True
@@ -108,3 +108,7 @@ def _sum_up(rows: list[MatrixRow], seconds: float) -> None:
             idle = sum(bool(kill.reason) for kill in of)
             click.echo(f"{layer:10} {told}" + (f", {idle} not asked" if idle else ""))
     click.echo(f"{seconds:.1f} s; {len(NOT_APPLICABLE)} rows not applicable (see the page)")
+
+
+if __name__ == "__main__":
+    command(prog_name="python -m mutants")

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Hashable
 from typing import Any, Final
 
+from mutants.reference.mutant import Mutant, known
 from purgatorio import ActionQueue, DelayedOperation, Purgatory
 from purgatorio.delayed.locked import Locked
 from purgatorio.delayed.pending_flag import PendingFlag
 from purgatorio.delayed.watchers import WatcherList, Watchers
 from purgatorio.sync import Lock
-from purgatorio_stress.mutant.patch import Mutant, Patch, edited, known, wrapped
+from purgatorio_stress.mutant.patch import Patch, edited, wrapped
 
 _LIST_LOCKS: Final[dict[int, Lock]] = {}
 """A list lock, as the old Watchers had; by list, for one run."""

@@ -19,6 +19,10 @@ from typing import Final
 
 import pyarrow as pa
 
+from mutants.kill_matrix.contract_layer import contract_kill
+from mutants.kill_matrix.explored import hunt
+from mutants.kill_matrix.raced import stress_hunt
+from mutants.reference.mutant import Mutant
 from purgatorio_spec.campaign import kills
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.oracle.hypothesis_profiles import CI
@@ -27,10 +31,6 @@ from purgatorio_spec.trace.recorder import LogRow
 from purgatorio_stress.explorer.replay import BadToken, replay
 from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.sampling import explore_random
-from purgatorio_stress.harness.hunt import stress_hunt
-from purgatorio_stress.kill_matrix.contract_layer import contract_kill
-from purgatorio_stress.kill_matrix.hunt import hunt
-from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.printed import Kill
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
@@ -75,7 +75,7 @@ def kills_of(mutant: Mutant, layers: Collection[str]) -> dict[str, Kill]:
 
 def stateful_kill(mutant: Mutant) -> Kill:
     """The Hypothesis machines that run the patched code, one after the other, as the profile `ci` does."""
-    searches = searches_for(mutant)
+    searches = searches_for(mutant.patches, mutant.dialect)
     if not searches:
         return Kill(False, reason="the broker's operations have tests of their own")
     start = time.perf_counter()

@@ -3,13 +3,14 @@
 import heapq
 from typing import Any, Final
 
+from mutants.reference.mutant import Mutant, known
 from purgatorio import HashedWheel, SystemTimer, TimerTask
 from purgatorio.reaper import Reaper
 from purgatorio.timer import delay_queue, hand_over, hashed_wheel, system_timer, wheel
 from purgatorio.timer.bucket import TimerTaskEntry, TimerTaskList
 from purgatorio.timer.delay_queue import DelayQueue
 from purgatorio.timer.wheel import TimingWheel
-from purgatorio_stress.mutant.patch import Mutant, Patch, edited, known
+from purgatorio_stress.mutant.patch import Patch, edited
 
 _NEXT_WAKE: Final[dict[int, int]] = {}
 """What each queue has published as its next wake-up; by queue, for one run."""

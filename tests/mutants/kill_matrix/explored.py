@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
+from mutants.reference.mutant import Mutant
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.result import Found, Limits
-from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 

@@ -1,11 +1,14 @@
-"""All known bugs: the mutants, and the rows whose mechanism this reference does not have."""
+"""Known bugs of timers and purgatories, each brought back into the reference: what the kill matrix is about.
+
+Also the rows whose mechanism this reference does not have.
+"""
 
 from typing import Final
 
-from purgatorio_stress.mutant.broker_mutants import BROKER_MUTANTS
-from purgatorio_stress.mutant.completion_mutants import COMPLETION_MUTANTS
-from purgatorio_stress.mutant.patch import Mutant
-from purgatorio_stress.mutant.timer_mutants import TIMER_MUTANTS
+from mutants.reference.broker_operations import BROKER_MUTANTS
+from mutants.reference.completion import COMPLETION_MUTANTS
+from mutants.reference.mutant import Mutant
+from mutants.reference.timer import TIMER_MUTANTS
 
 MUTANTS: Final[dict[int, Mutant]] = {
     mutant.number: mutant

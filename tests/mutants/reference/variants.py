@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from mutants.reference import MUTANTS
+from mutants.reference.mutant import Mutant
 from purgatorio import DelayedOperation, TimerTask
 from purgatorio.delayed.locked import Locked
 from purgatorio.delayed.pending_flag import PendingFlag
 from purgatorio.delayed.watchers import Watchers
 from purgatorio.timer import hashed_wheel, heap_timer
-from purgatorio_stress.mutant.catalogue import MUTANTS
-from purgatorio_stress.mutant.patch import Mutant, Patch, edited
+from purgatorio_stress.mutant.patch import Patch, edited
 
 
 def _true_without_completing(self: object, operation: DelayedOperation) -> bool:

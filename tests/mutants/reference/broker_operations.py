@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from mutants.reference.mutant import known
 from purgatorio_broker.delayed_group import DelayedJoin
 from purgatorio_broker.delayed_produce import DelayedProduce
 from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
@@ -11,7 +12,7 @@ from purgatorio_broker.fetch_request import FetchParams
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.partition import Isolation, Partition
 from purgatorio_broker.replica_manager import ReplicaManager
-from purgatorio_stress.mutant.patch import edited, known, wrapped
+from purgatorio_stress.mutant.patch import edited, wrapped
 
 
 def _without_isolation(
