@@ -169,7 +169,7 @@ def test_what_breaks_the_sound_code_too_is_no_kill(monkeypatch: pytest.MonkeyPat
         "purgatorio_stress.random_program.parts.QueuePlayer.final",
         lambda self: iter([Broken("T3", "queue", "nothing is right")]),
     )
-    with_bug = search_drawn(1, 1, ["queue"], bug=lambda: patched([]))
+    with_bug = search_drawn(1, 1, ["queue"], bug=Bug("that is none"))
     assert with_bug.found is None
     assert with_bug.refused == with_bug.programs > 0
     assert "without the bug too" in "\n".join(with_bug.lines())

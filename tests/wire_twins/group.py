@@ -516,7 +516,7 @@ def g5_absent(s: Story, bad: bool) -> None:
         s.scene = f"told#{number}"
         s.gathered(joins=1000)
         s.sync(1020, 1021, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
-        for at in range(1100, 8000, 100):
+        for at in range(1100, 8000, 500):
             s.beat(at, "a", 1, 27 if not bad and at > 4020 else 0)
             if bad or at < 4000:
                 s.beat(at, "b", 1)

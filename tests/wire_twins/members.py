@@ -111,7 +111,7 @@ def g11_sync(s: Story, bad: bool) -> None:
 def silent_b(s: Story, told: float) -> None:
     s.pair()
     s.beat(2100, "b", 1)
-    for at in range(2100, 12_000, 100):
+    for at in range(2100, 12_000, 500):
         s.beat(at, "a", 1, 27 if at >= told else 0)
 
 
@@ -131,7 +131,7 @@ def g7_long_join(s: Story, bad: bool) -> None:
         s.scene = f"told#{number}"
         s.pair(joins=6010)
         s.beat(6100, "b", 1)
-        for at in range(6100, 16_000, 100):
+        for at in range(6100, 16_000, 500):
             s.beat(at, "a", 1, 27 if not bad and at >= 12_110 else 0)
 
 
@@ -151,7 +151,7 @@ def g7_since_join(s: Story, bad: bool) -> None:
         s.scene = f"told#{number}"
         s.gathered(joins=1000, rebalance=20_000)
         s.sync(1020, 1021, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
-        for at in range(1100, 14_000, 100):
+        for at in range(1100, 14_000, 500):
             s.beat(at, "a", 1, 27 if not bad and at >= 7020 else 0)
 
 
@@ -172,7 +172,7 @@ def g8(s: Story, bad: bool) -> None:
         s.scene = f"told#{number}"
         s.pair()
         s.leave(3000, "b")
-        for at in range(3002, 6000, 20):
+        for at in range(3002, 6000, 100):
             s.beat(at, "a", 1, 0 if bad and at < 5500 else 27)
 
 
@@ -188,7 +188,7 @@ def g8_at_once(s: Story, bad: bool) -> None:
         s.sync(3310, 3313, "n", 2, "sn")
         s.sync(3311, 3312, "a", 2, "sa", gives={"a": "sa", "n": "sn"})
         s.leave(3400, "n")
-        for at in range(3402, 6000, 20):
+        for at in range(3402, 6000, 100):
             s.beat(at, "a", 2, 0 if bad and at < 5500 else 27)
 
 
@@ -197,7 +197,7 @@ def g8_static(s: Story, bad: bool) -> None:
         s.scene = f"told#{number}"
         static_pair(s)
         s.leave(3000, "b")
-        for at in range(3002, 6000, 20):
+        for at in range(3002, 6000, 100):
             s.beat(at, "a", 1, 0 if bad and at < 5500 else 27, instance="ia")
 
 
@@ -552,7 +552,7 @@ def g8_by_instance(s: Story, bad: bool) -> None:
         s.scene = f"told#{number}"
         static_pair(s)
         s.leave(3000, "", instance="ib")
-        for at in range(3002, 6000, 20):
+        for at in range(3002, 6000, 100):
             s.beat(at, "a", 1, 0 if bad and at < 5500 else 27, instance="ia")
 
 
