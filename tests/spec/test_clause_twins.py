@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import purgatorio_spec.clause
-from clause_twins import TWINS, Maker
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.verdict import Verdict
+from spec.clause_twins import TWINS, Maker
 
 IDS = [f"{clause}-{cause}-{number}" for number, (clause, cause, _) in enumerate(TWINS)]
 

@@ -20,7 +20,7 @@ from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchRe
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Isolation
 from purgatorio_stress.mutant.patch import Patch, edited, patched
-from reference.broker_scene import P0, P1, Answers, Scene
+from wire.broker_scene import P0, P1, Answers, Scene
 
 Fetched = Mapping[TopicPartition, FetchResult]
 Produced = Mapping[TopicPartition, ProduceResult]

@@ -63,7 +63,7 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
     yield "kept in the reference", kept or nothing
     yield "broken by", _broken(name) or (["no mutant"] if MUTANTS.is_dir() else nothing)
     quoted = _tested(name)
-    twins = _lines(ROOT / "tests", quoted, "clause_twins.py")
+    twins = _lines(ROOT / "tests", quoted, "spec.clause_twins.py")
     yield "twins", twins or nothing
     files = sorted({line.partition(":")[0] for line in _lines(ROOT / "tests", quoted, "test_*.py")})
     yield "tests", files or nothing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wire_story import SIZE, Story
+from wire.story import SIZE, Story
 
 
 def written(

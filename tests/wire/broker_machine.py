@@ -17,7 +17,7 @@ from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Isolation
-from reference.broker_scene import P0, P1, Answers, Scene
+from wire.broker_scene import P0, P1, Answers, Scene
 
 MIN_ISR = 2
 ISRS = ((0,), (0, 1), (0, 2), (0, 1, 2))

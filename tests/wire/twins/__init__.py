@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
-from wire_story import Story
-from wire_twins import fetch, group, log, members, produce, shares, topics, transactions
+from wire.story import Story
+from wire.twins import fetch, group, log, members, produce, shares, topics, transactions
 
 Twin = Callable[[Story, bool], None]
 """Tells a history; with True, the one that is broken."""

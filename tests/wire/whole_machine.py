@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from reference.broker_machine import BrokerMachine
-from reference.broker_scene import P1
-from reference.group_machine import GroupMachine
-from reference.group_scene import SESSION_MS, GroupScene
+from wire.broker_machine import BrokerMachine
+from wire.broker_scene import P1
+from wire.group_machine import GroupMachine
+from wire.group_scene import SESSION_MS, GroupScene
 
 STORED_BYTES = 7
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-TRACES: Final = Path(__file__).parent.parent / "examples" / "traces"
+TRACES: Final = Path(__file__).parents[2] / "examples" / "traces"
 
 FIGURES: Final[dict[str, dict[str, int]]] = {
     "kafka-clean-1k": {},

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from purgatorio_spec.trace.record import State
-from trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace
 
 Story = Callable[[Trace, bool], None]
 Maker = Callable[[bool], Trace]

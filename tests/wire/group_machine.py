@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from purgatorio_broker.error import Error
 from purgatorio_broker.group import GroupState, JoinResult, SyncResult
 from purgatorio_broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS
-from reference.broker_scene import P0, Answers
-from reference.group_scene import REBALANCE_MS, SESSION_MS, GroupScene
+from wire.broker_scene import P0, Answers
+from wire.group_scene import REBALANCE_MS, SESSION_MS, GroupScene
 
 
 @dataclass

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wire_story import SIZE, Story
-from wire_twins.log import d1
-from wire_twins.told import delete_records, deleted, fetch_by_id, named_by_id, session, stopped
+from wire.story import SIZE, Story
+from wire.twins.log import d1
+from wire.twins.told import delete_records, deleted, fetch_by_id, named_by_id, session, stopped
 
 
 def f3_session(s: Story, bad: bool) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wire_story import Story
-from wire_twins.told import deleted, fetch_by_id, named_by_id, session
+from wire.story import Story
+from wire.twins.told import deleted, fetch_by_id, named_by_id, session
 
 
 def x1(s: Story, bad: bool) -> None:

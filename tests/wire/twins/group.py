@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from purgatorio_wire.trace.record import Declared
-from wire_story import Story
-from wire_twins.told import newcomer, nobody_rejoins, static_pair, told_of_a_rebalance
+from wire.story import Story
+from wire.twins.told import newcomer, nobody_rejoins, static_pair, told_of_a_rebalance
 
 
 def g0_not_known(s: Story, bad: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wire_story import SIZE, Story
+from wire.story import SIZE, Story
 
 LOCK_MS = 5000
 ACCEPT, RELEASE, REJECT = 1, 2, 3

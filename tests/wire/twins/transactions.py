@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wire_story import SIZE, Story
-from wire_twins.told import delete_records, newcomer
+from wire.story import SIZE, Story
+from wire.twins.told import delete_records, newcomer
 
 CONCURRENT = 51
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wire_story import Story
-from wire_twins.told import delete_records, stopped
+from wire.story import Story
+from wire.twins.told import delete_records, stopped
 
 
 def d1_all(s: Story, bad: bool) -> None:

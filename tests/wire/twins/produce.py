@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from purgatorio_wire.trace.record import SEQUENCES
-from wire_story import SIZE, Story
-from wire_twins.told import delete_records, stopped, written
+from wire.story import SIZE, Story
+from wire.twins.told import delete_records, stopped, written
 
 
 def p7(s: Story, bad: bool) -> None:

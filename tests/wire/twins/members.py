@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from purgatorio_wire.trace.record import Declared
-from wire_story import Story
-from wire_twins.told import (
+from wire.story import Story
+from wire.twins.told import (
     newcomer,
     nobody_rejoins,
     static_pair,

@@ -14,7 +14,7 @@ import zstandard
 
 from purgatorio_spec.trace.record import End, Event
 from purgatorio_spec.verdict import Verdict
-from trace_builder import Trace
+from spec.trace_builder import Trace
 
 INVALID, UNKNOWN = Verdict.INVALID_TRACE, Verdict.UNKNOWN
 

@@ -10,7 +10,7 @@ from purgatorio_broker.error import Error
 from purgatorio_broker.group import Group, JoinResult, SyncResult
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.runtime import VirtualRuntime
-from reference.broker_scene import Answers
+from wire.broker_scene import Answers
 
 INITIAL_MS = 30
 SESSION_MS = 100
