@@ -10,7 +10,8 @@ import pytest
 import purgatorio_spec.clause
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.verdict import Verdict
-from spec.clause_twins import TWINS, Maker
+from spec.clause_twins import Maker
+from spec.periodic_twins import TWINS
 
 IDS = [f"{clause}-{cause}-{number}" for number, (clause, cause, _) in enumerate(TWINS)]
 

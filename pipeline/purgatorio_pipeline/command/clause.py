@@ -13,8 +13,8 @@ import click
 
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.profile import PROFILES
-from purgatorio_stress.mutant.own_patches import BadPatches, bound_by
-from purgatorio_wire.clause.registry import public_clauses
+from purgatorio_stress.mutant.own_patches import BadPatches, table_in
+from purgatorio_wire.clause.registry import WIRE_CLAUSES, public_clauses
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 """The checkout, where there is one: the lines of the reference, the tests and the mutants are looked up in it."""
@@ -29,11 +29,11 @@ def command(name: str) -> None:
     \b
       purgatorio clause O4
     """
-    promises = public_clauses()
+    promises = {**{one.id: one.promise for one in WIRE_CLAUSES.values()}, **public_clauses()}
     if name not in promises:
         raise click.UsageError(f"no clause {name}: `purgatorio check --clauses` lists those of traces")
     click.echo(_wrapped(f"{name}  {promises[name]}", ""))
-    for title, lines in _story(name):
+    for title, lines in _story(name) if name in public_clauses() else _wire_story(name):
         click.echo(f"\n{title}")
         for line in lines:
             # A place in a file stays whole, to be clicked and copied.
@@ -63,27 +63,53 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
     yield "kept in the reference", kept or nothing
     yield "broken by", _broken(name) or (["no mutant"] if MUTANTS.is_dir() else nothing)
     quoted = _tested(name)
-    twins = _lines(ROOT / "tests", quoted, "spec.clause_twins.py")
+    twins = _lines(ROOT / "tests", quoted, "*_twins.py")
     yield "twins", twins or nothing
     files = sorted({line.partition(":")[0] for line in _lines(ROOT / "tests", quoted, "test_*.py")})
     yield "tests", files or nothing
 
 
-def _broken(name: str) -> list[str]:
+def _broken(name: str, *folders: str) -> list[str]:
     """The bugs that are put in on purpose and break it, as `--mutant` takes them from the checkout."""
     found = []
-    for folder in (MUTANTS / "reference", MUTANTS / "broker"):
+    for folder in (MUTANTS / one for one in folders or ("reference", "broker")):
         try:
-            table = bound_by(folder)["MUTANTS"] if folder.is_dir() else {}
+            table = table_in(folder) if folder.is_dir() else []
         except BadPatches as error:
             found.append(str(error))
             continue
         found += [
-            f"{folder.relative_to(ROOT)}:{one.name}: {one.what}"
-            for one in table.values()
-            if name in one.clauses
+            f"{folder.relative_to(ROOT)}:{one.name}: {one.what}" for one in table if name in one.clauses
         ]
     return found
+
+
+def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
+    """Of a clause of the wire, which is judged from outside a broker."""
+    yield (
+        "promised on the ground",
+        [f"{WIRE_CLAUSES[name].basis}; judged by `purgatorio wire HOST:PORT --only {name}`"],
+    )
+    yield "judged by", _lines(ROOT / "wire/purgatorio_wire", lambda line: f'"{name}"' in line) or ["?"]
+    try:
+        from purgatorio_wire.scene.catalogue import SCENES
+    except ModuleNotFoundError as missing:
+        yield "played by", [f"{missing.name} is not installed: pip install 'purgatorio[wire]'"]
+    else:
+        asked = [f"{one.name}: {one.promise}" for one in SCENES.values() if name in one.clauses]
+        yield "played by", asked or ["whatever scene gives an occasion"]
+        yield "broken by", _broken(name, "broker") or ["no mutant"]
+    nothing = ["none" if (ROOT / "tests").is_dir() else "no checkout here, where they would be looked up"]
+    prefix = f"def {name.lower()}"
+    twins = _lines(
+        ROOT / "tests" / "wire" / "twins", lambda line: re.match(rf"{prefix}[_(]", line) is not None
+    )
+    yield "twins", twins or nothing
+    files = _lines(ROOT / "tests" / "wire", lambda line: f'"{name}"' in line, "test_*.py")
+    yield (
+        "tests",
+        sorted({line.partition(":")[0] for line in files}) or ["tests/wire/test_wire_clause_twins.py"],
+    )
 
 
 def _place(judge: object) -> str:

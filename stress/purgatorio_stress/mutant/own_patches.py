@@ -20,7 +20,7 @@ import runpy
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from purgatorio_stress.mutant.patch import SOUND, Bug, Patch
 
@@ -34,9 +34,9 @@ def bug_of(text: str | None) -> Bug:
     if not text:
         return SOUND
     path, name = _split(text)
-    bound = bound_by(path)
-    entry = _entry(path, name, bound.get("MUTANTS")) if name else None
-    patches = getattr(entry, "patches", None) if name else bound.get("PATCHES")
+    bound = _bound(path)
+    entry = _entry(path, name) if name else None
+    patches: object = entry.patches if entry is not None else bound.get("PATCHES")
     if (
         not isinstance(patches, list | tuple)
         or not patches
@@ -61,7 +61,7 @@ def _split(text: str) -> tuple[Path, str]:
     return Path(path), name
 
 
-def bound_by(path: Path) -> dict[str, Any]:
+def _bound(path: Path) -> dict[str, Any]:
     """What the file, or the package of this folder, binds. A file of a package is imported as its module, as by pytest:
     the folder above the package is put on the import path."""
     path = path.resolve()
@@ -80,12 +80,26 @@ def bound_by(path: Path) -> dict[str, Any]:
         raise BadPatches(f"{path} fails: {type(error).__name__}: {error}") from None
 
 
-def _entry(path: Path, name: str, table: object) -> object:
-    """One entry of `MUTANTS`: of a sequence, or of the values of a mapping."""
+class Entry(Protocol):
+    """One mutant of a table."""
+
+    name: str
+    what: str
+    clauses: tuple[str, ...]
+    patches: tuple[Patch, ...]
+
+
+def table_in(path: Path) -> list[Entry]:
+    """The table `MUTANTS` of a file or of the folder of a package. Raises BadPatches."""
+    table = _bound(path).get("MUTANTS")
     mutants = list(table.values()) if isinstance(table, Mapping) else table
     if not isinstance(mutants, list | tuple):
         raise BadPatches(f"{path} does not bind MUTANTS to a table of mutants")
-    by_name = {getattr(one, "name", ""): one for one in mutants}
+    return list(mutants)
+
+
+def _entry(path: Path, name: str) -> Entry:
+    by_name = {one.name: one for one in table_in(path)}
     if name not in by_name:
         near = difflib.get_close_matches(name, by_name, n=3, cutoff=0.3) or sorted(by_name)[:3]
         raise BadPatches(
