@@ -81,7 +81,10 @@ def command(
                 with going.aside():
                     _tell(row)
 
-        rows = matrix(asked, layers, tell, kept)
+        try:
+            rows = matrix(asked, layers, tell, kept)
+        except OSError as error:
+            raise click.UsageError(f"{error.filename or kept}: {error.strerror or error}") from None
     if as_json_:
         click.echo(encoded(printed(rows)))
     else:

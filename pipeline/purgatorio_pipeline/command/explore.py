@@ -89,7 +89,7 @@ def command(
     \b
       purgatorio explore                         # all scenarios
       purgatorio explore two-events/pending-flag
-      purgatorio explore --mutant my_bug.py      # with a bug of yours, and a token
+      purgatorio explore --mutant my_bug.py      # with a bug of yours
       purgatorio explore --drawn --seconds 60    # programs that nobody wrote down
       purgatorio explore --package my_timer --adapter my_adapter:MyTimer
       purgatorio explore --replay TOKEN
