@@ -4,13 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: verify test lint compiled jvm-kit install clean
+.PHONY: verify test mutants lint compiled jvm-kit install clean
 
 verify: $(INSTALLED) ## the main job: drive real subjects, record, judge, write report/index.html
 	$(BIN)/purgatorio verify --report report/index.html
 
 test: $(INSTALLED) ## all tests but the slow ones (make test ARGS=--slow for those)
 	$(BIN)/python -m pytest -n auto $(ARGS)
+
+mutants: $(INSTALLED) ## known bugs put back one by one, and which layer finds them (make mutants ARGS=--all)
+	PYTHONPATH=tests $(BIN)/python -m mutants $(ARGS)
 
 lint: $(INSTALLED) ## format, lint, types, import rules
 	$(BIN)/ruff format --check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 
 import pytest
 from hypothesis import settings
@@ -37,10 +38,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the long sets too")
 
 
-def pytest_configure() -> None:
-    """Workers and the some two hundred processes of the tests write bytecode as Python does by default: where images
-    of containers forbid it, each would compile all that it imports."""
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Workers and the some two hundred processes of the tests write bytecode as Python does by default: where images of
+# containers forbid it, each would compile all that it imports, and each worker all tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

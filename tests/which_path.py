@@ -24,16 +24,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
+from mutants.kill_matrix.explored import hunt
+from mutants.kill_matrix.raced import stress_hunt
+from mutants.reference import MUTANTS
+from mutants.reference.mutant import Mutant
 from purgatorio import ActionQueue, DelayedOperation, DirectExecutor, Purgatory
 from purgatorio.sync import Lock
 from purgatorio_conformance.protocol.driver import Mode, command_subjects
 from purgatorio_conformance.subjects import record_runs
 from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.harness.hunt import stress_hunt
-from purgatorio_stress.kill_matrix.hunt import hunt
-from purgatorio_stress.mutant.catalogue import MUTANTS
-from purgatorio_stress.mutant.patch import Mutant
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 EXAMPLE: Final = REPOSITORY / "examples" / "subjects" / "reference_purgatory.py"

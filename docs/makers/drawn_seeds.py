@@ -17,8 +17,8 @@ from typing import Final
 import msgspec
 
 from docs.makers.apart import apart
-from purgatorio_stress.kill_matrix.matrix import keep, kept_lines
-from purgatorio_stress.mutant.catalogue import MUTANTS
+from mutants.kill_matrix.matrix import keep, kept_lines
+from mutants.reference import MUTANTS
 from purgatorio_stress.random_program.search import search_drawn
 from purgatorio_stress.scenario.registry import SCENARIOS
 
@@ -55,7 +55,7 @@ def hunted(number: int, kept: Path) -> None:
 def _killed(number: int, seed: int) -> tuple[str, float]:
     """Clause and CPU seconds; in a process that may die of it."""
     mutant = MUTANTS[number]
-    done = search_drawn(BOUND_S, seed, mutant=number, bug=mutant.applied, memory=mutant.memory, shrink=False)
+    done = search_drawn(BOUND_S, seed, bug=mutant.bug, shrink=False)
     return "" if done.found is None else done.found.found.clause, done.cpu_seconds
 
 

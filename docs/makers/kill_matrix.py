@@ -1,8 +1,10 @@
 """The page `docs/measured/kill-matrix.md`: every known bug against every layer.
 
-purgatorio mutants --all --kept rows.jsonl
+python -m mutants --all --kept rows.jsonl
 python -m docs.makers.kill_matrix rows.jsonl              # writes the page
 python -m docs.makers.kill_matrix rows.jsonl --compare    # status 1 where the page says something else
+
+All from a checkout, with `PYTHONPATH=tests`.
 """
 
 import sys
@@ -10,11 +12,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from mutants.kill_matrix.explored import HUNT
+from mutants.kill_matrix.layers import STRESS_ROUNDS
+from mutants.kill_matrix.matrix import kept_rows
+from mutants.reference import EQUIVALENT, MUTANTS, NOT_APPLICABLE
 from purgatorio_spec.show.visible import counted
-from purgatorio_stress.kill_matrix.hunt import HUNT
-from purgatorio_stress.kill_matrix.layers import STRESS_ROUNDS
-from purgatorio_stress.kill_matrix.matrix import kept_rows
-from purgatorio_stress.mutant.catalogue import EQUIVALENT, MUTANTS, NOT_APPLICABLE
 from purgatorio_stress.printed import Kill, MatrixRow
 
 PAGE: Final = Path(__file__).parents[1] / "measured" / "kill-matrix.md"
@@ -93,7 +95,7 @@ def page(rows: list[MatrixRow]) -> str:
     lines = [
         "# Kill matrix",
         "",
-        "Written by `python -m docs.makers.kill_matrix` from the rows of `purgatorio mutants --all --kept`; a test",
+        "Written by `python -m docs.makers.kill_matrix` from the rows of `python -m mutants --all --kept`; a test",
         "compares a part of it with a fresh run in every run of the suite, and all of it on demand. Each row is a bug",
         "that was really made in a system of this kind, brought back into the reference by a patch of a function or",
         "class in memory.",

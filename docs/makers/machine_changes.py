@@ -32,10 +32,11 @@ from typing import Final
 import msgspec
 
 from docs.makers.apart import apart
+from mutants.kill_matrix.matrix import keep, kept_lines
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
 from purgatorio_stress.explorer.result import Limits
-from purgatorio_stress.kill_matrix.matrix import keep, kept_lines
+from purgatorio_stress.mutant.patch import Bug
 from purgatorio_stress.random_program.search import search_drawn
 from purgatorio_stress.scenario.contract import BOTH, Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
@@ -266,8 +267,24 @@ def _explored(scenario: Scenario, dialect: str) -> str:
     return found[0].clause if found else ""
 
 
+@dataclass(frozen=True)
+class _Changed(Bug):
+    """A change, as random programs take a bug."""
+
+    change: Change | None = None
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """See `Bug`."""
+        assert self.change is not None, "a change is given"
+        with self.change.applied():
+            yield
+
+
 def _by_drawn(change: Change, seconds: float, seed: int) -> Iterator[_Kill]:
-    done = search_drawn(seconds, seed, HOT[change.module], bug=change.applied, shrink=False, races=True)
+    done = search_drawn(
+        seconds, seed, HOT[change.module], bug=_Changed(change=change), shrink=False, races=True
+    )
     if done.found is not None:
         # (The search itself has tried the program without the change.)
         yield _Kill(done.found.found.clause, f"{done.found.program}/{done.found.dialect}", lambda: False)

@@ -2,8 +2,8 @@
 
 import sys
 
-from purgatorio_stress.harness.hunt import stress_hunt
-from purgatorio_stress.mutant.catalogue import MUTANTS
+from mutants.kill_matrix.raced import stress_hunt
+from mutants.reference import MUTANTS
 from purgatorio_stress.printed import Kill
 from purgatorio_stress.scenario.registry import SCENARIOS
 

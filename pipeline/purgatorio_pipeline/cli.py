@@ -66,7 +66,6 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
     },
     "Check this project's own reference": {
         "stress": _command("stress", "Race real threads over the reference, with outcome tables.", ORDERLY_S),
-        "mutants": _command("mutants", "The kill matrix: every known bug against every layer."),
         "model": _command("model", "Search the models of the protocols and the wheel completely."),
         "prove": _command("prove", "Prove the wheel's arithmetic (z3), search its contracts (CrossHair)."),
         "campaign": _command("campaign", "Many explorer and stress jobs, resumable."),

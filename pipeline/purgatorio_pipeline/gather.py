@@ -31,8 +31,8 @@ MAX_BYTES: Final = 256 << 20
 _HEAD_BYTES: Final = 1 << 16
 _HEADERS: Final = (b'"header"', b'"kind"')
 _KNOWN: Final = (
-    "what `purgatorio stress`, `explore`, `mutants`, `check` or `verify` print with --json, a file of "
-    "`mutants --kept`, and the folders of `check --out` and `campaign --out`"
+    "what `purgatorio stress`, `explore`, `check` or `verify` and `python -m mutants` print with --json, a file "
+    "of `python -m mutants --kept`, and the folders of `check --out` and `campaign --out`"
 )
 
 

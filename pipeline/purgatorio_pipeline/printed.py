@@ -195,7 +195,7 @@ def _explored(one: Explored) -> Finding:
 
 
 def _finding(
-    what: str, verdict: Verdict, mutant: int, said: Iterable[str], outcomes: Iterable[Outcome]
+    what: str, verdict: Verdict, mutant: str, said: Iterable[str], outcomes: Iterable[Outcome]
 ) -> Finding:
     """A scenario: how often it was run, what was forbidden of it, and what else there is to say."""
     forbidden = [one for one in outcomes if one.grade is Grade.FORBIDDEN and one.count]
@@ -204,7 +204,7 @@ def _finding(
     ]
     if len(told) > FORBIDDEN_SHOWN:
         told[FORBIDDEN_SHOWN:] = [f"{len(told) - FORBIDDEN_SHOWN:,} more outcomes that are forbidden"]
-    bug = f", with known bug {mutant}" if mutant else ""
+    bug = f", with the bug {mutant}" if mutant else ""
     again = forbidden[0].again if forbidden else ""
     return Finding(f"{what}{bug}", verdict, "; ".join(filter(None, [*told, *said])), again)
 

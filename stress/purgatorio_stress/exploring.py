@@ -1,6 +1,5 @@
 """Exploring scenarios by name: the strategy that covers each, the counterexample made small, the report."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from purgatorio_spec.verdict import Verdict
@@ -13,8 +12,7 @@ from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
 from purgatorio_stress.explorer.result import Exploration, Found, Limits
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
-from purgatorio_stress.mutant.catalogue import MUTANTS
-from purgatorio_stress.mutant.patch import Patch, patched
+from purgatorio_stress.mutant.patch import SOUND, Bug
 from purgatorio_stress.printed import Outcome
 from purgatorio_stress.random_program.act import BadProgram
 from purgatorio_stress.random_program.registry import scenario_named
@@ -44,7 +42,7 @@ class Explored:
     token: Token | None = None
     run: Replay | None = None
     outcomes: tuple[Outcome, ...] = ()
-    mutant: int = 0
+    bug: Bug = SOUND
 
     @property
     def verdict(self) -> Verdict:
@@ -69,14 +67,14 @@ class Explored:
             states=done.states,
             histories=self.program.histories.distinct,
             seconds=round(done.seconds, 3),
-            mutant=self.mutant,
+            mutant=self.bug.name,
             unreached=list(self.unreached),
             outcomes=list(self.outcomes),
         )
         if found is not None:
             # The search has ended with it, so how often it would show is not known.
             token = "" if self.token is None else str(self.token)
-            shape.outcomes.insert(0, found.outcome(len(done.found), token))
+            shape.outcomes.insert(0, found.outcome(len(done.found), token, self.bug))
             shape.violations = [found.shown(token)]
         return shape
 
@@ -88,25 +86,23 @@ def explore(
     *,
     strategy: str | None = None,
     seed: int = 0,
-    mutant: int = 0,
-    patches: Sequence[Patch] = (),
+    bug: Bug = SOUND,
     races: bool = False,
 ) -> Explored:
-    """Explore one scenario, with a mutant inside if its number or somebody's patches are given. `races`: see
-    `ScenarioProgram`. KeyError for unknown names."""
+    """Explore one scenario, with a bug inside if one is given. `races`: see `ScenarioProgram`. KeyError for unknown
+    names."""
     scenario = scenario_named(name)
     if strategy == "states" and scenario.plain:
         return Explored(
             ScenarioProgram(scenario, dialect),
             Exploration(strategy, "nothing", limit=_PLAIN),
             (),
-            mutant=mutant,
+            bug=bug,
         )
-    memory = MUTANTS[mutant].memory if mutant else ()
-    program = ScenarioProgram(scenario, dialect, memory=memory, races=races)
+    program = ScenarioProgram(scenario, dialect, memory=bug.memory, races=races)
     # What is acceptable is what the sound code does.
     serial = serial_outcomes(scenario, dialect)
-    with MUTANTS[mutant].applied() if mutant else patched(patches):
+    with bug.applied():
         if strategy is None:
             # Where nobody has chosen, a bounded scenario is searched up to the bound that it can be searched to.
             strategy, most = scenario.strategy, scenario.preemptions
@@ -119,13 +115,11 @@ def explore(
         done.found += _lock_order(done)
         unreached = tuple(label for label in scenario.labels if not program.labels[label])
         # Before anything is run again to make it small.
-        explored = Explored(
-            program, done, unreached, outcomes=outcomes_of(program.outcomes, serial), mutant=mutant
-        )
+        explored = Explored(program, done, unreached, outcomes=outcomes_of(program.outcomes, serial), bug=bug)
         if not done.found or not done.found[0].schedule:
             return replace(explored, counterexample=done.found[0] if done.found else None)
         small = minimise(program, done.found[0])
-        token = Token(name, dialect, mutant, small.schedule)
+        token = Token(name, dialect, 0, small.schedule)
         try:
             return replace(explored, counterexample=small, token=token, run=replay(program, small.schedule))
         except BadToken:
@@ -158,7 +152,7 @@ def _lock_order(done: Exploration) -> list[Found]:
     return [Found((Broken("P3", "lock order", text),), (), 0) for text in out_of_order(done.orders)][:1]
 
 
-def replay_token(token: Token, patches: Sequence[Patch] = (), *, races: bool = False) -> Replay:
+def replay_token(token: Token, bug: Bug = SOUND, *, races: bool = False) -> Replay:
     """Repeat the run of a token; where nothing is broken, look for data races too, for a token does not say that they
     were looked for. BadToken where it names what is not there, or does not fit."""
     try:
@@ -169,10 +163,10 @@ def replay_token(token: Token, patches: Sequence[Patch] = (), *, races: bool = F
         raise BadToken(f"no scenario {token.scenario}") from None
     if token.dialect not in scenario.dialects:
         raise BadToken(f"no scenario {token.scenario}/{token.dialect}")
-    if token.mutant and token.mutant not in MUTANTS:
-        raise BadToken(f"no mutant {token.mutant}")
-    with MUTANTS[token.mutant].applied() if token.mutant else patched(patches):
-        run = replay(ScenarioProgram(scenario, token.dialect, races=races), token.schedule)
+    if token.early:
+        raise BadToken(f"{token} is of an older version: say --mutant FILE:NAME, and 0 for {token.early}")
+    with bug.applied():
+        run = replay(ScenarioProgram(scenario, token.dialect, memory=bug.memory, races=races), token.schedule)
         if run.broken or races:
             return run
-        return replay(ScenarioProgram(scenario, token.dialect, races=True), token.schedule)
+        return replay(ScenarioProgram(scenario, token.dialect, memory=bug.memory, races=True), token.schedule)

@@ -105,7 +105,7 @@ class Stress(Struct, tag_field="kind", tag="stress"):
     dropped: Count = 0
     subject: str = ""
     seed: int = 0
-    mutant: Count = 0
+    mutant: str = ""
     rounds: Count = 0
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -148,7 +148,7 @@ class Explored(_Searched, kw_only=True):
     scenario: str
     states: Count = 0
     histories: Count = 0
-    mutant: Count = 0
+    mutant: str = ""
     unreached: list[str] = []
     outcomes: list[Outcome] = []
     token: str | UnsetType = UNSET

@@ -11,15 +11,7 @@ from typing import Final
 
 import pytest
 
-from purgatorio_conformance.protocol.message import Add
-from purgatorio_conformance.suite.case import Outcome, Subject, cases, purgatory_subject, timer_subject
-from purgatorio_conformance.suite.contract import Promise
-from purgatorio_conformance.suite.gated import SCOPE
-from purgatorio_conformance.suite.program import CallProgram, Pass
-from purgatorio_conformance.suite.timer_scenarios import DRAWN
-from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.mutant.catalogue import MUTANTS
-from reference_adapters import (
+from conformance.reference_adapters import (
     HASHED,
     HEAP,
     NS_PER_MS,
@@ -32,6 +24,14 @@ from reference_adapters import (
     purgatory,
     wheel,
 )
+from mutants.reference import MUTANTS
+from purgatorio_conformance.protocol.message import Add
+from purgatorio_conformance.suite.case import Outcome, Subject, cases, purgatory_subject, timer_subject
+from purgatorio_conformance.suite.contract import Promise
+from purgatorio_conformance.suite.gated import SCOPE
+from purgatorio_conformance.suite.program import CallProgram, Pass
+from purgatorio_conformance.suite.timer_scenarios import DRAWN
+from purgatorio_spec.verdict import Verdict
 
 FINE_WHEEL: Final = replace(WHEEL, tick_ns=NS_PER_MS, early_ns=0)
 

@@ -10,7 +10,7 @@ from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.trace.block import BrokenLine
-from trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace
 
 HOSTILE = (
     "<script>document.title='pwned'</script>",

@@ -12,7 +12,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from broken_cases import CASES
 from purgatorio_pipeline.gold import write_gold
 from purgatorio_pipeline.hadoop import Place
 from purgatorio_pipeline.incremental.cached import CachedResult, cached_of
@@ -22,7 +21,8 @@ from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.report.page import page
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.trace.reader import TraceReader
-from trace_builder import Trace
+from spec.broken_cases import CASES
+from spec.trace_builder import Trace
 
 CHECKER = "this one"
 

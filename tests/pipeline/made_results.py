@@ -11,9 +11,9 @@ from purgatorio_pipeline.finding import Finding
 from purgatorio_pipeline.printed import Printed, known_bugs
 from purgatorio_stress.printed import Explore, MatrixRow, Mutants, Stress
 
-AGAIN = "purgatorio stress reference --scenario two-events/locked --seed 1 --batch 7 --mutant 11"
+AGAIN = "purgatorio stress reference --scenario two-events/locked --seed 1 --batch 7 --mutant bug.py"
 
-LONG_COMMAND = f"purgatorio explore --replay two-events/locked/11/{'1x7-' * 200}T"
+LONG_COMMAND = f"purgatorio explore --replay two-events/locked/0/{'1x7-' * 200}T"
 
 
 def outcome(said: str, count: int, grade: str, clause: str = "", again: str = "") -> dict[str, Any]:

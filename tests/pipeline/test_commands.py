@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from mutants import __main__ as mutants
 from purgatorio_pipeline.cli import COMMANDS, purgatorio
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "traces"
@@ -125,7 +126,7 @@ def test_tables_of_spark_are_not_promised_by_the_process_engine(tmp_path: Path) 
 def test_a_file_that_cannot_be_written_is_wrong_input(tmp_path: Path) -> None:
     """Status 2 and a sentence with its name; 1 would say that a promise is broken."""
     place = str(tmp_path / "nowhere" / "x.json")
-    done = run("mutants", "11", "--layer", "explorer", "--kept", place)
+    done = CliRunner().invoke(mutants.command, ["11", "--layer", "explorer", "--kept", place])
     assert done.exit_code == 2
     assert place in done.stderr
     done = run("convert", str(EXAMPLES / "kafka-clean-1k.jsonl"), str(tmp_path / "nowhere" / "x.parquet"))

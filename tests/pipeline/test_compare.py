@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from pictures_by_table import lateness
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.comparison import Change, ClauseChange, Comparison, compare
 from purgatorio_pipeline.judging import Judged
@@ -16,8 +15,9 @@ from purgatorio_pipeline.report.comparison_markdown import comparison_markdown
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.verdict import Verdict, Violation
+from spec.pictures_by_table import lateness
 from spec.shown_trace import fired_early
-from trace_builder import Trace
+from spec.trace_builder import Trace
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "traces"
 

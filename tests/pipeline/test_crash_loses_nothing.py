@@ -33,7 +33,7 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_wire import judge as wire_judge
 from purgatorio_wire.trace.file import WireWriter
 from purgatorio_wire.trace.record import Declared, WireHeader
-from trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace
 
 Put = Callable[[pytest.MonkeyPatch], None]
 

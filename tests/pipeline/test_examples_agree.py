@@ -11,7 +11,7 @@ from purgatorio_pipeline.incremental.on_spark import judge_on_spark
 from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_spec.show.counterexample import TAIL_ROWS, counterexample
 from spec.shown_trace import fired_early, garbage_kept, miscounted
-from trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

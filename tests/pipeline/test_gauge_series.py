@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from pictures_by_table import gauge_series, kept
 from purgatorio_pipeline.pictures import (
     POINTS_SHOWN,
     Raw,
@@ -13,8 +12,9 @@ from purgatorio_pipeline.pictures import (
     series,
 )
 from purgatorio_spec.history.operation import NEVER
+from spec.pictures_by_table import gauge_series, kept
 from spec.shown_trace import fired_early
-from trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace
 
 
 def test_pending_and_garbage_follow_the_operations() -> None:

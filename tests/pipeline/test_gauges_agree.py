@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-import pictures_by_table as plain
 from purgatorio_pipeline.pictures import pictures
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
+from spec import pictures_by_table as plain
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "traces"
 

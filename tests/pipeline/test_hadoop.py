@@ -11,7 +11,6 @@ import pytest
 import zstandard
 from pyspark.sql import SparkSession
 
-from figures import TRACES
 from pipeline.lake_reader import gold_of
 from pipeline.test_watch import many
 from purgatorio_pipeline.hadoop import HadoopPath, hadoop_path, is_uri
@@ -25,6 +24,7 @@ from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.trace.record import MAX_LINE_BYTES
 from purgatorio_spec.verdict import Verdict
+from spec.figures import TRACES
 
 pytestmark = pytest.mark.xdist_group("spark")
 

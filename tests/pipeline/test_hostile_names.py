@@ -15,7 +15,7 @@ from rich.console import Console
 from purgatorio_pipeline import notebook
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_spec.show.visible import visible
-from trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace
 
 NAMES = {
     "escape": "a\x1b]0;pwned\x07\x1b[2J",

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from figures import TRACES
 from purgatorio_pipeline.command.check import command
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import without_silent_pass
 from purgatorio_spec.verdict import Verdict
+from spec.figures import TRACES
 
 IDLE = TRACES / "kafka-clean-racewatch-4k.parquet"
 BUSY = TRACES / "kafka-clean-1k.parquet"

@@ -16,7 +16,6 @@ from click.testing import CliRunner
 from pyspark import RDD, SparkContext
 from pyspark.sql import SparkSession
 
-from figures import FIGURES, TRACES
 from pipeline.lake_reader import Killed, all_of, gold_of, run, same_as, some_of_all
 from purgatorio_pipeline import session
 from purgatorio_pipeline.cli import purgatorio
@@ -26,6 +25,7 @@ from purgatorio_pipeline.incremental import batch, spark_fold
 from purgatorio_pipeline.incremental.on_spark import judge_on_spark
 from purgatorio_pipeline.judging import FileCounts, Judged, judge_in_process
 from purgatorio_spec.verdict import Verdict
+from spec.figures import FIGURES, TRACES
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -13,7 +13,7 @@ from purgatorio_pipeline.incremental.spark_fold import check_files as check_on_s
 from purgatorio_pipeline.sources import find_traces
 from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
-from trace_builder import Trace
+from spec.trace_builder import Trace
 
 pytestmark = pytest.mark.xdist_group("spark")
 FILES = 2_000

@@ -31,7 +31,7 @@ from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.whole_file import write_whole
 from spec.shown_trace import fired_early, garbage_kept, lost_with_a_flag, miscounted
-from trace_builder import Trace
+from spec.trace_builder import Trace
 
 TRACE = HEADER + FIRED.replace("TIME", "4")
 

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pictures_by_table import gauge_series, lateness
 from pipeline.hostile import HOSTILE, hostile_check, many_violations
 from purgatorio_conformance.subject.oversleep import control_params
 from purgatorio_pipeline.pictures import POINTS_SHOWN, GaugePoint, GaugeSeries
@@ -30,6 +29,7 @@ from purgatorio_spec.show.event_words import broken_here, delay, duration
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.whole_file import write_whole
+from spec.pictures_by_table import gauge_series, lateness
 from spec.shown_trace import (
     completed_twice,
     fired_early,
@@ -37,7 +37,7 @@ from spec.shown_trace import (
     lost_with_a_flag,
     miscounted,
 )
-from trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace
 
 ELEMENTS = set(
     "html head meta title style body main header section article h1 h2 h3 p dl dt dd div span table thead tbody tr th "

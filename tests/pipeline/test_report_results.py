@@ -42,10 +42,10 @@ def page_of(*findings: Finding) -> str:
 def test_a_scenario_says_what_came_of_it() -> None:
     """How often it was run, what is forbidden with its clause and count, why it is no pass, and how to see it again."""
     threads, other, searched = findings_of(
-        stress_of(raced(), raced("b/c", "UNKNOWN", overlapped=0), mutant=11), explore_of(explored())
+        stress_of(raced(), raced("b/c", "UNKNOWN", overlapped=0), mutant="bug.py"), explore_of(explored())
     )
     assert threads == Finding(
-        "two-events/locked, stress, with known bug 11",
+        "two-events/locked, stress, with the bug bug.py",
         Verdict.VIOLATED,
         "10 times O4: left at the end; 1,000 rounds, threads overlapped in 400",
         AGAIN,
@@ -136,7 +136,7 @@ def test_text_that_is_not_escaped_would_be_caught() -> None:
     ("command", "shown"),
     [
         (AGAIN, True),
-        ("purgatorio explore --replay two-events/pending-flag/11/1x8-2x9-1x4-T", True),
+        ("purgatorio explore --replay two-events/pending-flag/0/1x8-2x9-1x4-T", True),
         ("purgatorio stress; rm -rf ~", False),
         ("purgatorio stress $(rm -rf ~)", False),
         ("rm -rf ~", False),

@@ -24,7 +24,7 @@ from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Verdict
 from spec.shown_trace import fired_early, lost_with_a_flag
-from trace_builder import Trace
+from spec.trace_builder import Trace
 
 
 def printed(

@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from broken_cases import CASES, good
-from figures import EVENTS, FIGURES, files, run_of
 from purgatorio_pipeline.incremental.batch import judge_batch
 from purgatorio_pipeline.incremental.spark_fold import check_files
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.check import check_files as check_here
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.verdict import Verdict
+from spec.broken_cases import CASES, good
+from spec.figures import EVENTS, FIGURES, files, run_of
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -18,7 +18,7 @@ from purgatorio_pipeline.command import driving as drive
 from purgatorio_pipeline.command.driving import SESSION_KEPT, Shown, shortest_sessions, to_show
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.verdict import Verdict
-from trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = shlex.join([sys.executable, "-I", "-S"])

@@ -25,7 +25,7 @@ from purgatorio_pipeline.watch.stream import new_files, start_stream
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict, Violation
-from trace_builder import HEADER, MS, Trace
+from spec.trace_builder import HEADER, MS, Trace
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from figures import TRACES
 from purgatorio_pipeline.watch.follow import Followed, Task, Told, carry_place, follow
 from purgatorio_pipeline.watch.segments import event_rows, events_folder
 from purgatorio_spec.check import fold_reader
@@ -27,6 +26,7 @@ from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import Violation
 from spec.drawn_history import FAULTS, draw
+from spec.figures import TRACES
 
 
 @dataclass

@@ -17,7 +17,7 @@ from purgatorio_pipeline.cli import COMMANDS, EXTRAS, GROUPS, purgatorio
 from purgatorio_pipeline.judging import Engine, NoTables, choose_engine
 from purgatorio_spec.check import Folded, fold_reader
 from purgatorio_spec.trace.reader import TraceReader
-from trace_builder import Trace
+from spec.trace_builder import Trace
 
 BROKEN = Path(__file__).resolve().parents[2] / "examples" / "traces" / "kafka-buggy-no-recheck.parquet"
 CLEAN = Path(__file__).resolve().parents[2] / "examples" / "traces" / "kafka-clean-1k.jsonl"

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from mutants.kill_matrix.explored import hunt
+from mutants.reference.mutant import Mutant
 from purgatorio import (
     PROPAGATE,
     ActionTask,
@@ -22,8 +24,7 @@ from purgatorio.timer import IntrusiveTimer
 from purgatorio.timer.hashed_wheel import HashedEntry
 from purgatorio.timer.intrusive.timer import TaskNode
 from purgatorio.timer.intrusive.wheel import Wheel
-from purgatorio_stress.kill_matrix.hunt import hunt
-from purgatorio_stress.mutant.patch import Mutant, Patch, edited
+from purgatorio_stress.mutant.patch import Patch, edited
 
 AnyTimer = SystemTimer | HeapTimer | HashedWheel | IntrusiveTimer
 Make = Callable[[ManualClock, Executor, FaultPolicy], AnyTimer]

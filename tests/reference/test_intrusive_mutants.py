@@ -11,6 +11,8 @@ from typing import Final
 
 import pytest
 
+from mutants.kill_matrix.explored import HUNT, hunt
+from mutants.reference.mutant import Mutant
 from purgatorio import ManualClock, QueuedExecutor, TimerTask
 from purgatorio.timer import IntrusiveTimer
 from purgatorio.timer.intrusive import wheel
@@ -18,8 +20,7 @@ from purgatorio.timer.intrusive.node import Callback, Node
 from purgatorio.timer.intrusive.timer import Alarm, TaskNode
 from purgatorio.timer.intrusive.wheel import NO_CALLS, Bucket, Calls, Due, Level, Wheel
 from purgatorio_stress.explorer.bounded import explore_bounded
-from purgatorio_stress.kill_matrix.hunt import HUNT, hunt
-from purgatorio_stress.mutant.patch import Mutant, Patch, edited, patched
+from purgatorio_stress.mutant.patch import Patch, edited, patched
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 from purgatorio_stress.stateful.registry import SEARCHES

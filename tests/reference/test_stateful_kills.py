@@ -15,14 +15,18 @@ import logging
 import pytest
 from hypothesis import settings
 
+from mutants.reference import MUTANTS
+from mutants.reference.mutant import Mutant
+from mutants.reference.variants import VARIANTS
 from purgatorio_spec.oracle.hypothesis_profiles import CI, HUNT
-from purgatorio_stress.mutant.catalogue import MUTANTS
-from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.stateful.registry import SEARCHES, searches_for
 from purgatorio_stress.stateful.search import Search
-from variant_mutants import VARIANTS
 
-SEQUENTIAL = [mutant for mutant in MUTANTS.values() if not mutant.interleaving and searches_for(mutant)]
+SEQUENTIAL = [
+    mutant
+    for mutant in MUTANTS.values()
+    if not mutant.interleaving and searches_for(mutant.patches, mutant.dialect)
+]
 IN_A_WINDOW = [MUTANTS[41]]
 """A race, but the machine lets another thread in between two keys of a registration."""
 
@@ -60,7 +64,11 @@ def hunt(search: Search, mutant: Mutant, seed: int | None = None) -> bool:
 def test_killed(mutant: Mutant) -> None:
     """By one of the searches that run the patched code. What needs some hundred examples is found from another seed."""
     seeds = (None, 1, 2, 3)
-    assert any(hunt(search, mutant, seed) for seed in seeds for search in searches_for(mutant))
+    assert any(
+        hunt(search, mutant, seed)
+        for seed in seeds
+        for search in searches_for(mutant.patches, mutant.dialect)
+    )
 
 
 @pytest.mark.parametrize("timer", ["heap-timer", "hashed-wheel"])
@@ -71,6 +79,6 @@ def test_cancel_flag_only_is_killed_in_every_timer(timer: str) -> None:
 
 def test_every_sequential_mutant_has_a_search() -> None:
     """But for those of the broker."""
-    without = [m for m in MUTANTS.values() if not m.interleaving and not searches_for(m)]
+    without = [m for m in MUTANTS.values() if not m.interleaving and not searches_for(m.patches, m.dialect)]
     owners = {getattr(patch.owner, "__module__", str(patch.owner)) for m in without for patch in m.patches}
     assert all("purgatorio_broker" in owner for owner in owners), owners

@@ -1,6 +1,6 @@
 """Small traces written by hand, each with one broken promise: for the tests of what is shown."""
 
-from trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace
 
 
 def shown(run: str, profile: str = "locked") -> Trace:

@@ -26,7 +26,7 @@ from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import Event
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from spec.drawn_history import Drawn, draw
-from trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace
 
 Spoil = Callable[[list[Event], int, Random], None]
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from broken_cases import CASES, INVALID, UNKNOWN, changed, good, text
 from golden import Golden
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.trace import block
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
-from trace_builder import Trace
+from spec.broken_cases import CASES, INVALID, UNKNOWN, changed, good, text
+from spec.trace_builder import Trace
 
 
 def checked(tmp_path: Path, name: str) -> tuple[RunResult, CheckResult]:

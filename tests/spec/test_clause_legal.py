@@ -10,7 +10,7 @@ from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import ClauseResult
 from purgatorio_spec.trace.record import State
 from purgatorio_spec.verdict import Verdict
-from trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace
 
 
 def kept(made: Trace, clause: str) -> ClauseResult:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import purgatorio_spec.clause
-from clause_twins import Maker
-from periodic_twins import TWINS
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.verdict import Verdict
+from spec.clause_twins import Maker
+from spec.periodic_twins import TWINS
 
 IDS = [f"{clause}-{cause}-{number}" for number, (clause, cause, _) in enumerate(TWINS)]
 

@@ -7,12 +7,12 @@ from typing import Final
 import pyarrow as pa
 import pytest
 
-from figures import EVENTS, FIGURES, TRACES, files, run_of
 from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.convert import convert
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+from spec.figures import EVENTS, FIGURES, TRACES, files, run_of
 
 WITHOUT_OCCASION: Final[dict[str, set[str]]] = {
     "kafka-clean-race-4k": {"O3", "T1", "T3"},

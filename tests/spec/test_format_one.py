@@ -1,8 +1,8 @@
 """Version 1 of the trace format is read for ever: the same bytes, the same events, the same verdicts.
 
-The files under `tests/format1` hold every function and every field of `purgatorio-trace/1`, in each form, as the writer
-of release 0.1.0 wrote them. They are never written anew: whoever changes the format gives it another version and leaves
-this test as it is.
+The files under `tests/spec/format1` hold every function and every field of `purgatorio-trace/1`, in each form, as the
+writer of release 0.1.0 wrote them. They are never written anew: whoever changes the format gives it another version and
+leaves this test as it is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import FUNCTIONS, SINCE_2, Event, names_of
 from purgatorio_spec.verdict import Verdict
 
-FOLDER: Final = Path(__file__).resolve().parents[1] / "format1"
+FOLDER: Final = Path(__file__).resolve().parent / "format1"
 BYTES: Final = {
     "run.jsonl": "907985f934a6cbf5682641944a5dce4469dde6c8625862a0cb0085fdec3e1b69",
     "run.jsonl.gz": "7336fdcf4c4c8e3e6734f5977e57202a5a521d425fb386b4bfaa6d59aeeb40ce",

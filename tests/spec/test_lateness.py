@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pictures_by_table import lateness, lateness_ns
 from purgatorio_spec.lateness import EDGES_NS, lateness_of
+from spec.pictures_by_table import lateness, lateness_ns
 from spec.shown_trace import fired_after_completion, fired_early
-from trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace
 
 
 def values(made: Trace) -> list[int]:

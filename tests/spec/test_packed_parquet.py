@@ -13,7 +13,7 @@ from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.trace.writer import TraceWriter
-from trace_builder import Trace
+from spec.trace_builder import Trace
 
 
 def events(count: int, keys: int) -> pa.RecordBatch:

@@ -10,7 +10,7 @@ from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_spec.show.company import CALLS_SHOWN
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.text import render
-from trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace
 
 
 def _shown(made: Trace, clause: str, path: Path) -> Counterexample:

@@ -26,7 +26,7 @@ from spec.shown_trace import (
     miscounted,
     size_wrong,
 )
-from trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace
 
 Make = Callable[[], Trace]
 ALL: list[Make] = [

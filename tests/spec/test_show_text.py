@@ -17,7 +17,7 @@ from spec.shown_trace import (
     lost_with_a_flag,
     miscounted,
 )
-from trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace
 
 CASES: dict[str, tuple[Callable[[], Trace], str]] = {
     "O1": (completed_twice, "O1"),

@@ -17,7 +17,7 @@ from purgatorio_spec.trace.convert import FORMS, CannotConvert, convert
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT, End, Event, State
 from purgatorio_spec.trace.writer import ROW_GROUP_ROWS, TraceWriter
-from trace_builder import HEADER, Trace
+from spec.trace_builder import HEADER, Trace
 
 
 def own_fields() -> Trace:

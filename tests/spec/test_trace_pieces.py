@@ -12,7 +12,6 @@ import orjson
 import pytest
 import zstandard
 
-from broken_cases import CASES, good
 from purgatorio_spec.check import check_files, fold_reader
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.trace.block import BrokenLine
@@ -20,7 +19,8 @@ from purgatorio_spec.trace.columns import fields_of
 from purgatorio_spec.trace.lines import Line, lines
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict
-from trace_builder import HEADER
+from spec.broken_cases import CASES, good
+from spec.trace_builder import HEADER
 
 LINES = [name for name, (file, _, _) in CASES.items() if not file.endswith(".parquet")]
 

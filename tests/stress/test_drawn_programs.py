@@ -3,12 +3,12 @@
 import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import partial
 from typing import Any
 
 import pytest
 
 from docs.makers.machine_changes import HOT, changes
+from mutants.reference import MUTANTS
 from purgatorio import SystemTimer
 from purgatorio.delayed.pending_flag import PendingFlag
 from purgatorio.reaper import Reaper
@@ -25,8 +25,7 @@ from purgatorio_stress.explorer.replay import Token
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.explorer.step import TIME
 from purgatorio_stress.exploring import replay_token
-from purgatorio_stress.mutant.catalogue import MUTANTS
-from purgatorio_stress.mutant.patch import Patch, edited, patched
+from purgatorio_stress.mutant.patch import Bug, Patch, edited, patched
 from purgatorio_stress.random_program.act import BadProgram, Drawn
 from purgatorio_stress.random_program.draw import draw, enumerated
 from purgatorio_stress.random_program.player import Vocabulary
@@ -159,7 +158,7 @@ whose sync took longer than its session, and who then falls silent."""
     ids=lambda value: value if isinstance(value, str) else value.target,
 )
 def test_a_change_for_which_a_subject_was_made_is_found(subject: str, change: Patch) -> None:
-    done = search_drawn(30, 1, [subject], bug=partial(patched, [change]), shrink=False)
+    done = search_drawn(30, 1, [subject], bug=Bug(patches=(change,)), shrink=False)
     assert done.found is not None
     assert done.refused == 0
 
@@ -170,7 +169,7 @@ def test_what_breaks_the_sound_code_too_is_no_kill(monkeypatch: pytest.MonkeyPat
         "purgatorio_stress.random_program.parts.QueuePlayer.final",
         lambda self: iter([Broken("T3", "queue", "nothing is right")]),
     )
-    with_bug = search_drawn(1, 1, ["queue"], bug=lambda: patched([]))
+    with_bug = search_drawn(1, 1, ["queue"], bug=Bug("that is none"))
     assert with_bug.found is None
     assert with_bug.refused == with_bug.programs > 0
     assert "without the bug too" in "\n".join(with_bug.lines())
@@ -224,11 +223,11 @@ def test_a_request_is_answered_though_the_executor_of_another_is_shut_down(diale
 def test_a_known_bug_is_found_made_small_and_repeated(number: int, subject: str, seed: int) -> None:
     """By any seed; by these soon."""
     mutant = MUTANTS[number]
-    found = search_drawn(60, seed, [subject], mutant=number, bug=mutant.applied, memory=mutant.memory).found
+    found = search_drawn(60, seed, [subject], bug=mutant.bug).found
     assert found is not None
     assert found.program.size() <= found.first.size()
     assert found.run is not None
-    again = replay_token(Token.parse(str(found.token)))
+    again = replay_token(Token.parse(str(found.token)), mutant.bug)
     assert [one.clause for one in again.broken] == [one.clause for one in found.run.broken]
     # The reference itself passes what kills the mutant.
     assert explore_program(found.program, found.dialect).found == []

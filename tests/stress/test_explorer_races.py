@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
+from mutants.reference import MUTANTS
 from purgatorio.sync import Cell, Sync
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.races import RACE
 from purgatorio_stress.explorer.result import Limits
-from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 from purgatorio_stress.scenario.world import World

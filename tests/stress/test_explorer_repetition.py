@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from mutants.reference import MUTANTS
 from purgatorio.sync import Sync
 from purgatorio_stress.explorer.bounded import explore_bounded, explore_states
 from purgatorio_stress.explorer.dpor import Dpor, explore_dpor
 from purgatorio_stress.explorer.program import Repetition
 from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.snapshot import CannotKeep, Snapshot
-from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 from stress.small_programs import Small

@@ -9,6 +9,7 @@ from functools import partial
 import pyarrow as pa
 import pytest
 
+from mutants.reference import MUTANTS
 from purgatorio import DelayedOperation
 from purgatorio.delayed.watchers import WatcherList
 from purgatorio.sync import Sync
@@ -22,8 +23,7 @@ from purgatorio_stress.explorer.program import Broken, Program
 from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.exploring import explore
-from purgatorio_stress.mutant.catalogue import MUTANTS
-from purgatorio_stress.mutant.patch import Patch
+from purgatorio_stress.mutant.patch import Bug, Patch
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.lock_order import out_of_order
 from purgatorio_stress.scenario.registry import SCENARIOS
@@ -64,10 +64,11 @@ def test_an_exploration_counts_its_outcomes() -> None:
         ("the event completed it", "acceptable"),
     ]
     assert sum(one.count for one in sound.outcomes) == sound.schedules
-    broken = explore("two-events", "pending-flag", Limits(), mutant=11).printed()
+    broken = explore("two-events", "pending-flag", Limits(), bug=MUTANTS[11].bug).printed()
     first, *others = broken.outcomes
     assert (first.grade, first.clause, first.count) == ("forbidden", "O4", 1)
-    assert first.again.startswith("purgatorio explore --replay two-events/pending-flag/11/")
+    assert first.again.startswith("purgatorio explore --replay two-events/pending-flag/0/")
+    assert first.again.endswith(" --mutant tests/mutants/reference:trylock-give-up")
     assert {one.grade for one in others} == {"acceptable"}
     assert 1 + sum(one.count for one in others) == broken.schedules, "before it was made small"
 
@@ -260,7 +261,10 @@ def test_a_thread_that_dies_is_told_and_not_what_the_look_at_the_end_then_misses
         raise RuntimeError("dead")
 
     explored = explore(
-        "two-events", "pending-flag", Limits(), patches=[Patch(DelayedOperation, "safe_try_complete", die)]
+        "two-events",
+        "pending-flag",
+        Limits(),
+        bug=Bug(patches=(Patch(DelayedOperation, "safe_try_complete", die),)),
     )
     assert explored.verdict is Verdict.VIOLATED
     assert explored.counterexample is not None
@@ -277,6 +281,6 @@ def test_a_mutant_that_never_ends_hangs_nobody(monkeypatch: pytest.MonkeyPatch) 
         "registration-against-event",
         "locked",
         Limits(seconds=1.0),
-        patches=[Patch(WatcherList, "watchers", turn)],
+        bug=Bug(patches=(Patch(WatcherList, "watchers", turn),)),
     )
     assert explored.verdict is Verdict.VIOLATED

@@ -9,12 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from docs.makers.kill_matrix import comparable, page
+from mutants.kill_matrix.contract_layer import contract_kill
+from mutants.kill_matrix.layers import kills_of
+from mutants.kill_matrix.matrix import kept_rows, matrix
+from mutants.reference import MUTANTS
+from mutants.reference.mutant import Mutant
 from purgatorio.timer import wheel
-from purgatorio_stress.kill_matrix.contract_layer import contract_kill
-from purgatorio_stress.kill_matrix.layers import kills_of
-from purgatorio_stress.kill_matrix.matrix import kept_rows, matrix
-from purgatorio_stress.mutant.catalogue import MUTANTS
-from purgatorio_stress.mutant.patch import Mutant, Patch
+from purgatorio_stress.mutant.patch import Patch
 from purgatorio_stress.printed import Kill
 from purgatorio_stress.stateful.registry import searches_for
 
@@ -40,7 +41,7 @@ def test_stateful_tests_and_threads_kill_what_needs_no_second_thread(
     caplog.set_level(logging.CRITICAL, "purgatorio")
     mutant = MUTANTS[number]
     assert [kill.killed for kill in kills_of(mutant, ("stateful", "stress")).values()] == [True, True]
-    assert searches_for(mutant)
+    assert searches_for(mutant.patches, mutant.dialect)
 
 
 def test_rows_are_kept_and_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,9 +49,7 @@ def test_rows_are_kept_and_not_run_again(tmp_path: Path, monkeypatch: pytest.Mon
     kept = tmp_path / "rows.jsonl"
     first = matrix([19], ("explorer", "model"), kept=kept)
     assert kept_rows(kept)[19].layers["explorer"].by == "O1"
-    monkeypatch.setattr(
-        "purgatorio_stress.kill_matrix.matrix.kills_of", lambda *_: pytest.fail("was run again")
-    )
+    monkeypatch.setattr("mutants.kill_matrix.matrix.kills_of", lambda *_: pytest.fail("was run again"))
     again = matrix([19], ("explorer", "model"), kept=kept)
     assert again == first
 

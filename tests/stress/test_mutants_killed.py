@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 
 from docs.makers.kill_matrix import cells, comparable, page
+from mutants.kill_matrix.explored import HUNT, hunt
+from mutants.kill_matrix.layers import QUICK
+from mutants.kill_matrix.matrix import matrix
+from mutants.reference import MUTANTS, NOT_APPLICABLE
+from mutants.reference.mutant import Mutant
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
-from purgatorio_stress.kill_matrix.hunt import HUNT, hunt
-from purgatorio_stress.kill_matrix.layers import QUICK
-from purgatorio_stress.kill_matrix.matrix import matrix
-from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
-from purgatorio_stress.mutant.patch import Mutant, Patch
+from purgatorio_stress.mutant.patch import Patch
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 from purgatorio_wire.clause.registry import public_clauses

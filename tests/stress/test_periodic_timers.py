@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 
+from conformance.reference_adapters import IN_MS, AnyTimer
 from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
 from purgatorio.timer.calls import Repeated
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects
@@ -28,7 +29,6 @@ from purgatorio_conformance.suite.stage import Stage
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
-from reference_adapters import IN_MS, AnyTimer
 
 TOY: Final = Path(__file__).resolve().parents[2] / "examples" / "subjects" / "toy_periodic.py"
 MS: Final = 1_000_000

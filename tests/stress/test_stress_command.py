@@ -11,9 +11,12 @@ from click.testing import CliRunner, Result
 
 from benchmarks.stress import command as bench
 from benchmarks.stress_cost import StressCost, measure_stress_cost
+from mutants.reference import MUTANTS
 from purgatorio_pipeline.command.stress import command, show_stress
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.harness.campaign import SEVERAL, StressPlan, run_stress, why_not_raced
+
+UNCONDITIONAL = MUTANTS[22].bug.name
 
 
 def invoke(*words: str) -> Result:
@@ -37,8 +40,8 @@ def test_the_json_has_the_published_shape() -> None:
 
 def test_a_bug_is_shown_with_the_command_that_repeats_it(tmp_path: Path) -> None:
     """Status 1, the forbidden outcome first, and a line to paste."""
-    done = invoke("-s", "event-against-expiry/pending-flag", "--mutant", "22", "--rounds", "64",
-                  "--record-every", "1", "--traces", str(tmp_path))  # fmt: skip
+    done = invoke("-s", "event-against-expiry/pending-flag", "--mutant", UNCONDITIONAL,
+                  "--rounds", "64", "--record-every", "1", "--traces", str(tmp_path))  # fmt: skip
     assert done.exit_code == 1
     lines = done.stdout.splitlines()
     assert lines[0].startswith("VIOLATED  event-against-expiry/pending-flag")
@@ -46,7 +49,7 @@ def test_a_bug_is_shown_with_the_command_that_repeats_it(tmp_path: Path) -> None
     assert " O3: " in lines[1]
     again = (
         "again: purgatorio stress reference --scenario event-against-expiry/pending-flag --seed 1 --batch 0 "
-        "--rounds 64 --record-every 1 --mutant 22"
+        "--rounds 64 --record-every 1 --mutant " + UNCONDITIONAL
     )
     assert again in done.output
     assert f"trace: {tmp_path}" in done.output
@@ -54,7 +57,7 @@ def test_a_bug_is_shown_with_the_command_that_repeats_it(tmp_path: Path) -> None
 
 def test_a_stuck_round_is_shown_with_its_locks(capsys: pytest.CaptureFixture[str]) -> None:
     """A deadlock: who stands where, who holds what, and the command."""
-    plan = StressPlan([("registration-under-group", "pending-flag")], yields=True, mutant=7)
+    plan = StressPlan([("registration-under-group", "pending-flag")], yields=True, bug=MUTANTS[7].bug)
     result = run_stress(plan, wait=lambda thread: thread.join(0.2), patience=10)
     show_stress(result, plan)
     shown = capsys.readouterr().out
@@ -70,7 +73,8 @@ def test_a_stuck_round_is_shown_with_its_locks(capsys: pytest.CaptureFixture[str
     [
         (("-s", "no-such"), "no scenario"),
         (("-s", "add-against-sleep"), "a thread of its own"),
-        (("--mutant", "999"), "no mutant"),
+        (("--mutant", "tests/mutants/reference:999"), "none called"),
+        (("--mutant", "11"), "takes FILE"),
         (("netty",), "no subject"),
         (("--rounds", "0"), "rounds"),
     ],

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from mutants.kill_matrix.raced import INSTEAD, NEEDS_TIME, stress_hunt
+from mutants.reference import MUTANTS
 from purgatorio_pipeline.command.stress import command
 from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.harness.batch import Batch
 from purgatorio_stress.harness.campaign import StressPlan, StressResult, chosen, run_stress
-from purgatorio_stress.harness.hunt import INSTEAD, NEEDS_TIME, stress_hunt
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round_trace import RoundTrace
 from purgatorio_stress.harness.seam import Stop
 from purgatorio_stress.harness.settings import Settings
-from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.printed import Grade
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
@@ -139,7 +139,11 @@ def test_what_is_written_of_any_scenario_breaks_nothing(tmp_path: Path) -> None:
 def test_a_trace_of_a_bug_says_so_too(tmp_path: Path) -> None:
     """The twin: the file of a run with the bug inside breaks the clause."""
     plan = StressPlan(
-        [("event-against-expiry", "pending-flag")], rounds=64, record_every=1, traces=tmp_path, mutant=22
+        [("event-against-expiry", "pending-flag")],
+        rounds=64,
+        record_every=1,
+        traces=tmp_path,
+        bug=MUTANTS[22].bug,
     )
     result = run_stress(plan)
     assert result.verdict is Verdict.VIOLATED
@@ -163,7 +167,12 @@ def test_a_file_has_a_bound_and_is_whole_all_the_same(tmp_path: Path) -> None:
 def test_the_printed_command_reproduces() -> None:
     """What a failure says to paste is pasted: the same scenario breaks the same clause."""
     plan = StressPlan(
-        [("event-against-expiry", "pending-flag")], rounds=64, seed=5, yields=True, record_every=1, mutant=22
+        [("event-against-expiry", "pending-flag")],
+        rounds=64,
+        seed=5,
+        yields=True,
+        record_every=1,
+        bug=MUTANTS[22].bug,
     )
     (found,) = forbidden(run_stress(plan), plan)
     assert found.startswith("event-against-expiry/pending-flag: O3 ")

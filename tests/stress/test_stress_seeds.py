@@ -8,6 +8,7 @@ from purgatorio_stress.harness.batch import rng_of
 from purgatorio_stress.harness.campaign import StressPlan
 from purgatorio_stress.harness.noise import Lane
 from purgatorio_stress.harness.settings import SWITCH_INTERVALS_S, drawn
+from purgatorio_stress.mutant.patch import Bug
 
 
 def test_a_seed_repeats_the_settings_of_every_batch() -> None:
@@ -47,10 +48,10 @@ def test_a_seed_repeats_the_yields_of_every_round() -> None:
 
 def test_the_command_repeats_what_is_not_the_default() -> None:
     """Pasted, it runs the same batch: everything that its settings were drawn from is in it."""
-    plan = StressPlan([], rounds=64, threads=4, seed=9, yields=True, record_every=1, mutant=11)
+    plan = StressPlan([], rounds=64, threads=4, seed=9, yields=True, record_every=1, bug=Bug("my bug.py"))
     assert plan.command("two-events/pending-flag", 3) == (
         "purgatorio stress reference --scenario two-events/pending-flag --seed 9 --batch 3 --rounds 64 --threads 4 "
-        "--yields always --record-every 1 --mutant 11"
+        "--yields always --record-every 1 --mutant 'my bug.py'"
     )
     assert StressPlan([], seed=2).command("a/locked", 0) == (
         "purgatorio stress reference --scenario a/locked --seed 2 --batch 0"

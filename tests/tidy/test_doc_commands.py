@@ -29,7 +29,10 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").rglob("README.md")),
 ]
-PROGRAMS = "purgatorio|python|pip|make|pytest|cd|spark-submit|mkdir|java|HATCH_BUILD_HOOK_ENABLE_CUSTOM=true"
+PROGRAMS = (
+    "purgatorio|python|pip|make|pytest|cd|spark-submit|mkdir|java|HATCH_BUILD_HOOK_ENABLE_CUSTOM=true"
+    "|PYTHONPATH=tests"
+)
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINE = re.compile(rf"^(\$ | {{4,}})((?:{PROGRAMS})\b(?:.*\\\n)*.*)$", re.MULTILINE)
 COMMENT = re.compile(r"\s+#.*$")
@@ -187,8 +190,11 @@ KNOWN: dict[str, Run | Elsewhere | NotHere] = {
     ),
     "purgatorio explore --list": Run(0, r"^two-events "),
     "purgatorio explore two-events/pending-flag": Run(0, r"^PASS "),
-    "purgatorio explore two-events/pending-flag --mutant 11": Run(1, r"^VIOLATED ", slow=True),
-    "purgatorio explore --replay two-events/pending-flag/11/1x8-2x9-1x4-T": Run(1, r"O4"),
+    "purgatorio explore two-events/pending-flag --mutant tests/mutants/reference:trylock-give-up": Run(
+        1, r"^VIOLATED ", slow=True
+    ),
+    "purgatorio explore --replay two-events/pending-flag/0/1x8-2x9-1x4-T "
+    "--mutant tests/mutants/reference:trylock-give-up": Run(1, r"O4"),
     "purgatorio explore drawn:hashed:1.2.0.0:16::add.0+add.0,cancel.0,stop:": Run(0, r"^PASS "),
     "purgatorio model C1 --stories": Run(0, r"^PASS: 1 claims"),
     "purgatorio stress -s two-events": Run(0, r"^PASS: "),
@@ -198,26 +204,34 @@ KNOWN: dict[str, Run | Elsewhere | NotHere] = {
     "python -c 'from purgatorio_conformance.subject.java_build import kit_folder; print(kit_folder())'": Run(
         0, r"jvm"
     ),
-    "purgatorio campaign --out hunt --mutant 11 --first": Run(1, slow=True),
+    "purgatorio campaign --out hunt --mutant tests/mutants/reference:trylock-give-up --first": Run(
+        1, slow=True
+    ),
     "purgatorio verify reference netty asyncio": Run(0, r"^PASS: 25 PASS", slow=True),
     "purgatorio subjects": Run((0, 1), r"^sched +PASS", slow=True),  # by what is installed
     "purgatorio model": Run(0, r"^PASS: ", slow=True),
     "purgatorio prove": Run(0, r"^PASS: ", slow=True),
     "purgatorio explore": Run(0, slow=True),
     "purgatorio explore --races": Run(0, slow=True),
-    "purgatorio explore remove-against-move --mutant 49 --races": Run(1, slow=True),
+    "purgatorio explore remove-against-move --mutant tests/mutants/reference:remove-wrong-list --races": Run(
+        1, slow=True
+    ),
     "purgatorio explore --json > explore.json": Run(0, slow=True),
     "purgatorio explore --drawn --seconds 60": Run(3, r"^UNKNOWN ", slow=True),
     "purgatorio explore --drawn --seconds 60 --seed 1": Run(3, r"^UNKNOWN ", slow=True),
-    "purgatorio explore --drawn purgatory --seconds 20 --mutant 11": Run(1, r"^VIOLATED ", slow=True),
+    "purgatorio explore --drawn purgatory --seconds 20 --mutant tests/mutants/reference:trylock-give-up": Run(
+        1, r"^VIOLATED ", slow=True
+    ),
     "purgatorio explore --drawn system --mutant my_bug.py": Run(1, r"^VIOLATED ", slow=True),
-    "purgatorio mutants": Run(0, slow=True),
-    "purgatorio mutants --json > mutants.json": Run(0, slow=True),
+    "PYTHONPATH=tests python -m mutants": Run(0, slow=True),
+    "PYTHONPATH=tests python -m mutants --json > mutants.json": Run(0, slow=True),
     "purgatorio stress": Run(0, r"^PASS: ", slow=True),
     "purgatorio stress --json > stress.json": Run(0, slow=True),
     "purgatorio stress intrusive-timer": Run(0, r"^PASS: ", slow=True),
     "purgatorio stress -s two-events --rounds 100000": Run(0, r"^PASS: ", slow=True),
-    "purgatorio stress -s two-events --mutant 11": Run(1, r"^VIOLATED: ", slow=True),
+    "purgatorio stress -s two-events --mutant tests/mutants/reference:trylock-give-up": Run(
+        1, r"^VIOLATED: ", slow=True
+    ),
 }
 """Every command of the pages, as `commands_of` gives it."""
 
@@ -258,7 +272,7 @@ def test_a_new_command_is_found() -> None:
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder as a reader has it: the checkout's examples, and runs of his own."""
     desk = tmp_path_factory.mktemp("desk")
-    for name in ("examples", "stress", "benchmarks"):
+    for name in ("examples", "stress", "benchmarks", "tests"):
         (desk / name).symlink_to(ROOT / name)
     for folder in ("runs", "before", "after"):
         (desk / folder).mkdir()

@@ -16,7 +16,7 @@ from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import Record
 from purgatorio_broker.partition import ReadRecords
 from purgatorio_broker.share_partition import Acknowledgement, ShareLimits
-from reference.broker_scene import P0, P1, Answers
+from wire.broker_scene import P0, P1, Answers
 from wire.share_scene import REMOTE_MS, Fetched, ShareScene
 
 LIMITS = ShareLimits(capacity=4, lock_ms=40, max_deliveries=2)

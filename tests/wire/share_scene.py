@@ -17,7 +17,7 @@ from purgatorio_broker.share_fetches import ShareFetches
 from purgatorio_broker.share_log import ShareLog, ShareRead, ShareReads
 from purgatorio_broker.share_partition import ShareLimits, SharePartition
 from purgatorio_wire.table.share_fetch import MIN_BYTES, Share
-from reference.broker_scene import P0, P1, Answers, Scene
+from wire.broker_scene import P0, P1, Answers, Scene
 
 Fetched = Mapping[TopicPartition, ShareResult]
 PARAMS = FetchParams(30, MIN_BYTES, 1000)

@@ -13,7 +13,7 @@ from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
 from purgatorio_wire.table.produce import DELETE_RECORDS, Deleted, request_is_complete
 from purgatorio_wire.table.replica import Replica
-from reference.broker_scene import DIALECTS, P0, P1, Answers, Scene
+from wire.broker_scene import DIALECTS, P0, P1, Answers, Scene
 
 Results = Mapping[TopicPartition, DeleteResult]
 

@@ -15,7 +15,7 @@ from purgatorio_broker.log import OffsetMetadata
 from purgatorio_broker.partition import Isolation
 from purgatorio_wire.table.fetch import FETCH, Distance, Divergence, Epoch, Fetched, request_is_complete
 from purgatorio_wire.table.replica import Replica
-from reference.broker_scene import P0, P1, Answers, Scene
+from wire.broker_scene import P0, P1, Answers, Scene
 
 Results = Mapping[TopicPartition, FetchResult]
 

@@ -7,8 +7,8 @@ import pytest
 from purgatorio_broker.error import Error
 from purgatorio_broker.group import GroupState, JoinResult
 from purgatorio_broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS, GroupCoordinator
-from reference.broker_scene import P0, P1, Answers
-from reference.group_scene import INITIAL_MS, REBALANCE_MS, SESSION_MS, GroupScene
+from wire.broker_scene import P0, P1, Answers
+from wire.group_scene import INITIAL_MS, REBALANCE_MS, SESSION_MS, GroupScene
 
 
 def test_the_first_rebalance_waits_for_the_initial_delay() -> None:

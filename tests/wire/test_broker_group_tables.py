@@ -18,8 +18,8 @@ from purgatorio_wire.table.group import (
     Session,
     Syncing,
 )  # fmt: skip
-from reference.broker_scene import Answers
-from reference.group_scene import REBALANCE_MS, GroupScene
+from wire.broker_scene import Answers
+from wire.group_scene import REBALANCE_MS, GroupScene
 
 MEMBER = Member("m", 100, 200, ("range",))
 

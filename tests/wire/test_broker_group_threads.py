@@ -19,7 +19,7 @@ from purgatorio_broker.error import Error
 from purgatorio_broker.group import Group, GroupState, JoinResult, Member, SyncResult
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.runtime import VirtualRuntime
-from reference.broker_scene import P0, PATIENCE_S, Call
+from wire.broker_scene import P0, PATIENCE_S, Call
 
 MEMBERS = 4
 LIVES = 3

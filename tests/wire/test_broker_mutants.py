@@ -1,6 +1,6 @@
 """Known bugs of the purgatory as the broker suffers from them, and two of this project's own making in the broker.
 
-The known bugs of concrete operations stand in `purgatorio_stress.mutant.broker_mutants`, each with the explorer's
+The known bugs of concrete operations stand in `mutants.reference.broker_operations`, each with the explorer's
 scenario that kills it.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from mutants.reference import MUTANTS
 from purgatorio.delayed.action_queue import ActionQueue
 from purgatorio_broker.delayed_fetch import DelayedFetch
 from purgatorio_broker.delayed_parts import DelayedParts
@@ -18,9 +19,8 @@ from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Isolation
-from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Patch, edited, patched
-from reference.broker_scene import P0, P1, Answers, Scene
+from wire.broker_scene import P0, P1, Answers, Scene
 
 Fetched = Mapping[TopicPartition, FetchResult]
 Produced = Mapping[TopicPartition, ProduceResult]

@@ -16,7 +16,7 @@ from purgatorio_broker.partition import EnoughReplicas
 from purgatorio_broker.runtime import VirtualRuntime
 from purgatorio_wire.table.produce import PRODUCE, Produced, request_is_complete
 from purgatorio_wire.table.replica import Replica
-from reference.broker_scene import DIALECTS, P0, P1, Answers, Scene
+from wire.broker_scene import DIALECTS, P0, P1, Answers, Scene
 
 Results = Mapping[TopicPartition, ProduceResult]
 SECOND_OFFSET = 2

@@ -28,7 +28,7 @@ from purgatorio_wire.table.remote import (
     fetch_is_complete,
 )  # fmt: skip
 from purgatorio_wire.table.replica import Replica
-from reference.broker_scene import P0, P1, Answers, Scene
+from wire.broker_scene import P0, P1, Answers, Scene
 
 Fetched = Mapping[TopicPartition, FetchResult]
 Listed = Mapping[str, Mapping[int, ListedOffset]]

@@ -10,7 +10,7 @@ from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.request import Gatekeeper, RequestLayer
-from reference.broker_scene import P0, P1, Scene
+from wire.broker_scene import P0, P1, Scene
 
 SECRET = TopicPartition("secret", 0)
 NOWHERE = TopicPartition("nowhere", 0)

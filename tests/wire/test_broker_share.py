@@ -13,7 +13,7 @@ from purgatorio_broker.log import Record
 from purgatorio_broker.partition import ReadRecords
 from purgatorio_broker.share_partition import Acknowledgement
 from purgatorio_wire.table.share_fetch import SHARE_FETCH, Share
-from reference.broker_scene import DIALECTS, P0, P1
+from wire.broker_scene import DIALECTS, P0, P1
 from wire.share_scene import CAPACITY, REMOTE_MS, ShareScene, offsets
 
 TIERED = ReadRecords((Record(0, 1, 10, 0, 0),), None, None)

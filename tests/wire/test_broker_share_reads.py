@@ -22,7 +22,7 @@ from purgatorio_wire.table.share_fetch import (
     ShareReading,
     ShareRemote,
 )
-from reference.broker_scene import DIALECTS, P0, P1, Answers
+from wire.broker_scene import DIALECTS, P0, P1, Answers
 from wire.share_scene import PARAMS, REMOTE_MS, Fetched, ShareScene, offsets
 
 TIERED = ReadRecords((Record(0, 1, 10, 0, 0),), None, None)

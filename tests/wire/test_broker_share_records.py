@@ -7,7 +7,7 @@ import pytest
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams
 from purgatorio_broker.share_partition import Acknowledgement, ShareLimits, SharePartition
-from reference.broker_scene import P0, Answers
+from wire.broker_scene import P0, Answers
 from wire.share_scene import Fetched, ShareScene, offsets
 
 ONE = FetchParams(1000, 1, 1000)

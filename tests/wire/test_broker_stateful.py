@@ -6,20 +6,20 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
+from mutants.reference import MUTANTS
 from purgatorio_broker import group_coordinator
 from purgatorio_broker.delayed_parts import DelayedParts
 from purgatorio_broker.error import Error
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.partition import EnoughReplicas, LogEnds, Partition
 from purgatorio_broker.share_partition import SharePartition
-from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Patch, edited, patched
-from reference.broker_machine import BrokerMachine
-from reference.broker_scene import P0, P1
-from reference.group_machine import GroupMachine
-from reference.group_scene import REBALANCE_MS, SESSION_MS
-from reference.whole_machine import WholeMachine
+from wire.broker_machine import BrokerMachine
+from wire.broker_scene import P0, P1
+from wire.group_machine import GroupMachine
+from wire.group_scene import REBALANCE_MS, SESSION_MS
 from wire.share_machine import ShareMachine
+from wire.whole_machine import WholeMachine
 
 ACKNOWLEDGED_EARLY = Patch(
     Partition, "enough_replicas", lambda self, offset: EnoughReplicas(True, Error.NONE)

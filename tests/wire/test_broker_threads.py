@@ -22,7 +22,7 @@ from purgatorio_broker.runtime import Runtime
 from purgatorio_broker.share_fetches import ShareFetches
 from purgatorio_broker.share_log import ShareLog
 from purgatorio_broker.share_partition import ShareLimits
-from reference.broker_scene import DIALECTS, P0, P1, PATIENCE_S, Call
+from wire.broker_scene import DIALECTS, P0, P1, PATIENCE_S, Call
 
 LONG_MS = 600_000
 REQUESTS = 40

@@ -16,7 +16,7 @@ from purgatorio_broker.runtime import VirtualRuntime
 from purgatorio_broker.topics import Topics
 from purgatorio_wire.table.produce import request_is_complete
 from purgatorio_wire.table.topics import CREATE, DELETE, ELECT, Created
-from reference.broker_scene import Answers
+from wire.broker_scene import Answers
 
 NAMES = ("a", "b")
 

@@ -16,7 +16,7 @@ from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchRe
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Isolation
 from purgatorio_broker.replica_manager import ReplicaManager
-from reference.broker_scene import P0, P1, Answers, Scene
+from wire.broker_scene import P0, P1, Answers, Scene
 
 Answered = Mapping[TopicPartition, ProduceResult | FetchResult | DeleteResult]
 WAITS = None

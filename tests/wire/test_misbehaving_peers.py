@@ -24,7 +24,7 @@ from purgatorio_wire.scene.broker_probe import NoBroker
 from purgatorio_wire.scene.catalogue import chosen
 from purgatorio_wire.scene.run import Asked, record
 from purgatorio_wire.trace.record import Declared
-from wire_peers import Serve, Served, Spoil, frame, proxy
+from wire.peers import Serve, Served, Spoil, frame, proxy
 
 SECONDS = 2.0
 """The bound of a run here."""

@@ -26,8 +26,8 @@ from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.run import Asked, record
 from purgatorio_wire.trace.file import read_trace
 from purgatorio_wire.trace.record import Declared, WireHeader
-from wire_story import Story
-from wire_twins import TWINS
+from wire.story import Story
+from wire.twins import TWINS
 
 SETTINGS = Settings(port=0, initial_delay_ms=300)
 RECORDED = Path(__file__).parent / "recorded"

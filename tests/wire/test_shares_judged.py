@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from purgatorio_spec.verdict import Verdict
-from wire_story import Story
-from wire_twins.shares import ACCEPT, RELEASE, append, held, made, say, shared, take
+from wire.story import Story
+from wire.twins.shares import ACCEPT, RELEASE, append, held, made, say, shared, take
 
 CLAUSES = ("S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "X2", "X4", "M1")
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from purgatorio_spec.verdict import Verdict
-from wire_story import Story
-from wire_twins.told import delete_records
-from wire_twins.transactions import (
+from wire.story import Story
+from wire.twins.told import delete_records
+from wire.twins.transactions import (
     CONCURRENT,
     add,
     end,

@@ -20,14 +20,14 @@ from purgatorio_wire.judge import Tallied, judge_scene
 from purgatorio_wire.scene.catalogue import SCENES, SceneSpec
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.trace.record import Declared, WireEvent
-from wire_story import END_MS, Story
-from wire_twins import TOLD, TWINS, Twin
-from wire_twins.fetch import f2, f3, f4, f6_waits, f7, f8_waits
-from wire_twins.group import g0_not_known, g0_not_known_beside, g4_waits, g5_late
-from wire_twins.members import g7_late, g7_static, g8
-from wire_twins.produce import m5_late, m6
-from wire_twins.told import newcomer, static_pair, stopped, to_be_deleted, told_of_it, written
-from wire_twins.topics import a2_left, c1, x1_never
+from wire.story import END_MS, Story
+from wire.twins import TOLD, TWINS, Twin
+from wire.twins.fetch import f2, f3, f4, f6_waits, f7, f8_waits
+from wire.twins.group import g0_not_known, g0_not_known_beside, g4_waits, g5_late
+from wire.twins.members import g7_late, g7_static, g8
+from wire.twins.produce import m5_late, m6
+from wire.twins.told import newcomer, static_pair, stopped, to_be_deleted, told_of_it, written
+from wire.twins.topics import a2_left, c1, x1_never
 
 CASES = [
     pytest.param(clause, twin, id=f"{clause}-{twin.__name__}")

@@ -21,14 +21,14 @@ class NoJob(Exception):
 @dataclass(frozen=True, slots=True)
 class Job:
     """One process to be run. `kind`: `explore` or `stress`; `size`: schedules or rounds at most; `strategy`: the
-    explorer's, nothing for stress; `mutant`: a known bug to be put into the code, 0 for none."""
+    explorer's, nothing for stress; `mutant`: FILE[:NAME] of a bug to be put into the code, nothing for none."""
 
     kind: str
     scenario: str
     strategy: str
     seed: int
     size: int
-    mutant: int = 0
+    mutant: str = ""
     preemptions: int = 2
 
     @property
@@ -38,7 +38,7 @@ class Job:
 
     def arguments(self, traces: Path) -> list[str]:
         """What `purgatorio` is called with; a stress job leaves its recorded rounds in `traces`."""
-        named = ["--mutant", str(self.mutant)] if self.mutant else []
+        named = ["--mutant", self.mutant] if self.mutant else []
         if self.kind == "stress":
             own = ["--scenario", self.scenario, "--rounds", str(self.size), "--traces", str(traces)]
             return ["stress", *own, "--seed", str(self.seed), *named, "--json"]
@@ -56,7 +56,7 @@ def plan(
     size: int,
     *,
     stress_rounds: int = 0,
-    mutant: int = 0,
+    mutant: str = "",
     preemptions: int = 2,
 ) -> list[Job]:
     """Every scenario (`NAME/DIALECT`) by every strategy, the sampled ones with every seed; `stress_rounds` above 0 adds

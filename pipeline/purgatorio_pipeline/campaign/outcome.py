@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from purgatorio_pipeline.campaign.job import Job
 from purgatorio_pipeline.documents import Unreadable, decoded
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+from purgatorio_stress.mutant.patch import Bug
 from purgatorio_stress.printed import Explore, Grade, Stress
 
 SEEN_CHARACTERS = 2_000
@@ -73,10 +74,16 @@ def _failed(job: Job, seconds: float, failure: str) -> Outcome:
     return Outcome(job, Verdict.UNKNOWN, 0, seconds, failure=failure[:SEEN_CHARACTERS])
 
 
+def _option(job: Job) -> str:
+    return Bug(job.mutant).option
+
+
 def _explored(job: Job, printed: bytes, seconds: float) -> Outcome:
     found = decoded(printed, Explore)
     broken = tuple(
-        Broken(shown.clause, job.scenario, shown.seen, f"purgatorio explore --replay {shown.token}")
+        Broken(
+            shown.clause, job.scenario, shown.seen, f"purgatorio explore --replay {shown.token}{_option(job)}"
+        )
         for one in found.scenarios
         for shown in one.violations
     )
@@ -85,8 +92,7 @@ def _explored(job: Job, printed: bytes, seconds: float) -> Outcome:
 
 def _stressed(job: Job, printed: bytes, seconds: float) -> Outcome:
     found = decoded(printed, Stress)
-    again = f"purgatorio stress --scenario {job.scenario} --rounds {job.size} --seed {job.seed}"
-    again += f" --mutant {job.mutant}" if job.mutant else ""
+    again = f"purgatorio stress --scenario {job.scenario} --rounds {job.size} --seed {job.seed}{_option(job)}"
     broken = tuple(
         Broken("outcome", job.scenario, line.outcome, again)
         for one in found.scenarios

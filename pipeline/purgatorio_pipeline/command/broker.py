@@ -11,7 +11,7 @@ import click
 
 from purgatorio_broker.network.running import Running
 from purgatorio_broker.network.settings import Settings
-from purgatorio_stress.mutant.own_patches import BadPatches, bug_of
+from purgatorio_pipeline.command.bug import bug_asked, mutant_option
 
 _DEFAULT = Settings()
 
@@ -63,11 +63,7 @@ _DEFAULT = Settings()
     show_default=True,
     help="Make a topic that a client asks about.",
 )
-@click.option(
-    "--mutant",
-    metavar="FILE[:NAME]",
-    help="Put the patches of this file, or of one entry of it, into the broker.",
-)
+@mutant_option
 def command(
     port: int,
     host: str,
@@ -93,10 +89,7 @@ def command(
       purgatorio broker --port 9093 --follow 127.0.0.1:9092  # a second one
       purgatorio broker --mutant my_bug.py                   # with a bug of yours
     """
-    try:
-        bug = bug_of(mutant)
-    except BadPatches as error:
-        raise click.UsageError(str(error)) from None
+    bug = bug_asked(mutant)
     if not allow_remote and host not in ("127.0.0.1", "::1", "localhost"):
         raise click.UsageError(
             f"{host} may be reached from other machines; --allow-remote where that is meant"

@@ -10,6 +10,7 @@ import click
 
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
 from purgatorio_pipeline.campaign.outcome import Outcome, causes
+from purgatorio_pipeline.command.bug import bug_asked, mutant_option
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
@@ -21,7 +22,7 @@ EPILOG = """
 \b
   purgatorio campaign --out nightly --seeds 0-99 --strategy pct
   purgatorio campaign two-events --out soak --stress-rounds 20000
-  purgatorio campaign --out hunt --mutant 11 --first
+  purgatorio campaign --out hunt --mutant my_bug.py --first
 
 Each job is a process of its own with a time limit: one that crashes or hangs becomes a row. A job is done when its row
 is committed; started again over the same --out, only the others are run.
@@ -59,7 +60,7 @@ Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jo
 @click.option(
     "--stress-rounds", type=click.IntRange(0), default=0, help="Stress jobs of so many rounds as well."
 )
-@click.option("--mutant", type=int, default=0, help="Put this known bug into the code first.")
+@mutant_option
 @click.option("--limit", "limit_s", default=300.0, show_default=True, help="Seconds for one job.")
 @click.option("--budget", type=click.IntRange(1), help="End after so many schedules and rounds in all.")
 @click.option("--minutes", type=float, help="End after so many minutes.")
@@ -74,7 +75,7 @@ def command(
     schedules: int,
     preemptions: int,
     stress_rounds: int,
-    mutant: int,
+    mutant: str | None,
     limit_s: float,
     budget: int | None,
     minutes: float | None,
@@ -135,19 +136,16 @@ def _jobs(
     seeds: range,
     schedules: int,
     stress_rounds: int,
-    mutant: int,
+    mutant: str | None,
     preemptions: int,
 ) -> list[Job]:
-    from purgatorio_stress.mutant.catalogue import MUTANTS
-
-    if mutant and mutant not in MUTANTS:
-        raise click.UsageError(f"no mutant {mutant}; see `purgatorio mutants --list`")
-    own = f"{MUTANTS[mutant].scenario}/{MUTANTS[mutant].dialect}" if mutant else ""
+    bug = bug_asked(mutant)
     try:
-        pairs = [pair for name in names or ((own,) if own else SCENARIOS) for pair in dialects_named(name)]
+        asked = names or ((bug.scenario,) if bug.scenario else tuple(SCENARIOS))
+        pairs = [pair for name in asked for pair in dialects_named(name)]
         return plan(
             [f"{name}/{dialect}" for name, dialect in pairs], strategies or ("random",), seeds, schedules,
-            stress_rounds=stress_rounds, mutant=mutant, preemptions=preemptions,
+            stress_rounds=stress_rounds, mutant=bug.name, preemptions=preemptions,
         )  # fmt: skip
     except (NoJob, KeyError) as nothing:
         raise click.UsageError(str(nothing.args[0])) from None

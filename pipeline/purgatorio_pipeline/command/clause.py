@@ -14,12 +14,12 @@ import click
 from purgatorio_pipeline.command.clause_id import no_clause
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.profile import PROFILES
-from purgatorio_stress.mutant.catalogue import MUTANTS
-from purgatorio_stress.mutant.own_patches import table_in
+from purgatorio_stress.mutant.own_patches import BadPatches, table_in
 from purgatorio_wire.clause.registry import WIRE_CLAUSES, public_clauses
 
 ROOT: Final = Path(__file__).resolve().parents[3]
-"""The checkout, where there is one: the lines of the reference and the tests are looked up in it."""
+"""The checkout, where there is one: the lines of the reference, the tests and the mutants are looked up in it."""
+MUTANTS: Final = ROOT / "tests" / "mutants"
 
 
 @click.command()
@@ -62,13 +62,27 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
     ]
     nothing = ["none" if (ROOT / "tests").is_dir() else "no checkout here, where they would be looked up"]
     yield "kept in the reference", kept or nothing
-    broken = [f"{m.number} {m.name}: {m.what}" for m in MUTANTS.values() if name in m.clauses]
-    yield "broken by", broken or ["no mutant"]
+    yield "broken by", _broken(name) or (["no mutant"] if MUTANTS.is_dir() else nothing)
     quoted = _tested(name)
     twins = _lines(ROOT / "tests", quoted, "*_twins.py")
     yield "twins", twins or nothing
     files = sorted({line.partition(":")[0] for line in _lines(ROOT / "tests", quoted, "test_*.py")})
     yield "tests", files or nothing
+
+
+def _broken(name: str, *folders: str) -> list[str]:
+    """The bugs that are put in on purpose and break it, as `--mutant` takes them from the checkout."""
+    found = []
+    for folder in (MUTANTS / one for one in folders or ("reference", "broker")):
+        try:
+            table = table_in(folder) if folder.is_dir() else []
+        except BadPatches as error:
+            found.append(str(error))
+            continue
+        found += [
+            f"{folder.relative_to(ROOT)}:{one.name}: {one.what}" for one in table if name in one.clauses
+        ]
+    return found
 
 
 def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
@@ -85,13 +99,12 @@ def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
     else:
         asked = [f"{one.name}: {one.promise}" for one in SCENES.values() if name in one.clauses]
         yield "played by", asked or ["whatever scene gives an occasion"]
-        table = ROOT / "tests" / "mutants" / "broker"
-        mutants = table_in(table) if table.is_dir() else []
-        broken = [f"{one.name}: {one.what}" for one in mutants if name in one.clauses]
-        yield "broken by", broken or ["no mutant"]
+        yield "broken by", _broken(name, "broker") or ["no mutant"]
     nothing = ["none" if (ROOT / "tests").is_dir() else "no checkout here, where they would be looked up"]
     prefix = f"def {name.lower()}"
-    twins = _lines(ROOT / "tests" / "wire_twins", lambda line: re.match(rf"{prefix}[_(]", line) is not None)
+    twins = _lines(
+        ROOT / "tests" / "wire" / "twins", lambda line: re.match(rf"{prefix}[_(]", line) is not None
+    )
     yield "twins", twins or nothing
     files = _lines(ROOT / "tests" / "wire", lambda line: f'"{name}"' in line, "test_*.py")
     yield (

@@ -9,6 +9,7 @@ from typing import Final
 import click
 from msgspec.structs import replace
 
+from purgatorio_pipeline.command.bug import bug_asked, mutant_option
 from purgatorio_pipeline.command.explore_foreign import run_foreign, run_foreign_token
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.progress import progress
@@ -21,7 +22,7 @@ from purgatorio_stress.explorer.schedule import interruptions_of
 from purgatorio_stress.explorer.table import table
 from purgatorio_stress.exploring import STRATEGIES, Explored, explore, replay_token
 from purgatorio_stress.foreign.explored import FOREIGN
-from purgatorio_stress.mutant.own_patches import BadPatches, Bug, bug_of
+from purgatorio_stress.mutant.patch import Bug
 from purgatorio_stress.random_program.act import BadProgram
 from purgatorio_stress.random_program.registry import VOCABULARIES, scenario_named
 from purgatorio_stress.random_program.search import DrawnSearch, search_drawn
@@ -46,11 +47,7 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
     help="CPU seconds for each scenario, at most; with --drawn for all; with --package seconds of time.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="For `pct`, `random` and --drawn.")
-@click.option(
-    "--mutant",
-    metavar="NUMBER|FILE.py",
-    help="Put this known bug (see `mutants`), or the patches of a file of your own, into the code first.",
-)
+@mutant_option
 @click.option("--drawn", is_flag=True, help="Draw programs; SCENARIO names subjects then (default: all).")
 @click.option(
     "--package", "packages", multiple=True, metavar="NAME", help="Explore this Python package, unmodified."
@@ -92,8 +89,7 @@ def command(
     \b
       purgatorio explore                         # all scenarios
       purgatorio explore two-events/pending-flag
-      purgatorio explore two-events --mutant 11  # KAFKA-6653, and a token
-      purgatorio explore --mutant my_bug.py      # patches of your own
+      purgatorio explore --mutant my_bug.py      # with a bug of yours
       purgatorio explore --drawn --seconds 60    # programs that nobody wrote down
       purgatorio explore --package my_timer --adapter my_adapter:MyTimer
       purgatorio explore --replay TOKEN
@@ -107,13 +103,12 @@ def command(
             packages, adapter, Limits(schedules, seconds, preemptions),
             strategy=strategy, seed=seed, early=early, races_count=races, as_json=as_json,
         )  # fmt: skip
-    bug = _bug(mutant)
-    options = f" --mutant {mutant}" if bug.patches else ""
+    bug = bug_asked(mutant)
     if token is not None:
         _replay(token, bug, races, as_json)
         return
     if drawn:
-        _draw(scenarios, seconds, seed, bug, races, options, as_json)
+        _draw(scenarios, seconds, seed, bug, races, as_json)
         return
     limits = Limits(schedules, seconds, preemptions, clock=time.process_time)
     explored: list[Explored] = []
@@ -121,14 +116,11 @@ def command(
     with progress("exploring", len(pairs), "scenarios", quiet=as_json) as going:
         for name, dialect in pairs:
             going.tell(len(explored), f"exploring {name}/{dialect}")
-            one = explore(
-                name, dialect, limits, strategy=strategy, seed=seed, mutant=bug.number, patches=bug.patches,
-                races=races,
-            )  # fmt: skip
+            one = explore(name, dialect, limits, strategy=strategy, seed=seed, bug=bug, races=races)
             explored.append(one)
             if not as_json:
                 with going.aside():
-                    _show(one, options)
+                    _show(one)
     verdict = worst(one.verdict for one in explored)
     if as_json:
         _echo_json(verdict, [one.printed() for one in explored])
@@ -153,16 +145,7 @@ def _echo_json(verdict: Verdict, scenarios: list[printed.Explored], drawn: Drawn
     click.echo(encoded(whole))
 
 
-def _bug(text: str | None) -> Bug:
-    try:
-        return bug_of(text)
-    except BadPatches as error:
-        raise click.UsageError(str(error)) from None
-
-
-def _draw(
-    subjects: tuple[str, ...], seconds: float, seed: int, bug: Bug, races: bool, options: str, as_json: bool
-) -> None:
+def _draw(subjects: tuple[str, ...], seconds: float, seed: int, bug: Bug, races: bool, as_json: bool) -> None:
     unknown = [name for name in subjects if name not in VOCABULARIES]
     if unknown:
         raise click.UsageError(f"no subject {unknown[0]!r} to draw for; there are {', '.join(VOCABULARIES)}")
@@ -171,11 +154,8 @@ def _draw(
     def so_far() -> tuple[float, float]:
         return time.process_time() - start_s, seconds
 
-    put_in = bug.applied if bug.number or bug.patches else None
     with progress("exploring drawn programs", unit="CPU seconds", quiet=as_json, poll=so_far):
-        done = search_drawn(
-            seconds, seed, subjects, mutant=bug.number, bug=put_in, memory=bug.memory, races=races
-        )
+        done = search_drawn(seconds, seed, subjects, bug=bug, races=races)
     if as_json:
         found = [] if done.found is None else [done.found.printed()]
         _echo_json(done.verdict, found, done)
@@ -191,7 +171,7 @@ def _draw(
                     found_one.found.broken,
                     str(found_one.token),
                     found_one.found.preemptions,
-                    options,
+                    bug.option,
                 )
             )
     sys.exit(EXIT_STATUS[done.verdict])
@@ -207,7 +187,7 @@ def _chosen(names: tuple[str, ...]) -> list[tuple[str, str]]:
 _INDENT: Final = 10
 
 
-def _show(one: Explored, options: str) -> None:
+def _show(one: Explored) -> None:
     done = one.exploration
     counts = f"{done.schedules:,} schedules" + (f", {done.states:,} states" if done.states else "")
     if done.redundant:
@@ -223,7 +203,7 @@ def _show(one: Explored, options: str) -> None:
     found = one.counterexample
     if found is not None and one.run is not None:
         click.echo("")
-        click.echo(table(one.run, found.broken, str(one.token), found.preemptions, options))
+        click.echo(table(one.run, found.broken, str(one.token), found.preemptions, one.bug.option))
         click.echo("")
     elif found is not None:
         echo_line(" " * _INDENT + f"{found.broken[0].clause}: {found.broken[0].seen}", _INDENT)
@@ -234,14 +214,14 @@ def _replay(text: str, bug: Bug, races: bool, as_json: bool) -> None:
         token = Token.parse(text)
         if token.scenario == FOREIGN:
             run_foreign_token(token, as_json)
-        run = replay_token(token, bug.patches, races=races)
+        run = replay_token(token, bug, races=races)
     except BadToken as error:
         raise click.UsageError(str(error)) from None
     verdict = Verdict.VIOLATED if run.broken else Verdict.PASS
     if as_json:
         _echo_json(verdict, [_replayed(token, run, verdict)])
     else:
-        click.echo(table(run, run.broken, str(token), interruptions_of(token.schedule)))
+        click.echo(table(run, run.broken, str(token), interruptions_of(token.schedule), bug.option))
     sys.exit(EXIT_STATUS[verdict])
 
 

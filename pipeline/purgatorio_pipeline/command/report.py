@@ -24,12 +24,12 @@ A SOURCE is one of
   traces: files, folders, globs; judged here, without Spark
   the folder of `purgatorio check --out` (its verdicts; no drawings)
   the folder of `purgatorio campaign --out`
-  a file with what stress, explore, mutants, check or verify print
-    with --json, or that `mutants --kept` keeps
+  a file with what stress, explore, check or verify print with --json,
+    or `python -m mutants` of a checkout, also with --kept
 
 \b
   purgatorio stress --json > stress.json
-  purgatorio mutants --json > mutants.json
+  PYTHONPATH=tests python -m mutants --json > mutants.json
   purgatorio report runs/ nightly/ *.json --html page.html
 
 Exit status, of the worst that is shown: 0 pass, 1 violated or a known bug that no layer finds, 2 wrong usage or invalid

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from purgatorio_pipeline.command.bug import bug_asked, mutant_option
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
@@ -24,7 +25,6 @@ from purgatorio_stress.harness.campaign import (
 )
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.subject import subject_named
-from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.printed import Grade
 from purgatorio_stress.scenario.registry import SCENARIOS
 
@@ -67,7 +67,7 @@ _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", G
 @click.option(
     "--traces", type=click.Path(path_type=Path, file_okay=False), help="Keep recorded rounds in this folder."
 )
-@click.option("--mutant", type=int, default=0, help="Put this known bug into the code first (see `mutants`).")
+@mutant_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(
     subject: str,
@@ -81,7 +81,7 @@ def command(
     yields: str,
     record_every: int,
     traces: Path | None,
-    mutant: int,
+    mutant: str | None,
     as_json: bool,
 ) -> None:
     """Race real threads over SUBJECT, round after round, and count the outcomes.
@@ -96,13 +96,12 @@ def command(
       purgatorio stress                                   # all scenarios
       purgatorio stress -s two-events --rounds 100000
       purgatorio stress --minutes 60 --traces soak        # then: check soak
-      purgatorio stress -s two-events --mutant 11         # KAFKA-6653
+      purgatorio stress -s two-events --mutant my_bug.py  # with a bug of yours
     """
     if listing:
         _list()
         return
-    if mutant and mutant not in MUTANTS:
-        raise click.UsageError(f"no mutant {mutant}; see `purgatorio mutants --list`")
+    bug = bug_asked(mutant)
     # A subject may be a module of the present folder, where a console script does not look.
     sys.path.insert(0, "")
     try:
@@ -111,7 +110,7 @@ def command(
     except KeyError as unknown:
         raise click.UsageError(str(unknown.args[0])) from None
     plan = StressPlan(
-        pairs, rounds, minutes, threads, seed, YIELDS[yields], record_every, batch, traces, mutant, raced
+        pairs, rounds, minutes, threads, seed, YIELDS[yields], record_every, batch, traces, bug, raced
     )
     result = _run(plan, quiet=as_json)
     if as_json:

@@ -1,7 +1,8 @@
 """Tokens, and runs that follow one.
 
 A token names a program and the whole schedule, run-length encoded: `two-events/locked/0/1x9-2x14-1x3` is scenario,
-dialect, number of the mutant (0: none), then 9 steps of task 1, 14 of task 2, 3 of task 1; `T` is time passing. It
+dialect, time-outs of each thread that come early (`explore --package` only), then 9 steps of task 1, 14 of task 2, 3 of
+task 1; `T` is time passing. A bug that was put in is not in the token: the command says it with `--mutant`. A token
 fits the version of the code that printed it: where a step is not possible any more, the replay says so.
 """
 
@@ -25,7 +26,7 @@ class Token:
 
     scenario: str
     dialect: str
-    mutant: int
+    early: int
     schedule: tuple[int, ...]
 
     def __str__(self) -> str:
@@ -33,14 +34,14 @@ class Token:
         text = "-".join(
             "T" if task == TIME else f"{task}x{count}" for task, count in runs for _ in _times(task, count)
         )
-        return f"{self.scenario}/{self.dialect}/{self.mutant}/{text}"
+        return f"{self.scenario}/{self.dialect}/{self.early}/{text}"
 
     @classmethod
     def parse(cls, text: str) -> "Token":
         """The token of a text; BadToken where it is none."""
         parts = text.strip().split("/")
         if len(parts) != 4 or not parts[2].isdigit():
-            raise BadToken(f"a token is scenario/dialect/mutant/schedule, not {text!r}")
+            raise BadToken(f"a token is scenario/dialect/number/schedule, not {text!r}")
         schedule: list[int] = []
         for part in parts[3].split("-"):
             task, _, count = part.partition("x")

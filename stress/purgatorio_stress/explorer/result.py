@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.mutant.patch import SOUND, Bug
 from purgatorio_stress.printed import Grade, Outcome, Shown
 
 
@@ -43,9 +44,9 @@ class Found:
         """As `violations` of `purgatorio explore --json`; `token` repeats it, "" where nothing does."""
         return Shown(self.clause, self.broken[0].seen, token, self.preemptions, len(self.schedule))
 
-    def outcome(self, count: int, token: str) -> Outcome:
-        """As a line of a table."""
-        again = token and f"purgatorio explore --replay {token}"
+    def outcome(self, count: int, token: str, bug: Bug = SOUND) -> Outcome:
+        """As a line of a table; `bug`: what it was found with."""
+        again = token and f"purgatorio explore --replay {token}{bug.option}"
         return Outcome(self.broken[0].seen, count, Grade.FORBIDDEN, None, self.clause, again)
 
 

@@ -263,7 +263,7 @@ def _is_random(program: _Program) -> bool:
 def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[Explored, tuple[Broken, ...]]:
     """Repeat the run of a token; what it broke. BadToken, CannotLoad."""
     *packages, adapter = token.dialect.split("+")
-    program = _Program(packages, adapter, token.mutant, path, False)
+    program = _Program(packages, adapter, token.early, path, False)
     rows, names, broken = _replayed(program, token.schedule)
     found = Found(broken, token.schedule, interruptions_of(token.schedule))
     done = Exploration("replay", "one run")

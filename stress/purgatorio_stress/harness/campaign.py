@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -19,7 +18,7 @@ from purgatorio_stress.harness.round_trace import RoundTrace
 from purgatorio_stress.harness.seam import OwnThread, Stop
 from purgatorio_stress.harness.settings import BATCH_ROUNDS, Settings, drawn
 from purgatorio_stress.harness.subject import REFERENCE_SUBJECT, StressSubject
-from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.mutant.patch import SOUND, Bug
 from purgatorio_stress.printed import Stress, Stuck
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
@@ -61,7 +60,7 @@ class StressPlan:
     record_every: int = RECORD_EVERY
     batch: int | None = None
     traces: Path | None = None
-    mutant: int = 0
+    bug: Bug = SOUND
     subject: StressSubject = REFERENCE_SUBJECT
 
     @property
@@ -85,9 +84,7 @@ class StressPlan:
             words.append(f"--yields {'always' if self.yields else 'never'}")
         if self.record_every != RECORD_EVERY:
             words.append(f"--record-every {self.record_every}")
-        if self.mutant:
-            words.append(f"--mutant {self.mutant}")
-        return " ".join(words)
+        return " ".join(words) + self.bug.option
 
 
 @dataclass(slots=True)
@@ -103,7 +100,7 @@ class StressResult:
     traces: list[Path] = field(default_factory=list)
     unwritten_rounds: int = 0
     subject: str = REFERENCE_SUBJECT.name
-    mutant: int = 0
+    mutant: str = ""
 
     @property
     def rounds(self) -> int:
@@ -206,15 +203,14 @@ def run_stress(
     patience: int = PATIENCE_BEATS,
 ) -> StressResult:
     """Carry it out. A stuck round, a trace that cannot be written and Ctrl-C end it; the result says so."""
-    result = StressResult(plan.seed, subject=plan.subject.name, mutant=plan.mutant)
+    result = StressResult(plan.seed, subject=plan.subject.name, mutant=plan.bug.name)
     start_s, start_cpu_s = clock_s(), time.process_time()
     stop = Stop()
-    inside: AbstractContextManager[None] = MUTANTS[plan.mutant].applied() if plan.mutant else nullcontext()
     lanes = [_lane(plan, name, dialect) for name, dialect in plan.scenarios]
     result.tables = [lane.table for lane in lanes]
     whole = False
     try:
-        with inside:
+        with plan.bug.applied():
             for lane, settings in _batches(plan, lanes, lambda: (clock_s() - start_s) / 60):
                 batch = Batch(
                     lane.scenario,

@@ -1,1 +1,1 @@
-"""Mutants: bugs that were really made, each brought back into the reference in memory, and who finds them."""
+"""Bugs that are put in on purpose, in memory: patches, and files of them for `--mutant`."""

@@ -1,6 +1,6 @@
-"""Which bug is put in: a number of the catalogue, or a Python file with somebody's own patches.
+"""Which bug is put in: that of a Python file with patches.
 
-Such a file is imported, so it may do whatever its author wants: it is code of yours, not input. It binds `PATCHES` to
+The file is imported, so it may do whatever its author wants: it is code of yours, not input. It binds `PATCHES` to
 patches, and may bind `MEMORY` to containers in which patched functions remember things:
 
     from purgatorio.timer.bucket import TimerTaskList
@@ -8,7 +8,8 @@ patches, and may bind `MEMORY` to containers in which patched functions remember
 
     PATCHES = [Patch(TimerTaskList, "set_expiration", lambda self, expiration_ms: True)]
 
-A file or package with several binds `MUTANTS`, a table of mutants with `name` and `patches`: FILE:NAME chooses one.
+A file or package with several binds `MUTANTS`, a table of objects with `name` and `patches`: FILE:NAME chooses one.
+They may have `memory` too, and `scenario` and `dialect`, where the explorer looks for the bug.
 """
 
 from __future__ import annotations
@@ -17,47 +18,25 @@ import difflib
 import importlib
 import runpy
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from purgatorio_stress.mutant.catalogue import MUTANTS
-from purgatorio_stress.mutant.patch import Patch, patched
+from purgatorio_stress.mutant.patch import SOUND, Bug, Patch
 
 
 class BadPatches(ValueError):
-    """A number that is not in the catalogue, or a file that gives no patches."""
-
-
-@dataclass(frozen=True)
-class Bug:
-    """`number`: in the catalogue, 0 for none and for a file's."""
-
-    number: int = 0
-    patches: tuple[Patch, ...] = ()
-    memory: tuple[object, ...] = ()
-
-    @contextmanager
-    def applied(self) -> Iterator[None]:
-        """The reference has it inside."""
-        with MUTANTS[self.number].applied() if self.number else patched(self.patches):
-            yield
+    """A file that is not there, or gives no patches."""
 
 
 def bug_of(text: str | None) -> Bug:
-    """The bug of a number, of a FILE, or of one entry of a table, FILE:NAME; none for None. Raises BadPatches."""
-    if not text or text == "0":
-        return Bug()
-    if text.isdigit():
-        number = int(text)
-        if number not in MUTANTS:
-            raise BadPatches(f"no mutant {number}; see `purgatorio mutants --list`")
-        return Bug(number, (), MUTANTS[number].memory)
+    """The bug of a FILE, or of one entry of its table, FILE:NAME; none for None. Raises BadPatches."""
+    if not text:
+        return SOUND
     path, name = _split(text)
     bound = _bound(path)
-    patches = _entry(path, name) if name else bound.get("PATCHES")
+    entry = _entry(path, name) if name else None
+    patches: object = entry.patches if entry is not None else bound.get("PATCHES")
     if (
         not isinstance(patches, list | tuple)
         or not patches
@@ -67,7 +46,9 @@ def bug_of(text: str | None) -> Bug:
     missing = [one.target for one in patches if not hasattr(one.owner, one.attribute)]
     if missing:
         raise BadPatches(f"{path} patches {missing[0]}, which is not there")
-    return Bug(0, tuple(patches), tuple(bound.get("MEMORY", ())))
+    memory = getattr(entry, "memory", ()) if name else bound.get("MEMORY", ())
+    scenario, dialect = getattr(entry, "scenario", ""), getattr(entry, "dialect", "")
+    return Bug(text, tuple(patches), tuple(memory), f"{scenario}/{dialect}" if scenario else "")
 
 
 def _split(text: str) -> tuple[Path, str]:
@@ -76,7 +57,7 @@ def _split(text: str) -> tuple[Path, str]:
         return Path(text), ""
     path, _, name = text.rpartition(":")
     if not path or not Path(path).exists():
-        raise BadPatches(f"--mutant takes a number or a file, and there is no file {text!r}")
+        raise BadPatches(f"--mutant takes FILE or FILE:NAME, and there is no file {text!r}")
     return Path(path), name
 
 
@@ -117,11 +98,11 @@ def table_in(path: Path) -> list[Entry]:
     return list(mutants)
 
 
-def _entry(path: Path, name: str) -> tuple[Patch, ...]:
+def _entry(path: Path, name: str) -> Entry:
     by_name = {one.name: one for one in table_in(path)}
     if name not in by_name:
         near = difflib.get_close_matches(name, by_name, n=3, cutoff=0.3) or sorted(by_name)[:3]
         raise BadPatches(
             f"{path} has {len(by_name)} mutants, none called {name!r}; the nearest: {', '.join(near)}"
         )
-    return by_name[name].patches
+    return by_name[name]

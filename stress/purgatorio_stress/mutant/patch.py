@@ -1,17 +1,15 @@
-"""A mutant: a patch of one function or class of the reference, applied in memory, for as long as a `with` lasts."""
+"""A bug that is put in: patches of functions or classes, applied in memory, for as long as a `with` lasts."""
 
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from textwrap import dedent
 from types import FunctionType
-
-from purgatorio.sync import Lock
-from purgatorio.timer.bucket import TimerTaskList
-from purgatorio_spec.known_bugs import KNOWN_BUGS
+from typing import Any, Final
 
 
 @dataclass(frozen=True)
@@ -29,56 +27,39 @@ class Patch:
         return f"{getattr(self.owner, '__name__', self.owner)}.{self.attribute}"
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """A known bug. `number`, `name`, `source`, `what` and `clauses` are those of `purgatorio_spec.known_bugs`.
+Memory = dict[int, Any] | list[Any]
+"""What patched functions remember, by object or in order."""
 
-    `scenario` and `dialect`: where the explorer looks for it. `clauses`: any of them may be the one that reports it.
-    `interleaving`: it takes two threads. `memory`: where patched functions remember things, empty at first.
+
+@dataclass(frozen=True)
+class Bug:
+    """What is put into the code under test: nothing, unless there are patches.
+
+    `name`: FILE[:NAME], as commands take it. `memory`: where patched functions remember things, empty at first.
+    `scenario`: NAME/DIALECT, where the explorer looks for it, if whoever wrote it down says so.
     """
 
-    number: int
-    name: str
-    source: str
-    what: str
-    scenario: str
-    clauses: tuple[str, ...]
-    patches: tuple[Patch, ...]
-    dialect: str = "pending-flag"
-    interleaving: bool = False
-    memory: tuple[dict[int, Lock] | dict[int, int] | list[TimerTaskList], ...] = ()
+    name: str = ""
+    patches: tuple[Patch, ...] = ()
+    memory: tuple[Memory, ...] = ()
+    scenario: str = ""
+
+    @property
+    def option(self) -> str:
+        """How a command is told to put it in again; nothing where there is none."""
+        return f" --mutant {shlex.quote(self.name)}" if self.name else ""
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """The reference has the bug inside."""
+        """The code under test has it inside."""
         with patched(self.patches):
             for container in self.memory:
                 container.clear()
             yield
 
 
-def known(
-    number: int,
-    scenario: str,
-    *patches: Patch,
-    dialect: str = "pending-flag",
-    interleaving: bool = False,
-    memory: tuple[dict[int, Lock] | dict[int, int] | list[TimerTaskList], ...] = (),
-) -> Mutant:
-    """The mutant of a known bug."""
-    bug = KNOWN_BUGS[number]
-    return Mutant(
-        number,
-        bug.name,
-        bug.source,
-        bug.sentence,
-        scenario,
-        bug.clauses,
-        patches,
-        dialect,
-        interleaving,
-        memory,
-    )
+SOUND: Final = Bug()
+"""The code as it is."""
 
 
 def edited(owner: object, attribute: str, *words: str) -> Patch:

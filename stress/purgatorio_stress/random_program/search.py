@@ -14,8 +14,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
@@ -27,6 +26,7 @@ from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
 from purgatorio_stress.explorer.result import Exploration, Found, Limits
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
+from purgatorio_stress.mutant.patch import SOUND, Bug
 from purgatorio_stress.printed import DrawnSum, Enumeration, Explored
 from purgatorio_stress.random_program.act import Act, Callback, Drawn, acts_of
 from purgatorio_stress.random_program.draw import draw, enumerated, pairs_of, plain_programs
@@ -60,12 +60,12 @@ class DrawnFound:
     cpu_seconds: float
     first: Drawn
     run: Replay | None = None
-    mutant: int = 0
+    bug: Bug = SOUND
 
     @property
     def token(self) -> Token:
         """What repeats it."""
-        return Token(str(self.program), self.dialect, self.mutant, self.found.schedule)
+        return Token(str(self.program), self.dialect, 0, self.found.schedule)
 
     def printed(self) -> Explored:
         """As one scenario of `purgatorio explore --json`."""
@@ -75,8 +75,8 @@ class DrawnFound:
             verdict=Verdict.VIOLATED,
             strategy="drawn",
             schedules=self.at,
-            mutant=self.mutant,
-            outcomes=[self.found.outcome(1, token)],
+            mutant=self.bug.name,
+            outcomes=[self.found.outcome(1, token, self.bug)],
             violations=[self.found.shown(token)],
         )
 
@@ -148,19 +148,15 @@ def search_drawn(
     seed: int = 0,
     subjects: Sequence[str] = (),
     *,
-    mutant: int = 0,
-    bug: Callable[[], AbstractContextManager[None]] | None = None,
-    memory: tuple[object, ...] = (),
+    bug: Bug = SOUND,
     shrink: bool = True,
     races: bool = False,
 ) -> DrawnSearch:
     """Search until something is broken, or so many CPU seconds are over. KeyError for an unknown subject.
 
-    `bug`: has the code under test changed while its context lasts. A program that breaks the changed code counts only
-    if the unchanged code passes it; the others are counted as `refused`. `mutant`: its number, for the token.
-    `memory`: containers outside of the programs that the code under test uses; `races`: data races count (see
-    `ScenarioProgram` for both)."""
-    of = _Asked(seed, mutant, bug, memory, races)
+    `bug`: is put into the code under test. A program that breaks the changed code counts only if the unchanged code
+    passes it; the others are counted as `refused`. `races`: data races count (see `ScenarioProgram`)."""
+    of = _Asked(seed, bug, races)
     chosen = [VOCABULARIES[name] for name in subjects] or list(VOCABULARIES.values())
     result = DrawnSearch(seed)
     start = time.process_time()
@@ -188,7 +184,7 @@ def search_drawn(
             result.found = (
                 _shrunk(drawn, source.dialect, done.found[0], turn, found_s, of)
                 if shrink
-                else DrawnFound(drawn, source.dialect, done.found[0], turn, found_s, drawn, None, mutant)
+                else DrawnFound(drawn, source.dialect, done.found[0], turn, found_s, drawn, None, bug)
             )
     result.cpu_seconds = time.process_time() - start
     return result
@@ -304,26 +300,20 @@ class _Asked:
     """What holds of all programs of a search."""
 
     seed: int
-    mutant: int
-    bug: Callable[[], AbstractContextManager[None]] | None
-    memory: tuple[object, ...]
+    bug: Bug
     races: bool
-
-    def inside(self) -> AbstractContextManager[None]:
-        """The code under test is as it is asked about."""
-        return nullcontext() if self.bug is None else self.bug()
 
     def explore(self, drawn: Drawn, dialect: str, schedules: int = SCHEDULES, seed: int = 0) -> Exploration:
         """See `explore_program`."""
-        with self.inside():
-            return explore_program(drawn, dialect, seed or self.seed, self.memory, schedules, self.races)
+        with self.bug.applied():
+            return explore_program(drawn, dialect, seed or self.seed, self.bug.memory, schedules, self.races)
 
     def is_sound(self, drawn: Drawn, dialect: str, schedules: int = SCHEDULES, seed: int = 0) -> bool:
         """Whether the same search finds nothing without the bug. True where there is none to leave out."""
-        if self.bug is None:
+        if self.bug == SOUND:
             return True
         return not explore_program(
-            drawn, dialect, seed or self.seed, self.memory, schedules, self.races
+            drawn, dialect, seed or self.seed, self.bug.memory, schedules, self.races
         ).found
 
 
@@ -351,14 +341,14 @@ def _shrunk(drawn: Drawn, dialect: str, found: Found, at: int, seconds: float, o
                 break
     run = None
     if best.schedule:
-        program = ScenarioProgram(scenario_of(small), dialect, memory=of.memory, races=of.races)
+        program = ScenarioProgram(scenario_of(small), dialect, memory=of.bug.memory, races=of.races)
         try:
-            with of.inside(), bounded_cpu(_NO_END_S):
+            with of.bug.applied(), bounded_cpu(_NO_END_S):
                 best = minimise(program, best)
                 run = replay(program, best.schedule)
         except (BadToken, NoEnd):
             run = None
-    return DrawnFound(small, dialect, best, at, seconds, drawn, run, of.mutant)
+    return DrawnFound(small, dialect, best, at, seconds, drawn, run, of.bug)
 
 
 def _measure(drawn: Drawn, found: Found) -> tuple[int, int, int]:

@@ -7,8 +7,8 @@
         found = SEARCHES["system-timer"].hunt(300)   # found.clause == "T1", found.examples: after so many
     assert SEARCHES["system-timer"].hunt(300) is None  # and without the bug nothing
 
-A hunt repeats exactly (no database, derandomised) and does not shrink; `searches_for(mutant)` names the hunts that can
-see a mutant's place at all. The tests run the same machines under the profiles of `profiles`, and shrink.
+A hunt repeats exactly (no database, derandomised) and does not shrink; `searches_for(patches, dialect)` names the hunts
+that can see the patched place at all. The tests run the same machines under the profiles of `profiles`, and shrink.
 
 Another timer: `timer_machine.machine_for((name, factory))`; what it needs is `CheckedTimer`.
 """

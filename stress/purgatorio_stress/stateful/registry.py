@@ -1,12 +1,12 @@
-"""The stateful tests by name, and which of them can see a given mutant."""
+"""The stateful tests by name, and which of them can see a given patch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Final
 
-from purgatorio_stress.mutant.patch import Mutant
+from purgatorio_stress.mutant.patch import Patch
 from purgatorio_stress.stateful.action_queue_machine import ActionQueueMachine
 from purgatorio_stress.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
 from purgatorio_stress.stateful.reaper_machine import ReaperMachine
@@ -49,11 +49,9 @@ SEARCHES: Final[Mapping[str, Search]] = {
 judge the purgatories' traces here: the model finds as much in a tenth of it."""
 
 
-def searches_for(mutant: Mutant) -> tuple[Search, ...]:
+def searches_for(patches: Iterable[Patch], dialect: str) -> tuple[Search, ...]:
     """The searches that run the patched code, the likeliest first; none for the broker's, which has its own tests."""
-    names = dict.fromkeys(
-        name for patch in mutant.patches for name in names_of(_module_of(patch.owner), mutant.dialect)
-    )
+    names = dict.fromkeys(name for patch in patches for name in names_of(_module_of(patch.owner), dialect))
     return tuple(SEARCHES[name] for name in names)
 
 

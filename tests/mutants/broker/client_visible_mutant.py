@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
 
+from mutants.reference import MUTANTS as KILL_MATRIX
 from purgatorio.delayed.purgatory import Purgatory
 from purgatorio_broker.network import server
 from purgatorio_broker.network.api import APIS
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.reply import Request
-from purgatorio_stress.mutant.catalogue import MUTANTS as KILL_MATRIX
 from purgatorio_stress.mutant.patch import Patch, edited
 
 Handle = Callable[[Node, Request], None]

@@ -1,0 +1,23 @@
+"""`--mutant FILE[:NAME]`: a bug that is put into the code under test."""
+
+from __future__ import annotations
+
+import click
+
+from purgatorio_stress.mutant.own_patches import BadPatches, bug_of
+from purgatorio_stress.mutant.patch import Bug
+
+mutant_option = click.option(
+    "--mutant",
+    metavar="FILE[:NAME]",
+    help="Put the patches of this file, or of one entry of its table, into the code first.",
+)
+"""The option of every command that takes one."""
+
+
+def bug_asked(text: str | None) -> Bug:
+    """The bug that the option names, none without it; a usage error where the file gives none."""
+    try:
+        return bug_of(text)
+    except BadPatches as error:
+        raise click.UsageError(str(error)) from None
