@@ -26,6 +26,9 @@ if "purgatory" in HOW:
 if HOW.startswith("gate"):
     DESCRIPTION |= {"protocol": "purgatorio-subject/1.1", "gates": ["timer_fire"]}
 FAR_AWAY_S = 600
+BURST_S, REST_S = 0.01, 0.05
+BURSTS = [None] * 60
+"""Once it works in these, with rests in which nothing runs: for 3 s and more."""
 
 
 def say(**message: object) -> None:
@@ -40,6 +43,13 @@ def misbehave(how: str, n: int, first: str) -> None:
     elif how in ("spin", "refuse-all-spin", "refuse-some-spin"):
         while True:
             pass
+    elif how == "work-slowly":
+        for _ in BURSTS:
+            until_s = time.process_time() + BURST_S
+            while time.process_time() < until_s:
+                pass
+            time.sleep(REST_S)
+        BURSTS.clear()
     elif how == "die":
         sys.stderr.write("\x1b[31mout of cheese\n")
         sys.exit(7)

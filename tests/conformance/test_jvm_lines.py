@@ -263,6 +263,7 @@ class _Stops:
         self.said = [*said]
         self.stops: list[Stopped] = []
         self.gone_on: list[int] = []
+        self.forgotten: list[int] = []
 
     def say(self, line: bytes) -> None:
         """See `LineChild`."""
@@ -301,6 +302,14 @@ class _Stops:
 
     def forget(self, request: int) -> None:
         """See `Jvm`."""
+        self.forgotten.append(request)
+
+    def works(self, most_s: float) -> bool:
+        """See `LineChild`. It does nothing."""
+        return False
+
+    def look_anew(self) -> None:
+        """See `LineChild`."""
 
     def inside(self, at: Location) -> list[Location]:
         """See `Jvm`. A call behind another, in the line that begins at 4."""
@@ -360,6 +369,19 @@ def test_a_thread_that_comes_back_into_a_line_stops_there_once() -> None:
     lines.hear(0)
     steps = [lines.points[step] for step in lines.seen(lines.watched)]
     assert [(step.at[2], step.nth) for step in steps] == [(4, 1), (19, 1), (25, 1), (4, 2), (19, 2)]
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_call_that_is_watched_runs_on_unwatched_before_it_is_given_up(watched: bool) -> None:
+    """Once: it may have been slow because it was watched. The twin is not."""
+    child = _Stops()
+    lines = Lines(cast(LineChild, child), cast(Listening, child), "*")
+    assert lines.connect()
+    if watched:
+        lines.watch(workers=False)
+    lines.say(b'{"m":"cancel","n":5,"id":"t"}')
+    assert [lines.works(20.0), lines.works(20.0)] == [watched, False]
+    assert (child.forgotten, bool(lines.unknown)) == ([2] if watched else [], watched)
 
 
 @pytest.mark.parametrize("gate", [True, False], ids=["at a gate", "in the subject"])

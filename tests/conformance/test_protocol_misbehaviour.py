@@ -15,6 +15,8 @@ from purgatorio_conformance import subjects
 from purgatorio_conformance.protocol import proof
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
 from purgatorio_conformance.protocol.message import Add, Advance
+from purgatorio_conformance.protocol.played_order import PlayedOrder
+from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.shortest import shortest_hang
 from purgatorio_conformance.subject.child import STDERR_KEPT_BYTES, ChildLimits
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, silent
@@ -61,6 +63,44 @@ def test_the_twin_that_behaves_is_recorded_to_its_end(tmp_path: Path) -> None:
     assert run.end == End(len(run.events), 0)
     assert str(check_files([path]).verdict) == "PASS"
     assert not (tmp_path / "run.stderr").exists()
+
+
+def test_who_works_slowly_is_waited_for(tmp_path: Path) -> None:
+    """It is silent for far longer than it may be, and at most looks nothing of it runs; but it uses the processor. Its
+    twin that uses none hangs, see below."""
+    path = subject("work-slowly", QUICK).run(PLAN, tmp_path / "run.jsonl", silent)
+    assert str(check_files([path]).verdict) == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("slow", "slow_again", "kind"),
+    [(False, False, "deadlock"), (True, False, "hang"), (False, True, "hang")],
+)
+def test_a_hang_that_may_be_slowness_proves_no_deadlock(
+    slow: bool, slow_again: bool, kind: FailureKind, tmp_path: Path
+) -> None:
+    """Neither the first nor the second time, though the calls return one by one: that way nothing slows them."""
+    order = PlayedOrder("program", ("lane 0", "lane 1"), None)
+
+    def again(_: Path, played: PlayedOrder | None) -> tuple[Account, SubjectFailed | None]:
+        if played != order:
+            return Account(), None
+        failure = SubjectFailed("bad", "hang", "silent", slow=slow_again)
+        return Account(under_way=order, unanswered=["check"]), failure
+
+    proved = proof.Proof(
+        command(),
+        describe_command(command()),
+        "timer",
+        virtual=True,
+        held=True,
+        limits=QUICK,
+        account=Account(under_way=order, unanswered=["check"]),
+        trace=tmp_path / "run.jsonl",
+        begins_t=0,
+        again=again,
+    ).of(SubjectFailed("bad", "hang", "silent", slow=slow))
+    assert proved.kind == kind, proved.why
 
 
 @pytest.mark.parametrize(("how", "violations"), [("fire-early-and-die", 1), ("die", 0)])

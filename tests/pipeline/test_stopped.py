@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from purgatorio_pipeline.stopping import ORDERLY_S, PARENT, STOPPED
-from trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
 

@@ -99,6 +99,8 @@ class Lines:
         self._names: Mapping[int, str] = {}
         self._before: frozenset[int] = frozenset()
         self._watch: bool | None = None
+        self._let_run = False
+        """Whether the call that is watched runs on unwatched."""
         self._seen: dict[int, list[Location]] = {}
         self._call: int | None = None
         self._armed: set[int] = set()
@@ -136,6 +138,7 @@ class Lines:
     def watch(self, *, workers: bool) -> None:
         """The next call is watched: the lines of its own thread, or of the subject's own ones (`workers`)."""
         self._watch = workers
+        self._let_run = False
         self.watched = {}
 
     def seen(self, watched: Mapping[int, str]) -> Sequence[int]:
@@ -219,6 +222,21 @@ class Lines:
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
         """See `Peer.failed`."""
         return self._child.failed(kind, why)
+
+    def works(self, most_s: float) -> bool:
+        """See `Peer.works`. A thread that is watched runs many times slower, so it is not given up before it has run
+        unwatched."""
+        if self._child.works(most_s):
+            return True
+        if self._jvm is None or self._call is None or not self.watched or self._let_run:
+            return False
+        self._let_run = True
+        self.unknown = "a call was not watched to its end, for it took too long"
+        with suppress(JvmGone):
+            for request in self.watched:
+                self._jvm.forget(request)
+        self._child.look_anew()
+        return True
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
         """See `Peer.silent`."""

@@ -90,7 +90,7 @@ class Proof:
 
         if failure.kind == "hang":
             again = self.trace.with_name(f"{run_of_file(self.trace)}-deadlock.jsonl")
-            if proof := self._deadlock(again, failure.stuck and not failure.idle):
+            if not failure.slow and (proof := self._deadlock(again, failure.stuck and not failure.idle)):
                 return breaks("P3", "deadlock", f"{failure.why}; its trace is {again.name}; {proof}")
             if not failure.stuck and self._is_endless():
                 return breaks("P3", "endless", f"{failure.why}; {FEW}")
@@ -108,15 +108,15 @@ class Proof:
 
     def _deadlock(self, path: Path, stuck: bool) -> str:
         """Why a call of this run that did not return never will, or nothing. With gates: in its order of threads it
-        hangs again in a program started anew, and the calls return where they are made one after the other. Or the
-        whole run hangs there again, and both times nothing in it runs (`stuck`): who runs may be slow, and where no
-        lane has a call, the adapter lost it. The second trace is at `path`."""
+        hangs again in a program started anew, and the calls return where they are made one after the other; none of
+        these hangs is one of slowness. Or the whole run hangs there again, and both times nothing in it runs (`stuck`):
+        who runs may be slow, and where no lane has a call, the adapter lost it. The second trace is at `path`."""
         first = self.account.under_way
 
         def unanswered(order: PlayedOrder) -> Sequence[str] | None:
             place = path if order == first else path.with_name(f"{path.stem}-control.jsonl")
             again, failure = self.again(place, order)
-            hung = failure is None or (failure.kind == "hang" and again.under_way)
+            hung = failure is None or (failure.kind == "hang" and again.under_way and not failure.slow)
             return again.unanswered if hung else None
 
         if not self.virtual or self._never_began():

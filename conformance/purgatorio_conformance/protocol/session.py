@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
@@ -13,6 +14,8 @@ from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 from purgatorio_spec.show.visible import first_few
 
+_PATIENCE: Final = 15
+"""Who works may be silent for so many times as long: where many others work it has little of the processor's time."""
 _FLUSH_EVERY: Final = 5_000
 """Lines from the subject."""
 
@@ -28,6 +31,10 @@ class Peer(Protocol):
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
         """A failure of it, with what it said of that itself."""
+
+    def works(self, most_s: float) -> bool:
+        """Whether it did anything since it was asked last, or fell silent, and may come to an end; not once it has used
+        `most_s` of the processor's time."""
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
         """The failure of one that was silent for so long."""
@@ -72,6 +79,7 @@ class Session:
         """Lines from the subject so far."""
         self._slowest_s = 0.0
         self._quiet_since_s = time.monotonic()
+        self._granted = 1
 
     def ask(
         self,
@@ -85,7 +93,7 @@ class Session:
         """Make a call and do not wait; its number. The lane must be free, or the held thread make no call."""
         number = self.conversation.calls
         if not self.conversation.owed:
-            self._quiet_since_s = time.monotonic()
+            self._not_quiet()
         line = self.conversation.ask(call, lane, hold=hold, steps=steps, before_sending=before_sending)
         self._note(">", line)
         self._child.say(line)
@@ -139,11 +147,14 @@ class Session:
     def hear_on(self) -> Said:
         """The next message. Raises SubjectFailed where none comes."""
         said = self.hear(self._limits.silence_s)
-        if said is None:
-            raise self._child.silent(
-                self._limits.silence_s, ", in a function that it entered and has not left"
-            )
-        return said
+        for waited in itertools.count(1):
+            if said is not None:
+                return said
+            if waited >= _PATIENCE or not self._child.works(self._limits.silence_s):
+                break
+            said = self.hear(self._limits.silence_s)
+        why = ", in a function that it entered and has not left"
+        raise self._child.silent(waited * self._limits.silence_s, why)
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
         """A failure that is seen only in what the subject does."""
@@ -166,7 +177,17 @@ class Session:
 
     def _limit_s(self) -> float:
         # The first call waits for the subject's start as well.
-        return self._limits.start_s if self.conversation.description is None else self._limits.silence_s
+        first = self.conversation.description is None
+        return self._granted * (self._limits.start_s if first else self._limits.silence_s)
+
+    def _goes_on(self) -> bool:
+        """Whether a subject that has been silent for as long as it may is waited for on, because it works."""
+        if self._granted >= _PATIENCE or self.conversation.description is None:
+            return False
+        if not self._child.works(self._limits.silence_s):
+            return False
+        self._granted += 1
+        return True
 
     def _patience_s(self) -> float:
         return max(0.0, self._quiet_since_s + self._limit_s() - time.monotonic())
@@ -175,7 +196,7 @@ class Session:
         """The next message, or None if there is none in time and none is owed."""
         said = self._child.hear(within_s)
         if said is Quiet.SILENT:
-            if self.conversation.owed and self._patience_s() <= 0:
+            if self.conversation.owed and self._patience_s() <= 0 and not self._goes_on():
                 late = self.conversation.overdue()
                 lost = f"; due by then and not over: {first_few(late)}" if late else ""
                 why = f", with {self.conversation.under_way()} not answered{self.conversation.where()}{lost}"
@@ -189,7 +210,7 @@ class Session:
         return self._take(said)
 
     def _take(self, line: bytes) -> Said:
-        self._quiet_since_s = time.monotonic()
+        self._not_quiet()
         self._note("<", line)
         self.heard += 1
         if self._flush is not None and self.heard % _FLUSH_EVERY == 0:
@@ -199,6 +220,9 @@ class Session:
         except Misbehaved as misbehaved:
             said = f"; it said {line[:80].decode(errors='replace')!r}" if misbehaved.kind != "refused" else ""
             raise self._child.failed(misbehaved.kind, misbehaved.why + said) from None
+
+    def _not_quiet(self) -> None:
+        self._quiet_since_s, self._granted = time.monotonic(), 1
 
     def _note(self, way: str, line: bytes) -> None:
         if self._listener is not None:

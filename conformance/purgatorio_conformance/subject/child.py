@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import ClassVar, Final, Protocol
 from weakref import WeakSet
 
+from purgatorio_conformance.subject.at_work import AtWork, all_wait, stat, used_s
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 from purgatorio_spec.show.visible import visible
 
@@ -63,15 +64,11 @@ _LISTENS: Final = "\tat java.io.FileInputStream.read"
 _LOOK_S: Final = 0.1
 """How often the child's end is looked for where the system does not tell it."""
 
-_USER, _SYSTEM, _THREADS, _PROCESSOR = 11, 12, 17, 36
-"""Where Linux says how much time a process has used, how many threads there are, and on which processor, counted from
-the letter for what it does."""
+_THREADS, _PROCESSOR = 17, 36
+"""Where Linux says how many threads a process has, and on which processor, counted from the letter for what it does."""
 
 _AT_WORK_S: Final = 1.0
 """From here on a silence is measured in processor time as well."""
-
-_LOOKS: Final = 20
-"""So often its threads are looked at, to see whether any runs."""
 
 _MARK: Final = "PURGATORIO_SUBJECT"
 """In the environment of a child and of all that it starts; each child has a value of its own."""
@@ -125,7 +122,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         self._lines_said: deque[bytes] = deque()
         self._rest = b""
         self._errors = b""
-        self._quiet: tuple[float, float] | None = None
+        self._at_work = AtWork(self._processor_s, self._looks)
         self._mark = secrets.token_hex(16)
         self._writers: list[threading.Thread] = []
         self.renew()
@@ -247,7 +244,7 @@ class LineChild(AbstractContextManager["LineChild"]):
             if now_s >= self._end_s:
                 raise self._not_done()
         line = self._lines_said.popleft()
-        self._quiet = None
+        self._at_work.look_anew()
         self._lines += 1
         self._bytes += len(line) + 1
         limits = self._limits
@@ -262,17 +259,18 @@ class LineChild(AbstractContextManager["LineChild"]):
     def _wait(self, within_s: float) -> None:
         """Listen, and see how much it works meanwhile. Not at each of many glances: to ask takes milliseconds."""
         work_s = self._limits.work_s
-        looks = within_s > _AT_WORK_S and (self._quiet is None or work_s is not None)
+        looks = within_s > _AT_WORK_S and (self._at_work.since is None or work_s is not None)
         if self._listen(_AT_WORK_S if looks else within_s) or not looks:
             return
-        now_s, used_s = time.monotonic(), self._processor_s()
-        since_s, used_before_s = self._quiet = self._quiet or (now_s - _AT_WORK_S, used_s)
-        if work_s is not None and used_s - used_before_s >= work_s:
-            raise self.silent(round(now_s - since_s))
+        passed_s, used_s = self._at_work.notice()
+        if work_s is not None and used_s >= work_s:
+            raise self.silent(round(passed_s + _AT_WORK_S))
 
     def _not_done(self) -> SubjectFailed:
         why = f"not done after {self._limits.total_s:g} s; run it again where less else runs, or with fewer operations"
-        return self.failed("hang", why)
+        failure = self.failed("hang", why)
+        failure.slow = True
+        return failure
 
     @property
     def _out_open(self) -> bool:
@@ -343,12 +341,20 @@ class LineChild(AbstractContextManager["LineChild"]):
             self._open.discard(place)
             self._poll.unregister(place)
 
+    def look_anew(self) -> None:
+        """Whatever it did until now says nothing of what it does from here on."""
+        self._at_work.look_anew()
+
+    def works(self, most_s: float) -> bool:
+        """Whether a child that is silent may only be slow, see `AtWork.works`."""
+        return self._at_work.works(most_s)
+
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
         """The failure of a child that was silent for so long: it does not listen, or it hangs."""
         if self._deaf():
             return self.failed("closed-input", f"closed its standard input and lives on{why}")
-        busy_s = 0.0 if self._quiet is None else self._processor_s() - self._quiet[1]
-        still = self._still()
+        busy_s = self._at_work.notice()[1]
+        still = self._at_work.still()
         stacks = self._stacks()
         found, places = _places(stacks)
         worked = f"; at work for {busy_s:.0f} s of that" if busy_s else ""
@@ -361,36 +367,24 @@ class LineChild(AbstractContextManager["LineChild"]):
         seen += lost * idle
         failure = self.failed("deadlock", f"P3 is broken: {seen}") if found else self.failed("hang", seen)
         failure.stuck, failure.idle, failure.busy_s = still, idle, busy_s
+        failure.slow = not still and not self._at_work.spent
         # Behind the text, which ends with what the child itself wrote last.
         self._errors = (self._errors + stacks)[-STDERR_KEPT_BYTES:]
         return failure
 
-    def _still(self) -> bool:
-        """Whether all its threads, and those of what it started, wait: at nearly every look none runs or could run. A
-        thread that works on a busy machine could; one that only looks now and then whether it is time is seldom met.
-        False where the system does not tell."""
-        met, asleep = 0, self.asleep()
-        for _ in range(_LOOKS):
-            time.sleep(_LOOK_S / 4)
-            met += not asleep()
-        return met <= _LOOKS // 4
+    def _looks(self) -> Callable[[float], bool]:
+        asleep = self.asleep()
+        return lambda within_s: not self._listen(within_s) and asleep()
 
     def asleep(self) -> Callable[[], bool]:
         """What tells whether at this moment all its threads wait, and those of what it has started until now: none runs
         or could run. It says no where the system does not tell."""
         family = list(_marked(self._mark))
-
-        def look() -> bool:
-            stats = [_stat(thread) for process in family for thread in _threads(process)]
-            return bool(stats) and not any(stat and stat[0] in "RD" for stat in stats)
-
-        return look
+        return lambda: all_wait(thread for process in family for thread in _threads(process))
 
     def _processor_s(self) -> float:
         """The processor time that it and what it started have used so far; 0 where the system does not tell."""
-        stats = [_stat(Path(f"/proc/{process}/stat")) for process in _marked(self._mark)]
-        ticks = sum(int(stat[place]) for stat in stats if stat for place in (_USER, _SYSTEM))
-        return ticks / os.sysconf("SC_CLK_TCK")
+        return used_s(Path(f"/proc/{process}/stat") for process in _marked(self._mark))
 
     def _stacks(self) -> bytes:
         """The stacks of all threads of a JVM, which writes them on its standard output when it is asked. Nobody else is
@@ -430,14 +424,14 @@ class LineChild(AbstractContextManager["LineChild"]):
     def on_one_processor(self) -> Iterator[None]:
         """This thread and a child of one thread share a processor: where each waits for the other all the time, a
         wake-up on another takes longer than what they do. One of several threads is not held to it."""
-        stat = _stat(Path(f"/proc/{self._process.pid}/stat"))
-        if not stat or stat[_THREADS] != "1":
+        said = stat(Path(f"/proc/{self._process.pid}/stat"))
+        if not said or said[_THREADS] != "1":
             yield
             return
         before = os.sched_getaffinity(0)
         with suppress(OSError):
             for one in (0, self._process.pid):
-                os.sched_setaffinity(one, {int(stat[_PROCESSOR])})
+                os.sched_setaffinity(one, {int(said[_PROCESSOR])})
         try:
             yield
         finally:
@@ -519,13 +513,6 @@ def lanes_wait(stacks: str) -> bool:
 
 def _threads(process: int) -> Iterator[Path]:
     return Path(f"/proc/{process}/task").glob("*/stat")
-
-
-def _stat(thread: Path) -> Sequence[str]:
-    """What Linux says of a thread or process, from the letter for what it does on; nothing of one that has ended."""
-    with suppress(OSError):
-        return thread.read_text(errors="replace").rpartition(")")[2].split()
-    return ()
 
 
 def _marked(mark: str) -> Iterator[int]:

@@ -46,7 +46,8 @@ class SubjectFailed(Exception):
     """A subject misbehaved, or cannot run here; `trace` is what was recorded of the run until then, if anything.
 
     `unavailable`: cannot be started here (no Java, no jar). `hang`: silent for too long, or never done; `stuck`: and
-    none of its threads ran; `idle`: and no lane had a call; `busy_s`: so much processor time it used meanwhile.
+    none of its threads ran; `idle`: and no lane had a call; `busy_s`: so much processor time it used meanwhile;
+    `slow`: it may only have been slow, so that it proves nothing.
     `deadlock`: a hang that comes again and that no slowness explains. `late`: a hang in real time, in which tasks or
     operations became later than was promised. `raced`: ended a call with an error that only an order of threads
     brings. `raises`: ended one with an error, and does so where there is no other task or operation. `endless`: a
@@ -66,6 +67,7 @@ class SubjectFailed(Exception):
     stuck: bool = False
     idle: bool = False
     busy_s: float = 0.0
+    slow: bool = False
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.kind}: {self.why}"

@@ -212,7 +212,8 @@ def _played(
             ways = _WAYS[program.name]
             run.drive(ways, only, partial(_lacking, under.promise))
     except SubjectFailed as failure:
-        order = None if plays is None or failure.kind != "hang" else plays.under_way
+        hung = failure.kind == "hang" and not failure.slow
+        order = plays.under_way if plays is not None and hung else None
         return _Played(
             [] if plays is None else plays.played,
             failure,

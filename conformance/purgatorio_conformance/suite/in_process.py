@@ -13,6 +13,7 @@ import queue
 import sys
 import sysconfig
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import orjson
 
 from purgatorio_conformance.protocol.message import MAX_TIME_NS, REPORTABLE, SPOKEN, STEP, Description
+from purgatorio_conformance.subject.at_work import AtWork, all_wait, used_s
 from purgatorio_conformance.subject.child import Quiet
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 from purgatorio_conformance.suite.contract import (
@@ -112,6 +114,8 @@ class InProcess:
         self._lanes: dict[int, queue.SimpleQueue[Call | None]] = {}
         self._threads: list[threading.Thread] = []
         self._error = ""
+        self._others = set(threading.enumerate())
+        self._at_work = AtWork(lambda: used_s(self._places()), self._looks)
 
     def say(self, line: bytes) -> None:
         """One call of the driver."""
@@ -176,6 +180,7 @@ class InProcess:
             said = self._stage.said.get(timeout=max(0.0, within_s))
         except queue.Empty:
             return Quiet.SILENT
+        self._at_work.look_anew()
         if isinstance(said, Exception):
             raise said
         return said
@@ -189,9 +194,29 @@ class InProcess:
             )
         return SubjectFailed(self._name, kind, f"{why}{raised}")
 
+    def works(self, most_s: float) -> bool:
+        """Whether it may only be slow, see `AtWork.works`."""
+        return self._at_work.works(most_s)
+
+    def _looks(self) -> Callable[[float], bool]:
+        places = self._places()
+
+        def rests(within_s: float) -> bool:
+            time.sleep(within_s)
+            return self._stage.said.empty() and all_wait(places)
+
+        return rests
+
+    def _places(self) -> list[Path]:
+        """Where Linux tells of its threads, and of those that began after it."""
+        threads = set(threading.enumerate()) - self._others
+        return [Path(f"/proc/self/task/{thread.native_id}/stat") for thread in threads]
+
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
         """The failure of a subject that was silent for so long; with the line at which each lane is in its code."""
-        return self.failed("hang", f"silent for {seconds:g} s{why}{''.join(self._standing())}")
+        failure = self.failed("hang", f"silent for {seconds:g} s{why}{''.join(self._standing())}")
+        failure.slow = not self._at_work.still() and not self._at_work.spent
+        return failure
 
     def _standing(self) -> Iterator[str]:
         frames = sys._current_frames()
