@@ -37,7 +37,6 @@ class Rate:
 
     @property
     def a_second(self) -> float:
-        """By the wall."""
         return self.schedules / self.seconds
 
     @property

@@ -51,7 +51,6 @@ def tables(found: PurgatoryFigures) -> list[Table]:
 
 
 def rows(found: PurgatoryFigures) -> list[dict[str, object]]:
-    """For the field `results`."""
     threaded: list[dict[str, object]] = [
         {
             "bench": "purgatory", "workload": "P5", "id": "P5", "size": play.threads, "threads": play.threads,

@@ -113,7 +113,6 @@ class StressCost:
         )
 
     def text(self) -> str:
-        """The figures for people."""
         each = self.rounds // self.pairs
         lines = [
             f"{SCENARIO}/{DIALECT}, {THREADS} threads, {self.pairs} pairs of {each:,} rounds",

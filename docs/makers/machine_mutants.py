@@ -82,7 +82,6 @@ def summary(fates: Sequence[Fate]) -> list[str]:
 
 
 def machine_page(fates: Sequence[Fate], seed: int, seconds: float, *, tokens: bool = False) -> str:
-    """The whole page, `docs/machine-mutants.md`."""
     alive = survivors_of(fates)
     every = {module: len(changes(module, tokens=tokens)) for module in HOT}
     layers = (*LAYERS, "process", *KINDS)

@@ -49,7 +49,6 @@ class Gathered:
         return verdict_of(self.judged.result, self.findings)
 
     def printed(self) -> Report:
-        """For `purgatorio report --json`."""
         check = check_of(self.judged.result)
         return Report(
             verdict=self.verdict,

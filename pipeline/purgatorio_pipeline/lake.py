@@ -47,7 +47,6 @@ class Lake:
     root: Place
 
     def path(self, name: str) -> Place:
-        """Where something lies."""
         return self.root / name
 
     def below(self, folder: str) -> Lake:

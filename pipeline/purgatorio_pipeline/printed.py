@@ -115,8 +115,6 @@ class Report(_Runs, tag_field="kind", tag="report", kw_only=True):
 
 
 class Watch(Struct, tag_field="kind", tag="watch"):
-    """Of `watch`."""
-
     verdict: Verdict
     batch: int
     runs: list[Run]
@@ -164,7 +162,6 @@ def _clause(name: str, clause: Clause) -> ClauseResult:
 
 
 def findings_of(document: Stress | Explore) -> list[Finding]:
-    """By scenario."""
     if isinstance(document, Stress):
         return [_raced(one, document) for one in document.scenarios]
     return [_explored(one) for one in document.scenarios]

@@ -63,7 +63,6 @@ class Surveyed:
         return Verdict.UNKNOWN if self.failed else Verdict.SKIPPED
 
     def as_json(self) -> dict[str, object]:
-        """The public shape."""
         shape: dict[str, object] = {"name": self.name, "profile": self.profile, "verdict": str(self.verdict)}
         if self.result is None or self.counts is None:
             return shape | {"why": self.why}

@@ -37,8 +37,6 @@ class _Side:
 
 
 class ThreadReadWriteLock:
-    """See `purgatorio.sync.ReadWriteLock`."""
-
     __slots__ = ("_changed", "_depth", "_read", "_readers", "_waiting_writers", "_write", "_writer")
 
     def __init__(self) -> None:

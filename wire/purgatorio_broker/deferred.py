@@ -37,11 +37,9 @@ class Deferred(Generic[T]):
         self._actions: Cell[list[Callable[[], object]]] = sync.cell([], "deferred.actions")
 
     def complete(self, value: T) -> bool:
-        """Decide by a value."""
         return self._decide(Outcome(value, None))
 
     def fail(self, error: Exception) -> bool:
-        """Decide by an error."""
         return self._decide(Outcome(None, error))
 
     def cancel(self) -> bool:
@@ -54,7 +52,6 @@ class Deferred(Generic[T]):
             return self._outcome.get()
 
     def is_done(self) -> bool:
-        """Whether it is decided."""
         return self.outcome() is not None
 
     def when_done(self, action: Callable[[], object]) -> None:

@@ -122,7 +122,6 @@ class DelayedFetch(DelayedOperation):
 
 
 def _diverges(partition: Partition, request: FetchPartition) -> bool:
-    """Case H."""
     if request.last_fetched_epoch is None:
         return False
     end = partition.end_of_epoch(request.current_epoch, request.last_fetched_epoch)

@@ -18,7 +18,7 @@ from purgatorio_broker.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class _FutureKey:
-    """The one key."""
+    """The key that every DelayedFuture shares."""
 
 
 class DelayedFuture(DelayedOperation):

@@ -18,8 +18,6 @@ from purgatorio_broker.key import TopicPartition
 
 
 class GroupState(Enum):
-    """Of the classic protocol."""
-
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
     COMPLETING = "CompletingRebalance"
@@ -109,7 +107,6 @@ class Group:
         self.new_member_added: Cell[bool] = sync.cell(False, "group.new-member-added")
 
     def state(self) -> GroupState:
-        """Where it is."""
         return self._state.get()
 
     def enter(self, state: GroupState) -> None:
@@ -210,7 +207,6 @@ class Group:
         return frozenset(self._pending_sync.get())
 
     def has_synced(self, member: str) -> None:
-        """Its sync has come."""
         self._pending_sync.mutate().discard(member)
 
     def forget_pending_sync(self) -> None:

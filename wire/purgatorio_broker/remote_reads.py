@@ -104,8 +104,6 @@ def _answer(local: FetchResult, future: Deferred[ReadRecords] | None) -> FetchRe
 
 @dataclass(frozen=True, slots=True)
 class OffsetFound:
-    """What a look-up found."""
-
     timestamp_ms: int
     offset: int
     epoch: int

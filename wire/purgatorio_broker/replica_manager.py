@@ -206,7 +206,6 @@ class ReplicaManager:
         return ran
 
     def partition_or_raise(self, partition: TopicPartition) -> Partition:
-        """See `ReplicaTable.get_or_raise`."""
         return self.replicas.get_or_raise(partition)
 
     def throttle(self, partitions: frozenset[TopicPartition]) -> None:

@@ -17,7 +17,6 @@ class ReplicaTable:
         self._places: Cell[dict[TopicPartition, Partition | Error]] = sync.cell({}, "replicas.places")
 
     def put(self, partition: TopicPartition, replica: Partition) -> None:
-        """Hold this replica."""
         with self._lock:
             self._places.mutate()[partition] = replica
 

@@ -81,7 +81,6 @@ class LateAnswer:
         self._timeout = ActionTask(remaining_ms, self.give, sync=sync)
 
     def begin(self, timer: Timer) -> None:
-        """Wait for both."""
         for _, future in self._reading.reads:
             future.when_done(self._one_done)
         timer.add(self._timeout)

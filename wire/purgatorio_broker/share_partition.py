@@ -196,7 +196,6 @@ class SharePartition:
         return next(again, self._end.get())
 
     def _give_back(self, offset: int, *, done: bool) -> None:
-        """Under the lock."""
         records = self._records.mutate()
         record = records[offset]
         spent = record.deliveries >= self._limits.max_deliveries  # [B953]

@@ -162,7 +162,6 @@ class Topics:
         self._wait(timeout_ms, results, partial(self._have_leaders, totals), callback)
 
     def delete(self, timeout_ms: int, topics: Sequence[str], callback: TopicsCallback) -> None:
-        """Delete topics. UNKNOWN_TOPIC_OR_PARTITION."""
         unknown = Error.UNKNOWN_TOPIC_OR_PARTITION
         results = {topic: Error.NONE if self.metadata.has(topic) else unknown for topic in topics}
         self._wait(timeout_ms, results, lambda topic: not self.metadata.has(topic), callback)  # [B712]

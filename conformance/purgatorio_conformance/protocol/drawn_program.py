@@ -73,7 +73,6 @@ class _Drawn:
         self._number = 0
 
     def program(self, name: str) -> GateProgram:
-        """See `drawn_program`."""
         rng, gates = self._rng, self._description.gates
         before: list[Call | Until] = [self._registered() for _ in range(rng.choice((1, 2, 2, 3, 4)))]
         garbage = self._garbage()
@@ -166,7 +165,6 @@ class _DrawnOfTimer:
         self._added: list[Add] = []
 
     def program(self, name: str) -> GateProgram:
-        """See `drawn_program`."""
         rng = self._rng
         before: list[Call | Until] = [self._add() for _ in range(rng.choice((1, 2, 2, 3, 4)))]
         there = [*self._added]

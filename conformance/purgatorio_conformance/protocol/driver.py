@@ -188,7 +188,6 @@ class CommandSubject:
 
     @property
     def version(self) -> str:
-        """What the program says."""
         return self.description.version
 
     @property

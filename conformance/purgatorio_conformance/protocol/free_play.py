@@ -76,8 +76,6 @@ def drive_free(
 
 
 class _Round:
-    """One program, once."""
-
     def __init__(self, session: Session, program: GateProgram, number: int, rng: random.Random) -> None:
         self._session = session
         self._rng = rng

@@ -229,12 +229,10 @@ class Plays:
                 self.go(standing)
 
     def _hear(self, within_s: float) -> Said | None:
-        """See `Session.hear`."""
         self._count_what_is_said()
         return self.session.hear(within_s)
 
     def hear_on(self) -> None:
-        """See `Session.hear_on`."""
         self._count_what_is_said()
         self.session.hear_on()
 
@@ -386,8 +384,6 @@ class Plays:
 
 @dataclass(slots=True)
 class Play:
-    """One play under way."""
-
     plays: Plays
     program: GateProgram
     number: int

@@ -88,7 +88,6 @@ class GateProgram:
     whose: tuple[tuple[str, str], ...] = ()
 
     def calls(self) -> tuple[LaneCall, ...]:
-        """All of them."""
         return (*self.before, *(call for lane in self.lanes for call in lane), *self.after)
 
     def expiring(self) -> frozenset[str]:

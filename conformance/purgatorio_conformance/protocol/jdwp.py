@@ -154,7 +154,6 @@ class Jvm:
             raise JvmGone("its names of things are not of 8 bytes")
 
     def fileno(self) -> int:
-        """For `poll`."""
         return self._socket.fileno()
 
     def close(self) -> None:
@@ -262,7 +261,6 @@ class Jvm:
         return happened
 
     def line(self, at: Location) -> Line:
-        """Where that is."""
         if at not in self._lines:
             self._lines[at] = self._line(*at)
         return self._lines[at]
@@ -400,7 +398,6 @@ class _Fields:
         return self.octets().decode(errors="replace")
 
     def octets(self) -> bytes:
-        """The same, not decoded."""
         return self._bytes(self.number(4))
 
     def _bytes(self, size: int) -> bytes:
@@ -411,7 +408,6 @@ class _Fields:
 
 
 def places_between(code: bytes, index: int, ends: int) -> Iterator[int]:
-    """See `Jvm.inside`."""
     has_called = has_read = False
     fields: set[bytes] = set()
     while index < ends:

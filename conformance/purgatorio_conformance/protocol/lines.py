@@ -170,7 +170,6 @@ class Lines:
     # What a peer does.
 
     def say(self, line: bytes) -> None:
-        """See `Peer.say`."""
         if b'"step":' in line or self._watch is not None:
             self._child.say(self._begun(line))
         elif b'"m":"start"' in line:
@@ -185,7 +184,6 @@ class Lines:
             self._child.say(line)
 
     def hear(self, within_s: float) -> bytes | Quiet:
-        """See `Peer.hear`."""
         while True:
             said = self._child.hear(within_s)
             if isinstance(said, Quiet) or (self._call is None and not self._standing):
@@ -215,30 +213,24 @@ class Lines:
             return said
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
-        """See `Peer.failed`."""
         return self._child.failed(kind, why)
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
-        """See `Peer.silent`."""
         return self._child.silent(seconds, why)
 
     def check_exit(self, why: str = "") -> None:
-        """See `Peer.check_exit`."""
         self._child.check_exit(why)
 
     def end_input(self) -> None:
-        """See `Peer.end_input`."""
         self._child.end_input()
 
     # What a child hears besides.
 
     def fileno(self) -> int:
-        """See `Aside.fileno`."""
         assert self._jvm is not None, "it is heard once it is known"
         return self._jvm.fileno()
 
     def read_lines(self, within_s: float = 0.0) -> list[bytes] | None:
-        """See `Aside.read_lines`."""
         assert self._jvm is not None, "it is heard once it is known"
         happened = self._jvm.read(within_s)
         if happened is None:
@@ -375,7 +367,6 @@ class Lines:
                     self._lanes = {names[thread]: thread for thread in lanes}
 
     def _workers(self) -> Mapping[int, str]:
-        """The subject's own threads."""
         self._find_threads()
         return {
             thread: name

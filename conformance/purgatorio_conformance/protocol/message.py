@@ -96,8 +96,6 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Cancel the task `id`."""
-
     id: Annotated[str, _ID, "of a task that was added"]
 
 
@@ -158,7 +156,7 @@ class Go:
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """Read the sizes now."""
+    """Asks for the current sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +378,6 @@ def call_line(
 
 
 def call_name(call: Call) -> str:
-    """Its `m`."""
     return _NAME_OF[type(call)]
 
 

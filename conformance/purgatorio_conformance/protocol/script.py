@@ -65,7 +65,6 @@ class Script:
         return [self.start_ns, *(call.now_ns for call in self.calls if isinstance(call, Advance))]
 
     def gates(self) -> tuple[str, ...]:
-        """Where threads must stop."""
         return tuple(dict.fromkeys(step.f for step in self.calls if isinstance(step, AtGate)))
 
 
@@ -144,8 +143,6 @@ def play(
 
 
 class _Playing:
-    """One script under way."""
-
     def __init__(self, session: Session, clock: VirtualClock, lines: int, errors_end: bool) -> None:
         self._session = session
         self._clock = clock
@@ -154,7 +151,6 @@ class _Playing:
         self._at: dict[tuple[str, str | None], AtGate] = {}
 
     def play(self, script: Script, description: Description) -> None:
-        """All of it."""
         self._make(Start(script.part, "virtual", script.start_ns, script.gates()))
         for step in script.calls:
             if isinstance(step, AtGate):
@@ -217,7 +213,6 @@ class ScriptPlayer:
         return played
 
     def tried(self, script: Script) -> Played:
-        """See `play`."""
         self._child.renew()
         played, self._conversation = play(
             self._child, script, self.description, self._limits, first=self._conversation.calls

@@ -158,7 +158,6 @@ class _Hanging:
         self._player = self._start()
 
     def shows(self, script: Script) -> bool:
-        """Whether it hangs."""
         return self.play(script) is not None
 
     def play(self, script: Script) -> Played | None:
@@ -274,7 +273,6 @@ def _with_number(call: ScriptStep, value: int) -> ScriptStep:
 
 
 def _in_order(script: Script) -> bool:
-    """Time never goes back."""
     return all(before <= after for before, after in pairwise(script.moments()))
 
 

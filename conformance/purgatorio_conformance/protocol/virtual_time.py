@@ -170,7 +170,6 @@ class _VirtualRun:
 
     @property
     def now_ns(self) -> int:
-        """What the clock says."""
         return self._clock.now_ns
 
     def call(self, call: Call, through: tuple[int, ...] = ()) -> None:

@@ -101,8 +101,7 @@ class Quiet(Enum):
 class Aside(Protocol):
     """Where else something is heard of a child: what stands in its lines in the order in which it happened."""
 
-    def fileno(self) -> int:
-        """For `poll`."""
+    def fileno(self) -> int: ...
 
     def read_lines(self) -> list[bytes] | None:
         """What is new, without waiting; None where nothing more comes."""

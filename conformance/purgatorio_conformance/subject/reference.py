@@ -78,7 +78,6 @@ class ReferenceSubject:
 
     @property
     def tick_ns(self) -> int:
-        """The lowest tick."""
         return self.tick_ms * NS_PER_MS
 
     @property

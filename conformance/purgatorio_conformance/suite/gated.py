@@ -65,7 +65,6 @@ class PlayedSession:
     session: tuple[str, ...]
 
     def lines(self) -> Iterable[str]:
-        """Line by line."""
         yield from self.session
         yield "(where calls come from one thread only, the promise says threads=False)"
 
@@ -81,13 +80,11 @@ class Under:
 
 
 def of_purgatory(promise: Promise, factory: PurgatoryFactory) -> Under:
-    """A purgatory."""
     make = partial(DrivenPurgatory, promise, factory)
     return Under(promise, "purgatory", describe_purgatory(promise), lambda: InProcess(promise.subject, make))
 
 
 def of_timer(promise: Promise, factory: TimerFactory) -> Under:
-    """A timer."""
     make = partial(DrivenTimer, promise, factory)
     return Under(promise, "timer", describe_timer(promise), lambda: InProcess(promise.subject, make))
 
@@ -250,14 +247,12 @@ _CLAUSES: Final[dict[Part, tuple[str, ...]]] = {
 
 
 def gated_scenarios(part: Part) -> tuple[Scenario, ...]:
-    """Those of a part."""
     return tuple(
         Scenario(name, about, _CLAUSES[part], partial(_whole, name), threads=True) for name, about in _ABOUT
     )
 
 
 def _whole(name: str, promise: Promise) -> Iterable[GatedProgram]:
-    """One run."""
     yield GatedProgram(name)
 
 

@@ -52,7 +52,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
     config.addinivalue_line(
         "markers",
         f"{MARKER}(promises, kind='timer'): what a subject promises; or (command); see docs/conformance-suite.md",

@@ -44,7 +44,6 @@ class Stage:
         self._closed = False
 
     def say(self, m: str, **fields: object) -> None:
-        """One message."""
         if not self._closed:
             self.said.put(orjson.dumps({"m": m, **fields}))
 

@@ -209,7 +209,6 @@ def progress(
 
 
 def _minutes(seconds: float) -> str:
-    """`0:07`, `12:40`, `3:05:00`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

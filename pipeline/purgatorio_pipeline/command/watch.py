@@ -191,7 +191,6 @@ def _wait(query: StreamingQuery, watcher: Watcher) -> str:
 
 
 def tell(console: Console, news: News) -> None:
-    """What a batch brought."""
     causes: dict[tuple[str, str, str], list[Violation]] = {}
     for run, violation in news.found:
         causes.setdefault((run, violation.clause, violation.cause), []).append(violation)

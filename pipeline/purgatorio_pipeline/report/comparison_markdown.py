@@ -14,7 +14,6 @@ ROWS_SHOWN: Final = 100
 
 
 def comparison_markdown(comparison: Comparison) -> str:
-    """The whole text."""
     said = comparison.counted() or "nothing to compare"
     parts = [f"## Purgatorio, before and after: {comparison.verdict}\n\nclauses by run: {said}\n"]
     parts += [_changes(comparison), _lateness(comparison.pairs)]

@@ -73,12 +73,10 @@ class Group:
 
     @property
     def count(self) -> int:
-        """Violations in all runs."""
         return sum(self.counts.values())
 
     @property
     def counted(self) -> str:
-        """The count in words."""
         return noun(self.clause, self.cause, self.count, self.profile)
 
 

@@ -55,7 +55,6 @@ class _Texts:
         self._left = TEXTS_SHOWN
 
     def of(self, run: RunResult, clause: ClauseResult) -> Iterator[str]:
-        """One text a cause."""
         for name, cause in clause.causes.items():
             counted = noun(clause.clause, name, cause.count, run.profile)
             example = self._examples.get(CauseKey(run.file, run.run, clause.clause, name))

@@ -36,7 +36,6 @@ def markdown(
     findings: Sequence[Finding] = (),
     provenance: Mapping[str, str] | None = None,
 ) -> str:
-    """The whole summary."""
     groups = grouped(result, examples)
     parts = [
         f"## Purgatorio: {verdict_of(result, findings)}\n",

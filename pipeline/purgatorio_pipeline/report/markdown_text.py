@@ -42,7 +42,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def lateness_cells(lateness: Lateness) -> list[str]:
-    """Tasks, early ones, percentiles."""
     figures = map(duration, lateness.figures_ns.values())
     return [f"{lateness.count:,}", f"{lateness.early:,}", *figures]
 

@@ -140,7 +140,6 @@ def under_headings(names: list[str], room: int) -> list[tuple[str, str]]:
 
 
 def _common(names: list[str]) -> str:
-    """What all begin with."""
     first, last = min(names), max(names)
     same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
     return "".join(one for one, _ in same)

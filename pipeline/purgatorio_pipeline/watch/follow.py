@@ -141,7 +141,6 @@ class _Taken:
     followed: Followed
 
     def closed(self, closing: TraceFacts) -> Told:
-        """Its end has come."""
         facts = _with_repeats(closing, self.followed.repeated)
         outer = outer_of(facts)
         run = self.fold.run(outer)

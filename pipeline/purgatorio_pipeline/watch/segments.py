@@ -105,7 +105,6 @@ def run_name(reader: TraceReader) -> str:
 
 
 def event_rows(run: str, events: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of events."""
     return _rows("event", run, None, events)
 
 

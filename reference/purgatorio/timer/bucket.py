@@ -143,7 +143,6 @@ class TimerTaskList:
         return [entry.task for entry in self.entries() if not entry.cancelled()]
 
     def entries(self) -> list[TimerTaskEntry]:
-        """The linked entries."""
         with self._lock:
             found: list[TimerTaskEntry] = []
             link = self._root.next.get()

@@ -46,7 +46,6 @@ class DelayQueue(Generic[D]):
         self._heap: Cell[list[D]] = sync.cell([], "delay-queue.heap")
 
     def offer(self, item: D) -> None:
-        """Put `item` in."""
         with self._lock:
             heap = self._heap.mutate()
             heapq.heappush(heap, item)

@@ -30,11 +30,9 @@ class Checks:
     ret_i: Ints = field(default_factory=_none)
 
     def of(self, rows: Ints | Flags) -> Checks:
-        """Some of them."""
         return Checks(self.key[rows], self.call[rows], self.call_i[rows], self.ret[rows], self.ret_i[rows])
 
     def and_more(self, more: Checks) -> Checks:
-        """These and others."""
         return Checks(
             *(np.concatenate((getattr(self, name), getattr(more, name))) for name in Checks.__slots__)
         )

@@ -73,7 +73,6 @@ class Names:
 
     @classmethod
     def restored(cls, packed: Iterable[bytes]) -> Names:
-        """From what `packed` gave."""
         names = cls()
         names._open.clear()
         for page, data in enumerate(packed):
@@ -84,7 +83,6 @@ class Names:
         return names
 
     def _add(self, texts: Sequence[str]) -> None:
-        """Number new names."""
         self._known.update(zip(texts, range(self._count, self._count + len(texts)), strict=True))
         at = 0
         while at < len(texts):

@@ -24,7 +24,6 @@ class Truth:
 
     @classmethod
     def of(cls, flags: Flags) -> Truth:
-        """What is known everywhere."""
         return cls(flags, ~flags)
 
     def __and__(self, other: Truth) -> Truth:
@@ -86,7 +85,6 @@ class Numbers:
         return Numbers(self.v - other, self.ok)
 
     def given(self) -> Truth:
-        """Whether it is there."""
         return Truth.of(self.ok)
 
     def or_else(self, other: Numbers | int) -> Numbers:

@@ -92,7 +92,6 @@ class Operations(Pages):
         return self._columns[name][of].astype(bool)
 
     def set_flag(self, name: str, slots: Ints) -> None:
-        """These have it."""
         self._columns[name][slots] = True
 
     def _count(self, name: str, slots: Ints) -> None:
@@ -109,12 +108,10 @@ class Operations(Pages):
         column[slots[new][::-1]] = values[new][::-1]
 
     def most(self, name: str, slots: Ints, values: Ints | Codes) -> None:
-        """The greatest value."""
         column = self._columns[name]
         np.maximum.at(column, slots, values.astype(column.dtype, copy=False))
 
     def least(self, name: str, slots: Ints, values: Ints) -> None:
-        """The least value."""
         column = self._columns[name]
         np.minimum.at(column, slots, values.astype(column.dtype, copy=False))
 

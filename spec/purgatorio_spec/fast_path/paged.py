@@ -94,7 +94,6 @@ class Pages:
         return page < len(self._frame) and bool(self._frame[page] >= 0)
 
     def packed(self) -> list[bytes]:
-        """All pages, packed."""
         for page in np.flatnonzero(self._frame >= 0).tolist():
             self._close(page)
         return [self._packed[page] for page in range(len(self._frame))]

@@ -58,7 +58,6 @@ class Stretches:
 
     @classmethod
     def joined(cls, parts: Sequence[Stretches]) -> Stretches:
-        """All of them."""
         none = np.zeros(0, np.int64)
         return cls(
             *(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in cls.__slots__)
@@ -154,7 +153,6 @@ class SecondLook:
             self._judge(some.first + len(some))
 
     def finish(self) -> None:
-        """Judge what is left."""
         self._judge(None)
         for check in self._follower.checks:
             if self.wanted.everything or check.ret_i in self.wanted.doubtful_ret_i:

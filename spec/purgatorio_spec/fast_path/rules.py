@@ -48,11 +48,9 @@ class Block:
         return numbers
 
     def flag(self, name: str) -> Truth:
-        """A column of flags."""
         return Truth.of(self._operations.flags(name, self._of))
 
     def always(self, holds: bool) -> Truth:
-        """The same for all."""
         return Truth.of(np.full(self.size, holds))
 
     @cached_property

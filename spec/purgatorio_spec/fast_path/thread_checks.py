@@ -60,7 +60,6 @@ class Doubtful:
 
     @classmethod
     def joined(cls, parts: Sequence[Doubtful]) -> Doubtful:
-        """All of them."""
         none = np.zeros(0, np.int64)
         return cls(
             *(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in cls.__slots__)

@@ -144,7 +144,6 @@ class OperationHistory:
     given_back: list[GivenBack] = field(default_factory=list)
 
     def calls(self) -> Iterator[Call]:
-        """Every call."""
         for calls in self._by_function().values():
             yield from calls
 

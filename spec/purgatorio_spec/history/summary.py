@@ -227,7 +227,6 @@ class Bounds:
 
     @classmethod
     def zero(cls, moments: Moments) -> Bounds:
-        """No operations yet."""
         columns = (np.zeros(len(moments.t), np.int64) for _ in (*COUNTED, "widest"))
         by_span = (np.zeros(len(moments.spans), np.int64) for _ in _BY_SPAN)
         return cls(Counter(), *by_span, *columns)

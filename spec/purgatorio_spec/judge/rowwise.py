@@ -62,7 +62,6 @@ def judge_run(run: Run, table: pa.Table, only: str | None = None, tally: RunTall
 
 
 def moments_of(raw: Sequence[PlacedReading], facts: RunFacts) -> Moments:
-    """The readings as columns."""
     return Moments.of(
         np.array([one.from_i for one in raw], np.int64),
         np.array([one.ret_i for one in raw], np.int64),

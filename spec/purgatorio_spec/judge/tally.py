@@ -30,7 +30,6 @@ class Cause:
         self._keep([violation])
 
     def merge(self, other: Cause) -> None:
-        """Add another worker's."""
         self.count += other.count
         self._keep(other.examples)
 
@@ -69,7 +68,6 @@ class Tally:
             self.causes.setdefault(judgement.violation.cause, Cause()).add(judgement.violation)
 
     def merge(self, other: Tally) -> None:
-        """Add another worker's."""
         self.occasions += other.occasions
         for reason, count in other.undecided.items():
             self.leave_open(reason, count)
@@ -90,7 +88,6 @@ class RunTally:
     failures: dict[str, Failure] = field(default_factory=dict)
 
     def merge(self, other: RunTally) -> None:
-        """Add another worker's."""
         for name, tally in other.clauses.items():
             self.clauses.setdefault(name, Tally()).merge(tally)
         self._add_repeated(*other.repeated)

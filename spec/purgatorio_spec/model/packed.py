@@ -101,7 +101,6 @@ def goto(at: Place, target: str) -> StepFunction:
 
 @instruction
 def raise_flag(at: Place, bit: Bits, target: str) -> StepFunction:
-    """Write true."""
     mask, move = bit.mask, at.to(target)
     return lambda state: (state | mask) + move
 

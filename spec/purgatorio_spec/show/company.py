@@ -55,7 +55,6 @@ class Company:
         return cls(violation.subject, rows[0][0], tuple(sorted(moments)), keys) if moments else None
 
     def feed(self, events: pa.Table) -> None:
-        """Some more events."""
         if not events.num_rows:
             return
         i = events.column("i").to_numpy()

@@ -59,7 +59,6 @@ def outcome(event: ShownEvent, start_t: int) -> str:
 
 
 def readings(event: ShownEvent) -> list[str]:
-    """What a gauge read."""
     named = (("watched", event.watched), ("delayed", event.delayed))
     return [f"{name} = {value}" for name, value in named if value is not None]
 

@@ -240,7 +240,6 @@ def _text(name: str) -> str:
 
 
 def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) -> Iterator[Point]:
-    """What one row says."""
     if mapping.by_event:
         word = fields[mapping.what or ""]
         what = mapping.words.get(word or "")

@@ -69,7 +69,6 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
             self.flush()
 
     def write_all(self, events: Iterable[Event]) -> None:
-        """Add events in order."""
         rest = iter(events)
         while some := list(islice(rest, FLUSH_EVENTS)):
             self._held += some
@@ -126,7 +125,6 @@ class LineSink:
             self._out = self._file
 
     def records(self, rows: list[Header | Event | End]) -> None:
-        """Write records."""
         self.objects(map(fields_of, rows))
 
     def objects(self, rows: Iterable[Mapping[str, object]]) -> None:

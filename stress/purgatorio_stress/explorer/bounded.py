@@ -66,13 +66,11 @@ class BoundedSearch:
     put_off_release: dict[int, list[_Todo]] = field(default_factory=lambda: defaultdict(list))
 
     def after(self, run: Run, /) -> None:
-        """See `Search`."""
         for other in self._alternatives():
             # What was put off may belong to a level that is done: it is caught up at this one.
             (self.todo if other.cost <= self.level else self.later[other.cost]).append(other)
 
     def preemptions(self) -> int:
-        """See `Search`."""
         return self.cost
 
     def next_schedule(self) -> list[int] | None:

@@ -112,7 +112,6 @@ class Dpor:
             self._look_at_blocked(run, len(self.chosen))
 
     def preemptions(self) -> int:
-        """See `Search`."""
         return preemptions_of(self.chosen, self.enabled)
 
     def next_schedule(self) -> list[int] | None:

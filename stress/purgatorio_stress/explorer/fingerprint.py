@@ -19,7 +19,6 @@ class Fingerprint:
         self._sum_at_start = 0
 
     def begin(self) -> None:
-        """A further run starts."""
         if self._at_start is not None:
             self._parts = dict(self._at_start)
             self._sum = self._sum_at_start

@@ -30,7 +30,6 @@ class HistoryLog:
         keys: tuple[str, ...] | None = None,
         delay_ns: int | None = None,
     ) -> int:
-        """See `Recording`."""
         th, t = self._run.current.name, self.now_ns()
         self.rows.append((th, t, "call", f, id, None, keys, delay_ns, None, None, None, None, None))
         return len(self.rows) - 1
@@ -46,7 +45,6 @@ class HistoryLog:
         deadline_t: int | None = None,
         state: State | None = None,
     ) -> None:
-        """See `Recording`."""
         th, t = self._run.current.name, self.now_ns()
         self.rows.append((th, t, "ret", f, id, c, None, None, deadline_t, None, out, err, state))
 
@@ -60,7 +58,6 @@ class HistoryLog:
         out: int | None = None,
         state: State | None = None,
     ) -> None:
-        """See `Recording`."""
         th, t = self._run.current.name, self.now_ns()
         self.rows.append((th, t, "at", f, id, None, keys, None, None, t_call, out, None, state))
 

@@ -35,8 +35,6 @@ def let_go(run: Run, lock: Shared) -> None:
 
 
 class ControlledLock(Shared):
-    """`lock()` and `rlock()`."""
-
     __slots__ = ("_reentrant", "count", "owner")
 
     def __init__(self, run: Run, name: str, reentrant: bool) -> None:
@@ -92,11 +90,9 @@ class ControlledLock(Shared):
         self.release()
 
     def is_open(self, task: Task, /) -> bool:
-        """Whether it is free."""
         return self.owner is None
 
     def why(self, task: Task, /) -> str:
-        """Its name and holder."""
         return f"{self.name} (held by {self.owner.name if self.owner else 'nobody'})"
 
     def state(self) -> object:

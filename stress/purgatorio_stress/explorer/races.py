@@ -48,7 +48,6 @@ class Clocks:
         self._reads: dict[int, dict[int, tuple[int, str]]] = {}
 
     def mine(self) -> _Clock:
-        """The present task's."""
         task = self._run.current.index
         return self._tasks.setdefault(task, {task: 1})
 
@@ -80,7 +79,6 @@ class Clocks:
         return told
 
     def use(self, oid: int, name: str, *, writes: bool) -> None:
-        """A cell is used."""
         if not self._run.live:
             return
         task, mine, place = self._run.current.index, self.mine(), _place()
@@ -257,7 +255,6 @@ class _Worker:
         self._known = known
 
     def join(self, timeout_ms: int | None = None) -> bool:
-        """See `Worker`."""
         ended = self._inner.join(timeout_ms)
         if ended:
             self._clocks.learn(self._known)

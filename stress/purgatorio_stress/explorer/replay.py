@@ -21,8 +21,6 @@ class BadToken(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a token says."""
-
     scenario: str
     dialect: str
     mutant: int

@@ -84,7 +84,6 @@ class Exploration:
         return bool(self.limit)
 
     def count(self, run: Run) -> None:
-        """One more run."""
         self.schedules += 1
         self.steps += run.steps
         self.redundant += run.stop.kind == "cut"

@@ -30,8 +30,7 @@ class _Sampler:
         self.chosen: list[int] = []
         self._enabled: list[int] = []
 
-    def after(self, run: Run, /) -> None:
-        """Nothing is learnt."""
+    def after(self, run: Run, /) -> None: ...
 
     def next_schedule(self) -> list[int] | None:
         """Nothing of the next run is known."""
@@ -39,11 +38,9 @@ class _Sampler:
         return []
 
     def preemptions(self) -> int:
-        """See `Search`."""
         return preemptions_of(self.chosen, self._enabled)
 
     def choose(self, run: Run, /) -> int:
-        """See `Chooser`."""
         able = [task.index for task in run.tasks if run.is_enabled(task)]
         index = self._pick(run, able)
         self.chosen.append(index)

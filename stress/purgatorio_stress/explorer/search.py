@@ -16,8 +16,7 @@ class Search(Protocol):
 
     def choose(self, run: Run, /) -> int: ...
 
-    def after(self, run: Run, /) -> None:
-        """A run has ended."""
+    def after(self, run: Run, /) -> None: ...
 
     def preemptions(self) -> int:
         """Of the run that has ended."""

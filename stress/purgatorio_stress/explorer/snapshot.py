@@ -56,7 +56,6 @@ class Snapshot:
         self._seen = {}
 
     def restore(self) -> None:
-        """Put it all back."""
         for values, kept_values in self._lists:
             values[:] = kept_values
         for mapping, kept_mapping in self._mappings:

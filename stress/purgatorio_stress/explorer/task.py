@@ -35,8 +35,7 @@ class Held(Protocol):
         """As the program calls it."""
 
     @property
-    def oid(self) -> int:
-        """Its number."""
+    def oid(self) -> int: ...
 
 
 class Task:

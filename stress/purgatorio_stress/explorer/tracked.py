@@ -21,8 +21,6 @@ T = TypeVar("T")
 
 
 class TrackedAtomic(ControlledAtomic[T]):
-    """See `ControlledAtomic`."""
-
     __slots__ = ()
 
     def get(self) -> T:
@@ -39,8 +37,6 @@ class TrackedAtomic(ControlledAtomic[T]):
 
 
 class TrackedCell(ControlledCell[T]):
-    """See `ControlledCell`."""
-
     __slots__ = ()
 
     def get(self) -> T:
@@ -56,8 +52,6 @@ class TrackedCell(ControlledCell[T]):
 
 
 class TrackedSteppingCell(SteppingCell[T]):
-    """See `SteppingCell`."""
-
     __slots__ = ()
 
     def get(self) -> T:
@@ -70,8 +64,6 @@ class TrackedSteppingCell(SteppingCell[T]):
 
 
 class TrackedQueue(ControlledQueue[T]):
-    """See `ControlledQueue`."""
-
     __slots__ = ()
 
     def poll(self) -> T | None:

@@ -56,7 +56,6 @@ class ControlledReadWriteLock(Shared):
         return readers, writer, self._writes, tuple(task.index for task in self._waiting)
 
     def begin_read(self, blocking: bool) -> bool:
-        """Take the read side."""
         run, task = self.run, self.run.current
         if not run.live:
             return True
@@ -87,7 +86,6 @@ class ControlledReadWriteLock(Shared):
         del self._readers[task]
 
     def begin_write(self, blocking: bool) -> bool:
-        """Take the write side."""
         run, task = self.run, self.run.current
         if not run.live:
             return True
@@ -211,7 +209,6 @@ class ControlledCondition(Shared):
         return self._lock.why(task) if task.notified else f"a notice on {self.name}"
 
     def state(self) -> object:
-        """Who sleeps, until when."""
         return self._timed, tuple((task.index, task.wake_ms) for task in self._sleepers)
 
 
@@ -264,7 +261,6 @@ class ControlledExecutor(Shared):
         return bool(self._actions) or self._closed
 
     def why(self, task: Task, /) -> str:
-        """Work."""
         return f"work on {self.name}"
 
     def state(self) -> object:
@@ -290,8 +286,6 @@ class ControlledExecutor(Shared):
 
 
 class ControlledWorker:
-    """`spawn()`."""
-
     __slots__ = ("_run", "_task")
 
     def __init__(self, run: Run, task: Task) -> None:
@@ -364,11 +358,9 @@ class _Notice:
     """A notice or the end of a timed wait, as a gate."""
 
     def is_open(self, task: Task, /) -> bool:
-        """Whether either has come."""
         return task.notified
 
     def why(self, task: Task, /) -> str:
-        """A notice."""
         return "a notice"
 
 

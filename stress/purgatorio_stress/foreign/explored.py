@@ -63,8 +63,6 @@ def _threads_of(adapter: Adapter) -> Sequence[Callable[[], object]]:
 
 
 class _Program:
-    """`explorer.program.Program` over an adapter."""
-
     turns = 1
     horizon_ms = 0
 

@@ -100,13 +100,11 @@ class Hooks:
     # Attributes
 
     def load(self, thing: object, name: str) -> object:
-        """`thing.name`."""
         if self._world.run.live:
             self._use(thing, name, READ)
         return getattr(thing, name)
 
     def store(self, value: object, thing: object, name: str) -> None:
-        """`thing.name = value`."""
         world = self._world
         if isinstance(value, Shared):
             if value.name.endswith("?"):
@@ -118,7 +116,6 @@ class Hooks:
         setattr(thing, name, value)
 
     def delete(self, thing: object, name: str) -> None:
-        """`del thing.name`."""
         if self._world.run.live:
             self._use(thing, name, WRITE)
         delattr(thing, name)
@@ -206,7 +203,6 @@ class Hooks:
         return plan
 
     def item(self, thing: object, key: object) -> object:
-        """`thing[key]`."""
         if self._world.run.live:
             plan = self._plan(thing, "__getitem__")
             if plan >= 0:
@@ -217,7 +213,6 @@ class Hooks:
         return thing[key]  # type: ignore[index]  # what the code does
 
     def put(self, value: object, thing: object, key: object) -> None:
-        """`thing[key] = value`."""
         if self._world.run.live:
             if isinstance(key, slice):
                 self._use_all((value,), READ)
@@ -226,13 +221,11 @@ class Hooks:
         thing[key] = value  # type: ignore[index]  # what the code does
 
     def drop(self, thing: object, key: object) -> None:
-        """`del thing[key]`."""
         if self._world.run.live and self._plan(thing, "__delitem__") >= 0:
             self._touch(thing, WRITE)
         del thing[key]  # type: ignore[attr-defined]  # what the code does
 
     def contains(self, key: object, thing: object) -> bool:
-        """`key in thing`."""
         if self._world.run.live:
             plan = self._plan(thing, "__contains__")
             if plan >= 0:
@@ -316,7 +309,6 @@ class Hooks:
         )
 
     def over(self, thing: Iterable[T]) -> Iterable[T]:
-        """`for ... in thing`."""
         if self._world.run.live:
             reach = self._reach
             if not (isinstance(thing, CONTAINERS) and self._plan(thing, "__iter__") >= 0):

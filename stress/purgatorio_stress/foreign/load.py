@@ -79,7 +79,6 @@ class Loader:
         return self._again
 
     def adapter(self) -> ModuleType:
-        """The adapter's module."""
         return self.modules[self._adapter]
 
     def restore(self) -> None:
@@ -253,7 +252,6 @@ class Loader:
         return whole
 
     def _first(self, name: str) -> ModuleType:
-        """`import a.b` binds `a`."""
         for at in range(1, name.count(".") + 1):
             self.module(".".join(name.split(".")[:at]))
         first = name.partition(".")[0]

@@ -57,8 +57,6 @@ def is_python(function: object) -> bool:
 
 
 class Reach:
-    """See the module."""
-
     def __init__(self, is_known: Callable[[str], bool]) -> None:
         self._is_known = is_known
         self._kinds: dict[type, int] = {}

@@ -111,7 +111,6 @@ class ForeignLock(ControlledLock):
         self.release()
 
     def locked(self) -> bool:
-        """Whether anybody has it."""
         if self.run.live:
             self._world.point(self.oid, TRY)
             self.run.in_vain.append(self.run.depth - 1)
@@ -122,7 +121,6 @@ class ForeignLock(ControlledLock):
         return self.owner is None or (task.notified and task.index in self._in_time)
 
     def reset(self) -> None:
-        """As it was made."""
         self.owner, self.count = None, 0
         self._in_time.clear()
 
@@ -131,7 +129,6 @@ class ForeignLock(ControlledLock):
             self._world.names[self.oid] = self.name.removesuffix("?")
 
     def _is_owned(self) -> bool:
-        """For `Condition`."""
         return self.owner is self.run.current if self._again else self.owner is not None
 
     def _release_save(self) -> int:
@@ -146,11 +143,9 @@ class ForeignLock(ControlledLock):
 
 class _Always:
     def is_open(self, task: Task, /) -> bool:
-        """Yes."""
         return True
 
     def why(self, task: Task, /) -> str:
-        """Nothing."""
         return "nothing"
 
 
@@ -159,7 +154,6 @@ _ALWAYS: Final = _Always()
 
 class _Sleep:
     def is_open(self, task: Task, /) -> bool:
-        """Whether it is over."""
         return task.notified
 
     def why(self, task: Task, /) -> str:
@@ -181,18 +175,15 @@ class Clocks:
         self._world = world
 
     def now_ns(self) -> int:
-        """The present."""
         world = self._world
         if world.early and world.run.live:
             world.point(world.clock_number, READ)
         return START_NS + world.run.now_ms
 
     def now(self) -> float:
-        """The present in seconds."""
         return self.now_ns() / S
 
     def sleep(self, seconds: float) -> None:
-        """Wait in virtual time."""
         world = self._world
         run = world.run
         if seconds < 0:

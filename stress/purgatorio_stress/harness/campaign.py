@@ -112,7 +112,6 @@ class StressResult:
 
     @property
     def dropped(self) -> int:
-        """Records that were lost."""
         return sum(table.dropped for table in self.tables)
 
     @property

@@ -51,8 +51,6 @@ class Stop:
 
 
 class RoundSync(ThreadingSync):
-    """See the module."""
-
     __slots__ = ("_made", "_stop")
 
     def __init__(self, stop: Stop) -> None:

@@ -57,22 +57,17 @@ class SilentLog:
         self._time = time
 
     def call(self, *_: object, **__: object) -> int:
-        """Nothing."""
         return 0
 
-    def ret(self, *_: object, **__: object) -> None:
-        """Nothing."""
+    def ret(self, *_: object, **__: object) -> None: ...
 
-    def at(self, *_: object, **__: object) -> None:
-        """Nothing."""
+    def at(self, *_: object, **__: object) -> None: ...
 
     def now_ns(self) -> int:
-        """See `StageLog`."""
         return self._time.now_ns
 
     @property
     def rows(self) -> list[LogRow]:
-        """None."""
         return []
 
     def events(self) -> Iterator[Event]:
@@ -103,7 +98,6 @@ class RoundLog(ByThread):
         return log
 
     def now_ns(self) -> int:
-        """See `StageLog`."""
         return self._time.now_ns
 
     @property

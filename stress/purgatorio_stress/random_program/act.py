@@ -107,7 +107,6 @@ class Drawn:
         return len(self.before) + sum(map(len, self.threads)) + len(self.callbacks)
 
     def acts(self) -> Iterator[Act]:
-        """All of them."""
         yield from self.before
         for thread in self.threads:
             yield from thread

@@ -80,21 +80,17 @@ class MemberPlayer(Player):
         self.group.sync(self._last(member))
 
     def do_beat(self, member: int) -> None:
-        """`heartbeat`."""
         told = self._last(member)
         self.coordinator.heartbeat("g", told.generation, told.member)
 
     def do_commit(self, member: int) -> None:
-        """`commit`."""
         told = self._last(member)
         self.coordinator.commit("g", told.generation, told.member, {P0: 1})
 
     def do_forget(self) -> None:
-        """`forget_topic`."""
         self.coordinator.forget_topic(P0.topic)
 
     def do_leave(self, member: int) -> None:
-        """`leave`."""
         self.coordinator.leave("g", self._last(member).member)
 
     def do_pass(self, by_ms: int) -> None:
@@ -119,22 +115,18 @@ class MemberPlayer(Player):
                     self.do_beat(other)
 
     def do_gauges(self) -> None:
-        """`waiting`, `known`, `groups`."""
         self.coordinator.known("g")
         self.coordinator.groups()
         if min(self.coordinator.waiting()) < 0:
             self.breaks("P2", "gauge", f"waiting: {self.coordinator.waiting()}")
 
     def do_delete(self) -> None:
-        """`delete`."""
         self.coordinator.delete("g")
 
     def do_kill(self) -> None:
-        """`kill`."""
         self.coordinator.kill("g")
 
     def do_shutdown(self) -> None:
-        """`shutdown`."""
         self.coordinator.shutdown()
 
     def do_queue(self) -> None:
@@ -143,7 +135,6 @@ class MemberPlayer(Player):
     # The end.
 
     def final(self) -> Iterator[Broken]:
-        """See the module."""
         self.coordinator.check()
         if not self.shut:
             yield from self._at_rest()

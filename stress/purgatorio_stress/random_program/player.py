@@ -72,7 +72,6 @@ class Player:
                 self.take(callback.act)
 
     def do_raise(self) -> None:
-        """In a callback."""
         raise Planned("planned")
 
     def uncontained(self) -> Iterator[Broken]:

@@ -179,7 +179,6 @@ class PurgatoryPlayer(Player):
         self.operations[number].become_ready(self.world.log.now_ns())
 
     def do_check(self, key: int) -> None:
-        """`check_and_complete`."""
         self.purgatory.check(_KEY_NAMES[key])
 
     def do_event(self, number: int) -> None:
@@ -189,7 +188,6 @@ class PurgatoryPlayer(Player):
         self.purgatory.check(self.operations[number].keys[0])
 
     def do_force(self, number: int) -> None:
-        """`force_complete`."""
         self.operations[number].force_complete()
 
     def do_retry(self, number: int) -> None:
@@ -201,12 +199,10 @@ class PurgatoryPlayer(Player):
                 raise
 
     def do_give_back(self, key: int) -> None:
-        """`cancel_for_key`."""
         for operation in self.purgatory.cancel_for_key(_KEY_NAMES[key]):
             self.given_back.add(operation.id)
 
     def do_purge(self) -> None:
-        """`purge_if_needed`."""
         before = self.purgatory.inner.watched()
         purged = self.purgatory.inner.purge_if_needed()
         if self.alone and purged != before - self.purgatory.inner.watched():
@@ -252,12 +248,10 @@ class PurgatoryPlayer(Player):
             self.executor.run_all()
 
     def do_pass(self, by_ms: int) -> None:
-        """Time passes."""
         if not self.reaper:
             self.world.virtual.advance(by_ms)
 
     def do_shutdown(self) -> None:
-        """`shutdown`."""
         self.shut.append(False)
         known = [*self.operations, *self.churned]
         before = sum(operation.is_completed() for operation in known)
@@ -300,7 +294,6 @@ class PurgatoryPlayer(Player):
         self.do_queue(0)
 
     def do_queue(self, key: int) -> None:
-        """Put a check off."""
         self.actions.add(lambda: self.purgatory.check(_KEY_NAMES[key]))
 
     # The end.

@@ -64,7 +64,6 @@ class DrawnFound:
 
     @property
     def token(self) -> Token:
-        """What repeats it."""
         return Token(str(self.program), self.dialect, self.mutant, self.found.schedule)
 
     def printed(self) -> Explored:
@@ -121,7 +120,6 @@ class DrawnSearch:
         )
 
     def lines(self) -> Iterator[str]:
-        """The same for people."""
         yield (
             f"{self.verdict!s:9} {self.programs:,} programs with seed {self.seed}, {self.enumerated:,} of them "
             f"enumerated; {self.complete:,} searched completely, {self.sampled:,} by a sample; "
@@ -314,7 +312,6 @@ class _Asked:
         return nullcontext() if self.bug is None else self.bug()
 
     def explore(self, drawn: Drawn, dialect: str, schedules: int = SCHEDULES, seed: int = 0) -> Exploration:
-        """See `explore_program`."""
         with self.inside():
             return explore_program(drawn, dialect, seed or self.seed, self.memory, schedules, self.races)
 

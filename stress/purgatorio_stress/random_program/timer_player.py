@@ -77,7 +77,6 @@ class _FirstReading:
         return self._world.virtual.advance(by_ms)
 
     def forget(self) -> None:
-        """A new call begins."""
         self._first.pop(self._thread(), None)
 
     def first_ms(self) -> int:
@@ -193,8 +192,7 @@ class _Guard(Undriven):
             super().tell()
         self.asked.append((driven, waiting, bool(warned)))
 
-    def __del__(self) -> None:
-        """The run has ended."""
+    def __del__(self) -> None: ...
 
 
 class Timeline:
@@ -226,7 +224,6 @@ class Timeline:
         answer: tuple[str, ...] = (),
         refused: bool = False,
     ) -> None:
-        """It has ended."""
         begun = self.rows[at][1]
         call = Call(
             begun.do, at, len(self.rows), begun.begin_ms, self.now_ms(), begun.task, begun.timer, due_ms, error, answer,
@@ -236,7 +233,6 @@ class Timeline:
         self.open[0] -= 1
 
     def fired(self, task: str) -> None:
-        """A task runs."""
         at, now_ms = len(self.rows), self.now_ms()
         self.rows.append((at, Call("fired", at, at, now_ms, now_ms, task)))
 
@@ -358,7 +354,6 @@ class TimerPlayer(Player):
     # The verbs.
 
     def do_add(self, number: int, timer: int = 0) -> None:
-        """`Timer.add`."""
         task = self.tasks[number]
         self._adding(number, timer, lambda: self.timers[timer].add(task), task.delay_ms)
 
@@ -384,7 +379,6 @@ class TimerPlayer(Player):
             log.ret("timer_add", c, name, deadline_t=deadline_ms * 1_000_000)
 
     def do_call_later(self, number: int) -> None:
-        """`call_later` of any timer."""
         delay_ms = self.drawn.things[number][0]
         timer = self._calls_functions()
         self._calling(
@@ -415,7 +409,6 @@ class TimerPlayer(Player):
             self.cancelled.append((repeated, ran_ms, len(ran_ms)))
 
     def do_call_at(self, number: int) -> None:
-        """`IntrusiveTimer.call_at`."""
         delay_ms = self.drawn.things[number][0]
         deadline_ms = self.line.now_ms() + delay_ms
         self._calling(
@@ -498,11 +491,9 @@ class TimerPlayer(Player):
                 self.breaks("T2", "timer", f"next_due_ms() is {answer}, and a task is due at {first_ms} ms")
 
     def do_cancel(self, number: int) -> None:
-        """`TimerTask.cancel`."""
         self._cancelling(number, self.tasks[number].cancel)
 
     def do_forget(self, number: int, timer: int = 0) -> None:
-        """`Timer.cancel`."""
         self._cancelling(number, lambda: self.timers[timer].cancel(self.tasks[number]))
 
     def _cancelling(self, number: int, cancel: Callable[[], None]) -> None:
@@ -524,7 +515,6 @@ class TimerPlayer(Player):
             self.breaks("T4", name, "is_cancelled() is False before any add")
 
     def do_drain(self, timeout_ms: int = 0, timer: int = 0) -> None:
-        """`Timer.advance_clock`."""
         if not self.is_live() and not self.kind.moves_clock:
             # Nobody can wait while the threads have not begun: time does not pass then.
             timeout_ms = 0
@@ -554,7 +544,6 @@ class TimerPlayer(Player):
             self.breaks("O8", "executor", f"{error!r} came out of run_all")
 
     def do_pass(self, by_ms: int) -> None:
-        """Time passes."""
         self.world.virtual.advance(by_ms)
 
     def do_step(self, by_ms: int) -> None:
@@ -603,7 +592,6 @@ class TimerPlayer(Player):
         self.breaks("T2", "timer", "advance_clock() of a timer that drives itself was not refused")
 
     def do_close(self, timer: int = 0) -> None:
-        """`Timer.close`."""
         at = self.line.begin("close", timer=timer)
         before_ms = self.line.now_ms()
         error = self._failing(self.timers[timer].close)
@@ -612,7 +600,6 @@ class TimerPlayer(Player):
         self.line.end(at, error=error)
 
     def do_stop(self) -> None:
-        """`HashedWheel.stop_now`."""
         wheel = self.timers[0]
         assert isinstance(wheel, HashedWheel), "only a hashed wheel is stopped so"
         at = self.line.begin("stop")
@@ -623,7 +610,6 @@ class TimerPlayer(Player):
         )
 
     def do_finish(self, timeout_ms: int) -> None:
-        """`HashedWheel.stop_after_pending`."""
         wheel = self.timers[0]
         assert isinstance(wheel, HashedWheel), "only a hashed wheel is stopped so"
         at = self.line.begin("finish")

@@ -63,7 +63,6 @@ class _SeamThread:
             self._ended[0] = True
 
     def join(self, timeout_s: float | None = None) -> None:
-        """Wait for its end."""
         self.worker[0].join(None if timeout_s is None else round(timeout_s * 1000))
 
     def is_alive(self) -> bool:
@@ -88,7 +87,6 @@ class _SeamCondition:
         self._lock.release()
 
     def wait(self) -> bool:
-        """Until a notice."""
         self._held[0] = False
         noticed = self._condition.wait()
         self._held[0] = True
@@ -108,7 +106,6 @@ class _SeamDeque:
         self._items: Cell[list[Callable[[], None]]] = sync.cell([], "executor.actions")
 
     def append(self, item: Callable[[], None]) -> None:
-        """At the end."""
         self._items.mutate().append(item)
 
     def popleft(self) -> Callable[[], None]:
@@ -116,7 +113,6 @@ class _SeamDeque:
         return self._items.mutate().pop(0)
 
     def clear(self) -> None:
-        """All out."""
         self._items.mutate().clear()
 
     def __len__(self) -> int:
@@ -154,7 +150,6 @@ class _Log:
         self.told: list[str] = []
 
     def exception(self, text: str, *given: object) -> None:
-        """As of a logger."""
         self.told.append(text)
 
 
@@ -192,14 +187,12 @@ class _Loop:
         self._closed = sync.atomic_flag(False, "loop.closed")
 
     def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object:
-        """In the next turn."""
         if self._closed.get():
             raise RuntimeError("the loop is closed")
         self._calls.append(callback)
         return None
 
     def turn(self) -> None:
-        """Run what is there."""
         while (call := self._calls.poll()) is not None:
             call()
 
@@ -263,7 +256,6 @@ class ExecutorPlayer(Player):
     # The verbs.
 
     def do_submit(self, thing: int) -> None:
-        """`submit`."""
         begun = number = self._next()
         try:
             with suppress(*([Planned] if self.kind == _DIRECT else [])):
@@ -278,20 +270,17 @@ class ExecutorPlayer(Player):
         self.taken[number] = begun, self._next()
 
     def do_shutdown(self) -> None:
-        """`shutdown`."""
         self.begun_to_shut.append(self._next())
         self.executor.shutdown()
         self.shut.append(self._next())
 
     def do_drop(self) -> None:
-        """`shutdown_now`."""
         self.begun_to_shut.append(self._next())
         dropped = self.executor.shutdown_now()
         self.dropped[0] += dropped
         self.shut.append(self._next())
 
     def do_close(self) -> None:
-        """The loop closes."""
         self.begun_to_shut.append(self._next())
         self.loop.close()
 
@@ -379,7 +368,6 @@ class ReaperPlayer(Player):
     # The verbs.
 
     def do_stop(self) -> None:
-        """`initiate_shutdown`."""
         self.asked.append(self._now_ms())
         self.reaper.initiate_shutdown()
 

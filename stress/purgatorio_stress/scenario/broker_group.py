@@ -74,7 +74,6 @@ class Members:
         self.actions.run_all()
 
     def stable(self, members: int) -> list[JoinResult]:
-        """A stable group."""
         joining = [self.join() for _ in range(members)]
         while not joining[0]:
             self.runtime.advance(INITIAL_MS)

@@ -80,7 +80,6 @@ class ShareGroup:
         self.manager.run_actions()
 
     def fetch(self, params: FetchParams = WANTED, member: str = "m") -> DelayedShareFetch:
-        """A member's fetch."""
         return self.fetches.fetch(member, params, (P0,), self.answers.append)
 
     def looked_at(self, world: World) -> Iterator[Broken]:

@@ -102,16 +102,13 @@ class ScenarioProgram:
 
     @property
     def turns(self) -> int:
-        """See `Program`."""
         return self.scenario.turns
 
     @property
     def horizon_ms(self) -> int:
-        """See `Program`."""
         return self.scenario.horizon_ms
 
     def set_up(self, run: Run, /) -> None:
-        """See `Program`."""
         scenario = self.scenario
         self._raced = []
         stage = Explored(
@@ -125,7 +122,6 @@ class ScenarioProgram:
         self._final = scenario.build(self.world)
 
     def roots(self) -> Iterable[object]:
-        """See `Keeping`."""
         return self.world, self._final, self._raced, *self.memory
 
     def judge(self, run: Run, /) -> Sequence[Broken]:

@@ -36,7 +36,6 @@ class _InOrder:
         self.chosen: list[int] = []
 
     def choose(self, run: Run, /) -> int:
-        """See `Chooser`."""
         able = [task.index for task in run.tasks if run.is_enabled(task)]
         able.sort(key=lambda index: self._order.index(index) if index in self._order else len(self._order))
         self.chosen.append(able[0] if able else TIME)

@@ -40,11 +40,9 @@ class Parts:
     purgatory: Callable[..., Purgatory[RecordedOperation]] | None = None
 
     def make_timer(self) -> Callable[..., CheckedTimer]:
-        """What makes the timers."""
         return SystemTimer if self.timer is None else self.timer
 
     def make_purgatory(self) -> Callable[..., Purgatory[RecordedOperation]]:
-        """What makes the purgatories."""
         return Purgatory if self.purgatory is None else self.purgatory
 
 

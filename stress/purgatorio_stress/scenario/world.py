@@ -62,15 +62,11 @@ class Timeline(Protocol):
 
 
 class MovableClock(Protocol):
-    """Virtual time."""
-
     def advance(self, by_ms: int) -> int:
         """Move on."""
 
 
 class Stage(Protocol):
-    """Where a scenario runs."""
-
     @property
     def run(self) -> Timeline: ...
 
@@ -197,7 +193,6 @@ class Task(TimerTask):
             log.ret("timer_fire", log.call("timer_fire", self.id), self.id)
 
     def add_to(self, timer: Timer) -> None:
-        """Add it, recorded."""
         self._recorded = True
         log = self._world.log
         c = log.call("timer_add", self.id, delay_ns=self.delay_ms * 1_000_000)
@@ -205,7 +200,6 @@ class Task(TimerTask):
         log.ret("timer_add", c, self.id, deadline_t=(self._world.last_ms() + self.delay_ms) * 1_000_000)
 
     def cancel_recorded(self) -> None:
-        """Cancel it, recorded."""
         log = self._world.log
         c = log.call("timer_cancel", self.id)
         self.cancel()

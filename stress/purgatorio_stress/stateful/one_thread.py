@@ -34,8 +34,6 @@ class Meter:
 
 
 class MeteredClock(ManualClock):
-    """Counts its readings."""
-
     def __init__(self, now_ms: int, meter: Meter) -> None:
         super().__init__(now_ms)
         self.meter = meter
@@ -169,7 +167,6 @@ class SteppedWorker:
             self._sync.worker = outer
 
     def at_loop_head(self, loop: Hashable) -> None:
-        """For the `Sync`."""
         if self._turns == 0:
             self._loop = loop
         if loop is self._loop:
@@ -230,6 +227,5 @@ class OneThreadSync(ThreadingSync):
             self.clock.advance(by_ms)
 
     def released(self, name: str) -> None:
-        """For the locks."""
         if self.when_released is not None:
             self.when_released(name)

@@ -145,13 +145,11 @@ class _Produced:
         self._results: dict[TopicPartition, ProduceResult] = {}
 
     def send(self, results: Mapping[TopicPartition, ProduceResult]) -> None:
-        """Of what was appended."""
         bases = {partition: result.base_offset for partition, result in results.items()}
         self._node.sequences.appended(bases, self._taken)
         self.came(results)
 
     def came(self, results: Mapping[TopicPartition, ProduceResult]) -> None:
-        """Of some partitions."""
         with self._lock:
             self._results |= results
             if self._awaited > {*self._results}:

@@ -79,7 +79,6 @@ class Node:
             thread.start()
 
     def broker(self, node_id: int) -> Broker | None:
-        """One of the cluster's."""
         return next((one for one in self.cluster.brokers() if one.node_id == node_id), None)
 
     def create(
@@ -127,7 +126,6 @@ class Node:
             self._notes.setdefault(group_id, {}).update(notes)
 
     def notes(self, group_id: str) -> dict[TopicPartition, Note]:
-        """See `keep_notes`."""
         with self._lock:
             return dict(self._notes.get(group_id, {}))
 
@@ -163,7 +161,6 @@ class Node:
             self._stored_bytes = stored_bytes
 
     def heard_of(self, follower: int) -> None:
-        """The follower has fetched."""
         with self._lock:
             self._heard_s[follower] = monotonic()
 

@@ -35,7 +35,6 @@ class Reply:
         self._outcomes: SimpleQueue[Outcome] = SimpleQueue()
 
     def send(self, make: Make) -> bool:
-        """Answer."""
         return self._decide(Outcome(make))
 
     def nothing(self) -> bool:

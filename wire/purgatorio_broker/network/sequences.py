@@ -96,7 +96,6 @@ class Sequences:
                 self._producers[partition, producer_id] = _Producer(producer_epoch)
 
     def forget(self, topic: str) -> None:
-        """The topic is deleted."""
         with self._lock:
             for key in [key for key in self._producers if key[0].topic == topic]:
                 del self._producers[key]

@@ -58,7 +58,6 @@ class Server:
         return port
 
     def serve(self) -> None:
-        """Accept connections until `close`."""
         while True:
             try:
                 connection, _ = self._listener.accept()
@@ -85,7 +84,6 @@ class Server:
             thread.join()
 
     def connections(self) -> int:
-        """How many are open."""
         with self._lock:
             return len(self._open)
 

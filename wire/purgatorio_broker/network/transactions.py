@@ -29,8 +29,6 @@ _LAST_EPOCH: Final = 0x7FFE
 
 
 class State(Enum):
-    """See the module."""
-
     EMPTY = "Empty"
     ONGOING = "Ongoing"
     ENDING = "Ending"
@@ -186,7 +184,6 @@ class Transactions:
             return ErrorCode.none
 
     def wrote(self, producer_id: int) -> None:
-        """See `writes`."""
         with self._changed:
             producer = self._by_id(producer_id)
             if producer is not None:
@@ -200,7 +197,6 @@ class Transactions:
             self._changed.wait_for(lambda: not producer.appending)
 
     def ended(self, ending: Ending) -> None:
-        """Its markers are written."""
         with self._changed:
             self._producers[ending.transactional_id].state = State.ENDED
 

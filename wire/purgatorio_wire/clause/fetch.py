@@ -256,8 +256,6 @@ def _fetchings(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetchin
 
 @dataclass(slots=True)
 class Fetching:
-    """One fetch."""
-
     bounds: Bounds
     scene: Scene
     topics: Topics
@@ -446,7 +444,6 @@ class Fetching:
         return END_OF_TIME
 
     def _clause(self, of_fetches: str) -> str:
-        """Whose promise it is."""
         committed = any(isinstance(a.log, CommittedLog) for a in self.asked)
         return OF_TRANSACTIONS.get(of_fetches, of_fetches) if committed else of_fetches
 
@@ -567,7 +564,6 @@ class Fetching:
         )
 
     def _at_max_wait(self) -> Row:
-        """F2."""
         one, gap = self.one, max(self.one.wait_ms * MS, FORGOTTEN_NS)
         promise = f"an answer at max_wait {one.wait_ms} ms,"
         return in_time(self.bounds, "F2", "late", one, self.deadline, gap, promise)

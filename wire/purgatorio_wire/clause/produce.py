@@ -344,7 +344,6 @@ def _in_sync(one: Exchange, name: str) -> int | None:
 
 
 def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
-    """P5."""
     if one.answer_t is not None and one.answer_t < due - EARLY_NS:
         seen = f"{named(error)} after {after(one.answer_t, one.t)}"
         yield broken("P5", "early", one, f"not before its time-out, {one.wait_ms} ms", seen)
@@ -357,7 +356,6 @@ def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
 
 
 def _goes_on(bounds: Bounds, one: Exchange, error: int, end: int, on_t: int, due: int) -> Row:
-    """P6."""
     row = in_time(bounds, "P6", "waits-on", one, on_t, due - on_t, "an answer as the replica goes on,")
     if row.held is Held.KEPT and error:
         row = broken("P6", "other-error", one, "no error", named(error))

@@ -57,7 +57,6 @@ def rebalances(group: Group) -> Rows:
 
 
 def _one_leader(group: Group, before: Generation | None, one: Generation) -> Rows:
-    """G2."""
     members = one.members
     if any(join.answer is None and member_id(join) == one.leader for join in group.joins):
         return  # the leader's own answer was not waited for
@@ -356,7 +355,6 @@ def _all_there(group: Group, before: Generation, one: Generation, longest_ms: in
 
 
 def _syncs(group: Group, one: Generation) -> Rows:
-    """G5."""
     leads = [sync for sync in one.syncs if member_id(sync) == one.leader]
     lead = leads[0] if leads else None
     given = {

@@ -90,7 +90,6 @@ class _Judged:
     # -- sessions
 
     def session(self, asked: Asked) -> Rows:
-        """S9."""
         one, error = asked.one, asked.error
         if asked.wanted is None or one.unread or one.throttled_ms:
             return
@@ -192,7 +191,6 @@ class _Judged:
             )
 
     def _with_records(self, held: Acquired) -> Row:
-        """S3."""
         batches = [
             (integer(batch, "base"), integer(batch, "last"))
             for topic in items(held.by.got, "responses")
@@ -208,7 +206,6 @@ class _Judged:
         return broken("S3", "with-records", held.by, allowed, f"not {lacks[0]}")
 
     def _done(self, asked: Asked, part: Part, mine: list[Acquired]) -> Rows:
-        """S4."""
         group, one = self.group, asked.one
         done = {
             offset
@@ -375,7 +372,6 @@ class _Judged:
     # -- acknowledgements
 
     def said(self, said: Said) -> Rows:
-        """S6."""
         group, one = self.group, said.by.one
         if said.by.wanted != 0 or said.error is None or said.by.error or one.throttled_ms:
             return

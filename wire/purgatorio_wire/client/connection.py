@@ -99,7 +99,6 @@ class Connection(asyncio.Protocol):
     _bytes: int = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Of the loop."""
         self._transport = cast(asyncio.Transport, transport)
         self.recorder.open_connections += 1
         self.recorder.add("open", conn=self.name, scene=self.scene)

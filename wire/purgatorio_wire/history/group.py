@@ -437,7 +437,6 @@ def apart(join: Exchange, other: Exchange) -> bool:
 
 
 def answered(one: Exchange) -> bool:
-    """Answered without an error."""
     return one.got is not None and one.error == 0
 
 
@@ -458,7 +457,6 @@ def left_with(leave: Exchange) -> dict[str, int]:
 
 
 def member_id(one: Exchange) -> str:
-    """Whose request it is."""
     return text(one.body, "member_id")
 
 

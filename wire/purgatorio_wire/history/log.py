@@ -38,8 +38,6 @@ def unknown_topic(one: Exchange) -> int:
 
 
 class Part(NamedTuple):
-    """A partition."""
-
     topic: str
     number: int
 
@@ -266,7 +264,6 @@ class Topics:
 
     @classmethod
     def of(cls, exchanges: Iterable[Exchange]) -> Topics:
-        """Gather them."""
         exchanges = [*exchanges]
         topics = cls({}, defaultdict(Log), defaultdict(list), defaultdict(list), transactions(exchanges))
         gather: Mapping[str, Callable[[Exchange], None]] = {

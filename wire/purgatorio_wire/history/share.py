@@ -64,7 +64,6 @@ class Acquired:
 
     @property
     def offsets(self) -> range:
-        """Those of its records."""
         return range(self.first, self.last + 1)
 
 
@@ -160,7 +159,6 @@ class ShareGroup:
         return min((x.sure_t for x in overs if x.done), default=END_OF_TIME)
 
     def appends(self, part: Part) -> list[Append]:
-        """Those of a partition."""
         return self.topics.logs[part].appends if part in self.topics.logs else []
 
     @cached_property

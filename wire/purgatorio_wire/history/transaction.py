@@ -106,7 +106,6 @@ def by_name(exchanges: Iterable[Exchange]) -> dict[str, list[Exchange]]:
 
 
 def transactions(exchanges: Iterable[Exchange]) -> list[Transaction]:
-    """All of a scene."""
     found = [each for name, asked in by_name(exchanges).items() for each in _of_one(name, asked)]
     for each in found:
         if each.asked_t == END_OF_TIME:

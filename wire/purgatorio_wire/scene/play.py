@@ -269,7 +269,6 @@ class Play:
         return made
 
     async def open_many(self, count: int, label: str = "c") -> list[Connection]:
-        """Several."""
         return list(await asyncio.gather(*(self.open(label) for _ in range(count))))
 
     def close_all(self) -> None:
@@ -335,7 +334,6 @@ class Play:
     async def ask(
         self, conn: Connection, api: str, values: Mapping[str, object], seconds: float = ANSWER_SECONDS
     ) -> Got:
-        """Send and wait."""
         return await self.send(conn, api, values).within(seconds)
 
     @staticmethod
@@ -650,7 +648,6 @@ class Play:
     def heartbeat(
         self, conn: Connection, group: str, member: str, generation: int, instance: str | None = None
     ) -> Sent:
-        """A heartbeat."""
         values = {
             "group_id": group, "generation_id": generation, "member_id": member, "group_instance_id": instance,
         }  # fmt: skip

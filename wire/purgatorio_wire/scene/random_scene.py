@@ -85,7 +85,6 @@ class Program:
 
     @property
     def steps(self) -> int:
-        """How many there are."""
         return sum(map(len, self.lanes))
 
     @property

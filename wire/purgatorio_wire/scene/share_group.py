@@ -129,7 +129,6 @@ class Sharer:
             await self.acknowledge(said).within(ANSWER_SECONDS)
 
     async def end(self) -> None:
-        """Its session is over."""
         await self.acknowledge({}, epoch=-1).within(ANSWER_SECONDS)
         self.next = 0
 
@@ -201,7 +200,6 @@ async def sharers(play: Play, count: int, partitions: int = 1, lock_ms: int | No
 
 
 async def _beat(play: Play, one: Sharer, conn: Connection) -> None:
-    """Join, or go on."""
     if not one.epoch:
         play.broker.made.groups[one.group] = set()
         play.broker.made.sharers.setdefault(one.group, set()).add(one.id)

@@ -140,7 +140,6 @@ class Writer:
         return (self.topic, one) if isinstance(one, int) else one
 
     async def end(self, *, commits: bool) -> Got:
-        """Commit or abort."""
         values = {
             "transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch, "committed": commits,
         }  # fmt: skip

@@ -338,7 +338,6 @@ class Wheel:
         bucket.calls = {handle: callback}
 
     def _offer(self, bucket: Bucket, level: Level, tick: int) -> None:
-        """Into the heap."""
         due_tick = level.due_tick(tick)
         heapq.heappush(self._heap, (due_tick, level.rank, bucket))
         bucket.queued = True
