@@ -7,6 +7,8 @@ from click.testing import CliRunner
 
 from purgatorio_pipeline.command.clause import BROKER_IDS, ROOT, command
 from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES
+from purgatorio_wire.clause.projection import PROJECTED
+from purgatorio_wire.clause.registry import WIRE_CLAUSES, public_clauses
 from purgatorio_wire.table.catalogue import broker_clauses
 
 WITHOUT_MUTANT: Final = {"O2", "O7"}
@@ -24,6 +26,22 @@ def test_each_clause_has_every_leg(clause: str) -> None:
     empty = {title for title, text in parts.items() if text.strip().startswith(("no ", "none", "?"))}
     assert empty == ({"broken by"} if clause in WITHOUT_MUTANT else set())
     assert "spec/purgatorio_spec/clause/" in parts["judged by"]
+
+
+@pytest.mark.parametrize("clause", [one for one in WIRE_CLAUSES if one not in CLAUSES])
+def test_each_clause_of_the_wire_has_a_story(clause: str) -> None:
+    """What it says, where it is judged, which scenes ask it, and twins."""
+    told = CliRunner().invoke(command, [clause])
+    assert told.exit_code == 0
+    assert " ".join(told.output.split()).startswith(f"{clause} {WIRE_CLAUSES[clause].promise}")
+    parts = dict(part.split("\n", 1) for part in told.output.split("\n\n")[1:])
+    assert set(parts) == {"promised on the ground", "judged by", "played by", "broken by", "twins", "tests"}
+    assert {title for title, text in parts.items() if text.strip() in ("none", "?", "no mutant")} == set()
+
+
+def test_no_id_is_of_two_clauses() -> None:
+    """Those of the wire that purgatories have too are judged by the same code."""
+    assert {*WIRE_CLAUSES} & {*public_clauses()} == set(PROJECTED)
 
 
 def test_each_clause_of_the_broker_and_of_the_code_is_tagged_where_it_is_kept_and_named_in_a_test() -> None:

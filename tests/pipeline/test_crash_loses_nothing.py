@@ -232,5 +232,6 @@ def test_a_scene_of_a_broker_that_cannot_be_judged(tmp_path: Path, monkeypatch: 
     out.close({}, {}, 0)
     monkeypatch.setattr(wire_judge, "projected", _fail)
     _, run = wire_judge.judge_file(path)
-    assert [str(one) for one in run.failures] == ["judging the waits: ZeroDivisionError: put in by the test"]
+    (failure,) = run.failures
+    assert "ZeroDivisionError: put in by the test" in str(failure)
     assert all(one.verdict is not Verdict.PASS for one in run.clauses.values())

@@ -19,13 +19,12 @@ import pytest
 from mutants.broker import MUTANTS
 from mutants.broker.client_visible_mutant import FeltMutant
 from purgatorio_broker.network.follower import Follower
-from purgatorio_wire.scene.catalogue import UNTRIED, UNTRIED_CLAUSES
 
 BROKER_MUTANTS = Path(__file__).parents[1] / "mutants" / "broker"
 INITIAL_DELAY_MS = 1000
 LAG_MS = 8000
 LOCK_MS = 6000
-PATIENCE_S = 240
+PATIENCE_S = 720
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +91,13 @@ def judged(brokers: int, mutant: FeltMutant | None, folder: Path, only: str = ""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("brokers", "only"), [(1, ""), (2, ""), (1, UNTRIED)])
-def test_nothing_is_wrong_with_our_own_broker(brokers: int, only: str, tmp_path: Path) -> None:
-    found = judged(brokers, None, tmp_path, only)
+@pytest.mark.parametrize("brokers", [1, 2])
+def test_nothing_is_wrong_with_our_own_broker(brokers: int, tmp_path: Path) -> None:
+    found = judged(brokers, None, tmp_path)
     assert "VIOLATED" not in found.values(), (found, tmp_path)
     if brokers == 2:
-        assert {name for name, verdict in found.items() if verdict != "PASS"} == UNTRIED_CLAUSES, (
-            found,
-            tmp_path,
-        )
+        assert {*found.values()} == {"PASS"}, (found, tmp_path)
     assert {*found.values()} <= {"PASS", "SKIPPED"}, (found, tmp_path)
-    assert {found[clause] for clause in UNTRIED_CLAUSES} == {"PASS" if only else "SKIPPED"}, (found, tmp_path)
 
 
 @pytest.mark.slow

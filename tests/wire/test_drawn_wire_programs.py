@@ -83,7 +83,7 @@ def test_our_own_broker_keeps_what_is_drawn(tmp_path: Path) -> None:
     assert result.verdict is Verdict.PASS, [
         one for one in result.clauses.values() if one.causes or one.reason
     ]
-    for clause in ("X1", "F1", "F4", "P1", "L1"):
+    for clause in ("X1", "F1", "F4", "M1", "L1"):
         assert result.clauses[clause].occasions, clause
 
 
@@ -92,12 +92,12 @@ def test_our_own_broker_keeps_what_is_drawn(tmp_path: Path) -> None:
     [
         ("min-bytes-ignored", "F1"),
         ("below-start-served", "D1"),
-        ("first-partition-answers", "P1"),
+        ("first-partition-answers", "M1"),
         ("generation-jumps", "G3"),
         ("open-transaction-wakes", "R1"),
         ("end-wakes-nobody", "R2"),
         ("last-end-wins", "R7"),
-        ("unknown-in-a-transaction", "P7"),
+        ("unknown-in-a-transaction", "M7"),
         ("no-offsets-in-a-rebalance", "R7"),
     ],
 )
@@ -105,13 +105,13 @@ def test_a_program_finds_a_broken_broker_and_is_its_counterexample(
     name: str, clause: str, tmp_path: Path
 ) -> None:
     program = "r0e/1500/10000/1048576; w300 a0*1x100/1"
-    if clause == "P1":
+    if clause == "M1":
         program = "a0*1x20/1 a0+1*1x20/-1 a1+0*2x20/1"
     if clause == "D1":
         program = "a0*1x100/1 a0*1x100/1 a0*1x100/1 d0m r0f/0/1/1000"
     if clause[0] == "R":
         program = "t0*1x20 w100 v- t0*1x20 w400 v+; w30 r0o/1500/1/1048576/c r0o/1500/1/1048576/c"
-    if clause in ("R7", "P7"):
+    if clause in ("R7", "M7"):
         program = "t0*1x20 s c n v+ f"
     if name == "no-offsets-in-a-rebalance":
         program = "j y w1500 m v+ j y q; w4000 j y q"

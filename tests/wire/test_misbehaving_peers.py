@@ -215,4 +215,4 @@ def test_slow_and_silent_peers_cost_the_run_its_bound_and_no_more(
     with Served(proxy(honest.port, spoil)) as server:
         result = drive(server.port, tmp_path / "wire.jsonl", "acks", "order")
     assert result.verdict in (Verdict.VIOLATED, Verdict.UNKNOWN)
-    assert result.clauses["P3"].verdict is Verdict.UNKNOWN
+    assert result.clauses["M3"].verdict is Verdict.UNKNOWN

@@ -34,6 +34,7 @@ from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.client.connection import API_KEYS, Address, connect
 from purgatorio_wire.client.recorder import Recorder
 from purgatorio_wire.history.row import Row, undecided
+from purgatorio_wire.history.way import Way
 from purgatorio_wire.judge import judge_file
 from purgatorio_wire.scene import play
 from purgatorio_wire.scene import run as session
@@ -94,7 +95,7 @@ def test_quick_scenes_are_kept_with_occasions(tmp_path: Path) -> None:
     result = driven(tmp_path, *QUICK)
     broken = {name: one for name, one in result.clauses.items() if one.verdict is Verdict.VIOLATED}
     assert not broken
-    occasions = "X1 X2 X3 F4 F7 P1 P2 P3 A1 A2 D1 G0 G1 G5 G9 G13 S3 S4 S5 S6"
+    occasions = "X1 X2 X3 F4 F7 M1 M2 M3 A1 A2 D1 G0 G1 G5 G9 G13 S3 S4 S5 S6"
     for clause in occasions.split():
         assert result.clauses[clause].occasions, f"{clause}: {result.clauses[clause].reason}"
 
@@ -200,7 +201,7 @@ def test_what_looks_forgotten_is_asked_again_whatever_was_decided_beside_it(
 
     def doubtful(self: Run, recorder: Recorder, name: str) -> list[Row]:
         repetitions.add(name)
-        doubt = undecided("D1", "answered late", "below-zero", gaps=1.0)
+        doubt = undecided("D1", "answered late", Way.BELOW_ZERO, gaps=1.0)
         return [*judged(self, recorder, name), *([doubt] if name.endswith("#1") else [])]
 
     async def below_zero(play: Play) -> None:
@@ -220,7 +221,7 @@ def test_what_looks_forgotten_is_asked_again_whatever_was_decided_beside_it(
         pytest.param("sync-waits", "sync_group", 0, 16, "G5", marks=pytest.mark.slow),
         pytest.param("left-waiting", "heartbeat", 27, 0, "G8", marks=pytest.mark.slow),
         ("wrong-fetch", "fetch", 1, 6, "F6"),
-        ("acks", "produce", 0, 6, "P1"),
+        ("acks", "produce", 0, 6, "M1"),
         ("topics", "delete_topics", 0, 41, "A2"),
     ],
 )
@@ -412,7 +413,7 @@ def test_the_whole_plan_is_kept(tmp_path: Path) -> None:
     result = driven(tmp_path)
     assert not not_kept(result)
     without = [name for name, one in result.clauses.items() if not one.occasions]
-    assert sorted(without) == ["F9", "P4", "P5", "P6"]  # they take two brokers
+    assert sorted(without) == ["F9", "M4", "M5", "M6"]  # they take two brokers
 
 
 def answers_before(patch: pytest.MonkeyPatch) -> None:

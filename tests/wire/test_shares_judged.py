@@ -10,7 +10,7 @@ from purgatorio_spec.verdict import Verdict
 from wire_story import Story
 from wire_twins.shares import ACCEPT, RELEASE, append, held, made, say, shared, take
 
-CLAUSES = ("S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "X2", "X4", "P1")
+CLAUSES = ("S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "X2", "X4", "M1")
 
 
 def records_from_before_it_began(s: Story) -> None:

@@ -28,6 +28,15 @@ def written(path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("name", "magic"), [("x.jsonl.zst", b"\x28\xb5\x2f\xfd"), ("x.jsonl.gz", b"\x1f\x8b")]
+)
+def test_a_trace_is_packed_as_its_name_says(tmp_path: Path, name: str, magic: bytes) -> None:
+    path = written(tmp_path / name)
+    assert path.read_bytes().startswith(magic)
+    assert read_trace(path).whole
+
+
 @pytest.mark.parametrize("form", ["", ".parquet", ".jsonl.gz", ".jsonl.zst"])
 def test_what_was_written_is_read_back(tmp_path: Path, form: str) -> None:
     path = written(tmp_path / "wire.jsonl")

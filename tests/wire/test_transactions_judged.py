@@ -24,7 +24,7 @@ from wire_twins.transactions import (
     write,
 )
 
-CLAUSES = ("R1", "R2", "R3", "R4", "R5", "R6", "R7", "G9", "F1", "F3", "F4", "P1", "L1", "X4", "O4")
+CLAUSES = ("R1", "R2", "R3", "R4", "R5", "R6", "R7", "G9", "F1", "F3", "F4", "M1", "L1", "X4", "O4")
 
 
 def an_end_without_an_answer(s: Story) -> None:
@@ -221,7 +221,7 @@ def test_what_is_open_accuses_nobody(told: Callable[[Story], None], clause: str)
     assert result.verdict is not Verdict.VIOLATED, result.causes
 
 
-@pytest.mark.parametrize("clause", ["P1", "R5", "R6"])
+@pytest.mark.parametrize("clause", ["M1", "R5", "R6"])
 def test_who_has_to_ask_again_is_answered_in_the_end(clause: str) -> None:
     story = Story()
     a_leader_that_has_not_heard_of_it(story)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
-from purgatorio_wire.counterexample import words
-from purgatorio_wire.trace.record import WireEvent
+from purgatorio_spec.show.counterexample import Counterexample
+from purgatorio_wire.counterexample import counterexamples, words
+from purgatorio_wire.history.bound import MS
+from purgatorio_wire.judge import judge_trace
+from purgatorio_wire.trace.file import WireTrace
+from purgatorio_wire.trace.record import WireEnd, WireEvent, WireHeader
 
 
 @pytest.mark.parametrize(
@@ -72,6 +78,25 @@ from purgatorio_wire.trace.record import WireEvent
             "produce(t-2; acks -1; 5 ms)",
         ),
         (
+            "produce",
+            {
+                "acks": 1,
+                "timeout_ms": 5,
+                "topic_data": [
+                    {
+                        "name": "t",
+                        "partition_data": [
+                            {
+                                "index": 2,
+                                "records": [{"producer_id": 7, "producer_epoch": 1, "base_sequence": 9}],
+                            }
+                        ],
+                    }
+                ],
+            },
+            "produce(t-2 of producer 7 epoch 1 sequence 9; acks 1; 5 ms)",
+        ),
+        (
             "join_group",
             {
                 "group_id": "g",
@@ -130,3 +155,66 @@ from purgatorio_wire.trace.record import WireEvent
 )
 def test_a_request_says_what_it_asks_for(api: str, body: dict[str, object], said: str) -> None:
     assert words(WireEvent(0, 0, "request", api=api, body=body)) == said
+
+
+def early_by_id(**broker: object) -> WireTrace:
+    """A fetch that names its topic by the id, and is answered before its max_wait."""
+    made = {"topics": [{"name": "the-topic", "topic_id": "the-id", "error_code": 0}]}
+    part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
+    asked = {
+        "max_wait_ms": 500,
+        "min_bytes": 1,
+        "max_bytes": 9,
+        "topics": [{"topic_id": "the-id", "partitions": [part]}],
+    }
+    nothing = {"partition_index": 0, "error_code": 0, "high_watermark": 0, "records": []}
+    got = {"error_code": 0, "responses": [{"topic_id": "the-id", "partitions": [nothing]}]}
+    creates = {"topics": [{"name": "the-topic", "num_partitions": 1}]}
+    events: list[WireEvent] = []
+
+    def exchange(
+        t: int, api: str, version: int, body: Mapping[str, object], told: Mapping[str, object]
+    ) -> None:
+        i = len(events)
+        events.append(WireEvent(i, t * MS, "request", "c", "s#1", i, None, api, version, body))
+        events.append(WireEvent(i + 1, (t + 2) * MS, "answer", "c", "s#1", i, i, api, version, told))
+
+    exchange(0, "create_topics", 7, creates, made)
+    for t in (10, 20):
+        exchange(t, "fetch", 13, {**asked, "max_wait_ms": 0 if t == 10 else 500}, got)
+    header = WireHeader("run", {"address": "here:1", **broker}, params={"seed": 3})
+    return WireTrace("x.jsonl", header, events, WireEnd(len(events)))
+
+
+def example(trace: WireTrace) -> Counterexample:
+    """That of F1."""
+    found = counterexamples(trace, judge_trace(trace))
+    return next(one for key, one in found.items() if key.clause == "F1")
+
+
+def test_a_topic_has_one_name_in_a_table() -> None:
+    trace = early_by_id()
+    shown = example(trace)
+    assert [row.said for row in shown.rows if "fetch(" in (row.said or "")] == [
+        "fetch(the-topic-0 @0; 0 ms, 1 B)", "fetch(the-topic-0 @0; 500 ms, 1 B)",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("broker", "options"),
+    [
+        ({"second": "here:2", "second_pid": 42}, "--second here:2 --second-pid 42"),
+        (
+            {"second": "here:2", "second_stop": "stop it", "second_go_on": "go on"},
+            "--second here:2 --stop-command 'stop it' --continue-command 'go on'",
+        ),
+        ({}, ""),
+    ],
+)
+def test_what_plays_it_again_names_the_second_broker(broker: dict[str, object], options: str) -> None:
+    trace = early_by_id(**broker)
+    shown = example(trace)
+    told = " ".join(shown.again)
+    assert told.startswith("purgatorio wire here:1 --only s --seed 3 --declare")
+    assert told.endswith(options)
+    assert ("--second" in told) is bool(options)

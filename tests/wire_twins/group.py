@@ -80,6 +80,13 @@ def g5_left_out(s: Story, bad: bool) -> None:
         s.sync(2500, 2505, "a", 1, "sa", gives={"a": "sa"})
 
 
+def g5_never_answered(s: Story, bad: bool) -> None:
+    """The leader's sync answers the leader alone."""
+    s.gathered()
+    s.sync(2020, None if bad else 2506, "b", 1, "sb")
+    s.sync(2500, 2505, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
+
+
 def g5_refused(s: Story, bad: bool) -> None:
     s.gathered()
     s.sync(2020, 2021 if bad else 2050, "b", 1, "" if bad else "sb", error=27 if bad else 0)

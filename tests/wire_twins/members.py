@@ -476,6 +476,14 @@ def g8_waiting(s: Story, bad: bool) -> None:
         s.leave(2200, "n")
 
 
+def g8_told_before_the_leave(s: Story, bad: bool) -> None:
+    """The join is answered as its member is removed, before the leaving is."""
+    s.pair()
+    s.join(2100, 2101, "", error=79, given="n")
+    s.join(2110, 2200.5, "n", error=27 if bad else 25)
+    s.leave(2200, "n")
+
+
 def g10_refused(s: Story, bad: bool) -> None:
     s.pair()
     s.beat(2100, "b", 1, 22 if bad else 0)

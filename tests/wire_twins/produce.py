@@ -7,41 +7,41 @@ from wire_story import SIZE, Story
 from wire_twins.told import delete_records, stopped, written
 
 
-def p7(s: Story, bad: bool) -> None:
+def m7(s: Story, bad: bool) -> None:
     s.topic()
     for at in range(2):
         written(s, 10 + 10 * at, at, at)
     written(s, 50, 0, 2 if bad else 0)
 
 
-def p7_in_order(s: Story, bad: bool) -> None:
+def m7_in_order(s: Story, bad: bool) -> None:
     s.topic()
     written(s, 10, 0, 0)
     written(s, 20, 2, 1 if bad else -1, 0 if bad else 45)
 
 
-def p7_longer(s: Story, bad: bool) -> None:
+def m7_longer(s: Story, bad: bool) -> None:
     """What begins as another did and has more records is not that one."""
     s.topic()
     written(s, 10, 0, 0)
     written(s, 20, 0, 0 if bad else -1, 0 if bad else 45, count=2)
 
 
-def p7_behind_the_last(s: Story, bad: bool) -> None:
+def m7_behind_the_last(s: Story, bad: bool) -> None:
     s.topic()
     written(s, 10, SEQUENCES - 1, 0, count=2)
     written(s, 20, 1, 2)
     written(s, 30, SEQUENCES - 1, -1 if bad else 0, 45 if bad else 0, count=2)
 
 
-def p1_behind_the_last(s: Story, bad: bool) -> None:
+def m1_behind_the_last(s: Story, bad: bool) -> None:
     """The numbers begin anew."""
     s.topic()
     written(s, 10, SEQUENCES - 2, 0, count=2)
     written(s, 20, 0, -1 if bad else 2, 45 if bad else 0)
 
 
-def p1_sent_again(s: Story, bad: bool) -> None:
+def m1_sent_again(s: Story, bad: bool) -> None:
     """What was sent again is not there again, nor is it what another producer sends with that number."""
     s.topic()
     for at in (10, 20):
@@ -49,7 +49,7 @@ def p1_sent_again(s: Story, bad: bool) -> None:
     written(s, 30, 0, 2 if bad else 1, producer=8)
 
 
-def p5_no_time(s: Story, bad: bool) -> None:
+def m5_no_time(s: Story, bad: bool) -> None:
     s.topic(replicas=2, min_insync_replicas="2")
     s.metadata(4, in_sync=2)
     s.event(5, "stimulus", body={"what": "stopped"})
@@ -59,7 +59,7 @@ def p5_no_time(s: Story, bad: bool) -> None:
     s.metadata(8001, in_sync=2)
 
 
-def p1_left(s: Story, bad: bool) -> None:
+def m1_left(s: Story, bad: bool) -> None:
     """Beside a partition that takes its batch, another refuses one that came to harm: nobody is waited for."""
     s.topic()
     harmed = {"base": 0, "last": 0, "count": 1, "bytes": SIZE, "corrupt": True}
@@ -71,44 +71,44 @@ def p1_left(s: Story, bad: bool) -> None:
         s.ask(at, "produce", body, at + (10_001 if bad else 1), said)
 
 
-def p1(s: Story, bad: bool) -> None:
+def m1(s: Story, bad: bool) -> None:
     s.topic()
     s.produce(10, 11, 0)
     s.produce(20, 21, 0 if bad else 1)
 
 
-def p1_log_start(s: Story, bad: bool) -> None:
+def m1_log_start(s: Story, bad: bool) -> None:
     s.topic()
     s.produce(10, 11, 0, start=0)
     delete_records(s, 20, 1, 1)
     s.produce(30, 31, 1, start=0 if bad else 1)
 
 
-def p1_refused(s: Story, bad: bool) -> None:
+def m1_refused(s: Story, bad: bool) -> None:
     s.topic()
     s.produce(10, 11, 0, error=2 if bad else 0)
 
 
-def p1_corrupt(s: Story, bad: bool) -> None:
+def m1_corrupt(s: Story, bad: bool) -> None:
     s.topic()
     s.produce(10, 11, 0 if bad else -1, error=0 if bad else 2, corrupt=True)
     s.produce(20, 21, 1 if bad else 0)
 
 
-def p1_fetched_corrupt(s: Story, bad: bool) -> None:
+def m1_fetched_corrupt(s: Story, bad: bool) -> None:
     s.topic()
     s.produce(10, 11, 0)
     s.fetch(20, 21, [("t", 0, 0, [0])], corrupt=bad)
 
 
-def p1_left_out(s: Story, bad: bool) -> None:
+def m1_left_out(s: Story, bad: bool) -> None:
     s.topic()
     for base in range(3):
         s.produce(10 + base, 10.5 + base, base)
     s.fetch(20, 21, [("t", 0, 0, [0, 2] if bad else [0, 1, 2])], wait=0)
 
 
-def p1_inside(s: Story, bad: bool) -> None:
+def m1_inside(s: Story, bad: bool) -> None:
     """A batch of one record and one of two, of which the second is asked for."""
     s.topic()
     s.produce(10, 11, 0)
@@ -124,29 +124,29 @@ def p1_inside(s: Story, bad: bool) -> None:
     s.ask(20, "fetch", asked, 21, {"error_code": 0, "responses": [{"topic": "t", "partitions": [part]}]})
 
 
-def p1_not_fetched(s: Story, bad: bool) -> None:
+def m1_not_fetched(s: Story, bad: bool) -> None:
     s.topic()
     s.produce(10, 11, 0)
     s.fetch(20, 21, [("t", 0, 0, 1 if bad else [0])])
 
 
-def p2(s: Story, bad: bool) -> None:
+def m2(s: Story, bad: bool) -> None:
     s.produce(10, 11 if bad else None, 0, acks=0, conn="c")
     s.ask(20, "api_versions", {}, 21, {}, conn="c")
 
 
-def p2_closed(s: Story, bad: bool) -> None:
+def m2_closed(s: Story, bad: bool) -> None:
     s.produce(10, None, 0, acks=0, conn="c")
     s.ask(20, "api_versions", {}, None if bad else 21, {}, conn="c")
     s.close(30, "c", "peer")
 
 
-def p2_refused(s: Story, bad: bool) -> None:
+def m2_refused(s: Story, bad: bool) -> None:
     s.produce(10, 11 if bad else None, 0, number=99, acks=0, conn="c")
     s.close(30, "c", "peer")
 
 
-def p2_untold(s: Story, bad: bool) -> None:
+def m2_untold(s: Story, bad: bool) -> None:
     s.topic()
     for at in (10, 2000):
         conn = f"c{at}"
@@ -154,24 +154,24 @@ def p2_untold(s: Story, bad: bool) -> None:
         s.close(at + (1900 if bad else 5), conn, "us" if bad else "peer")
 
 
-def p1_corrupt_times_out(s: Story, bad: bool) -> None:
+def m1_corrupt_times_out(s: Story, bad: bool) -> None:
     s.topic()
     s.produce(10, 1511, -1, error=7 if bad else 2, corrupt=True, acks=-1, timeout=1500)
 
 
-def p2_lost(s: Story, bad: bool) -> None:
+def m2_lost(s: Story, bad: bool) -> None:
     s.topic()
     s.produce(5, 6, 0, conn="c")
     s.produce(10, None, 1, acks=0, conn="c")
     s.produce(20, 21, 1 if bad else 2, conn="c")
 
 
-def p3(s: Story, bad: bool) -> None:
+def m3(s: Story, bad: bool) -> None:
     s.topic()
     s.produce(10, 11, 0, acks=2, error=0 if bad else 21)
 
 
-def p4(s: Story, bad: bool) -> None:
+def m4(s: Story, bad: bool) -> None:
     s.topic(replicas=2, min_insync_replicas="2")
     s.produce(4, 5, 0)
     for at in (8, 5000):
@@ -179,7 +179,7 @@ def p4(s: Story, bad: bool) -> None:
     s.produce(10, 12, 1, acks=-1, error=0 if bad else 19)
 
 
-def p4_given_up(s: Story, bad: bool) -> None:
+def m4_given_up(s: Story, bad: bool) -> None:
     """An append waits for a replica that is stopped, and the cluster gives that up."""
     s.topic(replicas=2, min_insync_replicas="2")
     s.produce(4, 5, 0)
@@ -190,7 +190,7 @@ def p4_given_up(s: Story, bad: bool) -> None:
     s.metadata(2100, in_sync=1)
 
 
-def p4_back(s: Story, bad: bool) -> None:
+def m4_back(s: Story, bad: bool) -> None:
     """A replica that was given up goes on."""
     s.topic(replicas=2)
     for t, what in ((9, "stops"), (10, "stopped"), (9000, "continues"), (9001, "continued")):
@@ -199,32 +199,39 @@ def p4_back(s: Story, bad: bool) -> None:
         s.metadata(t, in_sync=2 if not bad and t > 9010 else 1)
 
 
-def p5(s: Story, bad: bool) -> None:
+def m5(s: Story, bad: bool) -> None:
     stopped(s, 100, 5000)
     for at in (200, 2000):
         s.produce(at, at + (400 if bad else 1005), 1, acks=-1, error=7)
 
 
-def p5_late(s: Story, bad: bool) -> None:
+def m1_all_healthy(s: Story, bad: bool) -> None:
+    """Two replicas, and none is stopped."""
+    s.topic(replicas=2)
+    for at in (100, 3000):
+        s.produce(at, at + (1002 if bad else 5), 1, acks=-1, error=7 if bad else 0)
+
+
+def m5_late(s: Story, bad: bool) -> None:
     stopped(s, 100, 9000)
     for at in (200, 4000):
         s.produce(at, at + (3000 if bad else 1005), 1, acks=-1, error=7)
 
 
-def p6(s: Story, bad: bool) -> None:
+def m6(s: Story, bad: bool) -> None:
     stopped(s, 100, 5000)
     for at in (3000, 3001):
         s.produce(at, 8000 if bad else 5020, 1, acks=-1, timeout=20_000)
 
 
-def p6_sent_again(s: Story, bad: bool) -> None:
+def m6_sent_again(s: Story, bad: bool) -> None:
     """What is sent again while the replica has none of it waits as well."""
     stopped(s, 100, 5000)
     written(s, 3000, 0, 1, until=5020)
     written(s, 3100, 0, 1, until=3101 if bad else 5020)
 
 
-def p6_given_up(s: Story, bad: bool) -> None:
+def m6_given_up(s: Story, bad: bool) -> None:
     """Where one replica is enough, an append is done when the one that is stopped is given up."""
     s.topic(replicas=2, min_insync_replicas="1")
     s.produce(4, 5, 0, acks=-1)
@@ -236,7 +243,7 @@ def p6_given_up(s: Story, bad: bool) -> None:
         s.produce(at, 16_000 if bad else 2030, 1, acks=-1, timeout=28_000)
 
 
-def p1_refused_before(s: Story, bad: bool) -> None:
+def m1_refused_before(s: Story, bad: bool) -> None:
     """What an idempotent producer sent with other acks was refused, and is not known."""
     s.topic()
     batch = {"base": 0, "last": 0, "count": 1, "bytes": SIZE, "producer_id": 7, "producer_epoch": 0}

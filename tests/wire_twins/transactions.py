@@ -286,21 +286,31 @@ def r6_strange_producer(s: Story, bad: bool) -> None:
     add(s, 6, producer=9, error=0 if bad else 49)
 
 
-def p1_in_transaction(s: Story, bad: bool) -> None:
+def m1_in_transaction(s: Story, bad: bool) -> None:
     s.topic()
     init(s, 4, 0)
     add(s, 6)
     write(s, 20, 0, 48 if bad else 0)
 
 
-def p7_in_transaction(s: Story, bad: bool) -> None:
+def m1_begun_by_a_repeat(s: Story, bad: bool) -> None:
+    """Its second transaction begins with what the first has already: then the next number may be refused (KIP-890)."""
+    opened(s)
+    write(s, 25, 1, sequence=1)
+    ended(s, 300, True)
+    add(s, 320)
+    write(s, 330, 3 if bad else 1, sequence=2 if bad else 1)
+    write(s, 340, -1, error=45, sequence=3 if bad else 2)
+
+
+def m7_in_transaction(s: Story, bad: bool) -> None:
     """Sent again while it is open: it is where it is."""
     opened(s)
     write(s, 25, 1, sequence=1)
     write(s, 30, -1 if bad else 0, error=45 if bad else 0)
 
 
-def p1_behind_a_marker(s: Story, bad: bool) -> None:
+def m1_behind_a_marker(s: Story, bad: bool) -> None:
     """A marker has an offset."""
     opened(s)
     ended(s, 300, True)

@@ -5,16 +5,18 @@ that time, nearest first, up to the limit of any counterexample.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.show.counterexample import SHOWN_ROWS, Counterexample, ShownEvent
 from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.show.visible import first_few, shell_word
-from purgatorio_wire.history.history import integer, integers, items, text
+from purgatorio_wire.history.history import integer, integers, items, text, topic_names
+from purgatorio_wire.history.log import written_by
 from purgatorio_wire.history.row import ERRORS
 from purgatorio_wire.trace.file import WireTrace
-from purgatorio_wire.trace.record import PROFILE, Body, WireEvent
+from purgatorio_wire.trace.record import BY_NOBODY, PROFILE, SECOND, Body, WireEvent
 
 NEAR_NS: Final = 20_000_000_000
 _NAMES: Final = ("topic", "name", "group_id", "key", "transactional_id", "v3_and_below_transactional_id")
@@ -89,11 +91,16 @@ def _again(trace: WireTrace, scene: str, file: str) -> tuple[str, ...]:
         "initial-delay": header.declared.initial_delay_ms,
     }
     said = ",".join(f"{name}={value}" for name, value in declared.items() if value is not None)
-    return (*words, f"--declare {said}")
+    words.append(f"--declare {said}")
+    words += [
+        f"--{option} {shell_word(str(header.broker[name]))}"
+        for name, option in SECOND.items() if name in header.broker
+    ]  # fmt: skip
+    return tuple(words)
 
 
 def _rows(trace: WireTrace, scene: str, witnesses: set[int]) -> tuple[tuple[ShownEvent, ...], int]:
-    mine = [event for event in trace.events if event.scene == scene and event.ev != "control"]
+    mine = _with_topics([event for event in trace.events if event.scene == scene and event.ev != "control"])
     chosen = [event for event in mine if event.i in witnesses]
     if not chosen:
         return (), 0
@@ -122,6 +129,26 @@ def _rows(trace: WireTrace, scene: str, witnesses: set[int]) -> tuple[tuple[Show
         for event in shown
     )  # fmt: skip
     return rows, len(related) - len(shown)
+
+
+def _with_topics(events: list[WireEvent]) -> list[WireEvent]:
+    """The events with topics by their names alone, also where a request or an answer has their ids."""
+    names = topic_names(event.body for event in events if event.ev == "answer")
+
+    def named(value: object) -> object:
+        if isinstance(value, list):
+            return [named(one) for one in value]
+        if not isinstance(value, Mapping):
+            return value
+        body = {name: named(one) for name, one in value.items()}
+        known = names.get(text(body, "topic_id"))
+        return body if known is None or text(body, "name") or text(body, "topic") else {**body, "name": known}
+
+    return [
+        replace(event, body={name: named(one) for name, one in event.body.items()})
+        if event.body is not None else event
+        for event in events
+    ]  # fmt: skip
 
 
 def _asked(events: list[WireEvent], named: set[str]) -> set[int]:
@@ -165,7 +192,7 @@ def _asked_words(api: str, body: Body | None) -> str:
     members = [_short(text(one, "member_id")) for one in items(body, "members")]
     instance = [text(body, "group_instance_id")] if text(body, "group_instance_id") else []
     parts = [
-        f"{_short(_topic(topic))}-{_number(part)}{_numbers(_OF_PARTS, part)}{_acknowledged(part)}"
+        f"{_short(_topic(topic))}-{_number(part)}{_numbers(_OF_PARTS, part)}{_acknowledged(part)}{_written(part)}"
         for topics in ("topics", "topic_data")
         for topic in items(body, topics)
         for partitions in ("partitions", "partition_data")
@@ -180,6 +207,14 @@ def _asked_words(api: str, body: Body | None) -> str:
 
 def _topic(topic: Body) -> str:
     return text(topic, "name") or text(topic, "topic") or text(topic, "topic_id")
+
+
+def _written(part: Body) -> str:
+    """By which idempotent producer the first batch of an append was written, and its place among that one's."""
+    by = written_by(items(part, "records"))
+    if by == BY_NOBODY:
+        return ""
+    return f" of producer {by.producer_id} epoch {by.producer_epoch} sequence {by.base_sequence}"
 
 
 def _acknowledged(part: Body) -> str:

@@ -13,14 +13,14 @@ forgotten is, and not outnumbered in their scene.
 
 from __future__ import annotations
 
+import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
-from purgatorio_spec.failure import Failure, surviving
+from purgatorio_spec.failure import Failure
 from purgatorio_spec.judge.result import ClauseResult, RunResult, accusing_nobody, verdict_of
 from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.trace.record import Header, Implementation
@@ -48,10 +48,10 @@ from purgatorio_wire.clause.topic import (
     topics_grow,
 )
 from purgatorio_wire.history.bound import Bounds, Held
-from purgatorio_wire.history.group import groups
+from purgatorio_wire.history.group import Group, groups
 from purgatorio_wire.history.history import Scene, scenes
 from purgatorio_wire.history.log import Topics
-from purgatorio_wire.history.row import Row
+from purgatorio_wire.history.row import Row, Rows
 from purgatorio_wire.trace.file import WireTrace, read_trace
 from purgatorio_wire.trace.record import DRAWN, PROFILE, WireEnd, WireEvent, WireHeader
 
@@ -107,43 +107,76 @@ class Wire:
         return cls(Bounds.of(header.declared, control), header.versions, frozenset(answered))
 
 
+Judge: TypeAlias = Callable[[Wire, Scene, Topics], Iterable[Row]]
+
+
+def _of_groups(judge: Callable[[Group], Rows]) -> Judge:
+    return lambda wire, scene, topics: (row for group in groups(scene, wire.bounds) for row in judge(group))
+
+
+def _of_topics(judge: Callable[[Bounds, Scene, Topics], Rows]) -> Judge:
+    return lambda wire, scene, topics: judge(wire.bounds, scene, topics)
+
+
+def _of_bounds(judge: Callable[[Bounds, Scene], Rows]) -> Judge:
+    return lambda wire, scene, topics: judge(wire.bounds, scene)
+
+
+JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
+    ("X1", lambda wire, scene, topics: answered_once(wire.bounds, scene, wire.answered)),
+    ("X2", lambda wire, scene, topics: in_order(scene)),
+    ("X2", lambda wire, scene, topics: one_at_a_time(scene, topics)),
+    ("X3", lambda wire, scene, topics: decodes(scene, wire.answered, dict(wire.offered))),
+    ("X4", _of_topics(about_all)),
+    ("F1 F2 F3 F4 F5 F6 F7 F8 F9 M1 D1 R1 R2 R3 R4", _of_topics(fetches)),
+    ("F3", _of_topics(at_followers)),
+    ("F6", _of_bounds(sessions)),
+    ("F7", lambda wire, scene, topics: turns(scene, topics)),
+    ("F8 M1 M2 M3 M4 M5 M6 M7 R5", _of_topics(produces)),
+    ("M4", _of_topics(back_in_sync)),
+    ("A1 A2", _of_topics(topics_come_and_go)),
+    ("A1 A2 A3 D1 E1 M1", _of_topics(done_in_time)),
+    ("D1", _of_topics(deletes_records)),
+    ("A3", _of_topics(topics_grow)),
+    ("E1", _of_topics(elections)),
+    ("L1 R3 R4", _of_topics(offsets_listed)),
+    ("R2 R5 R6", _of_topics(coordinated)),
+    ("S1 S2 S3 S4 S5 S6 S7 S8 S9", _of_topics(shared)),
+    ("G1 G2 G3 G4 G5 G6 G7 G8", _of_groups(rebalances)),
+    ("G0 G3 G7 G8 G9 G10", _of_groups(memberships)),
+    ("G3 G8 G9 G10 G12 R7", _of_groups(standings)),
+    ("G4 G7 G8 G11", _of_groups(static_members)),
+    ("G13", _of_groups(described)),
+    ("G0 G9", _of_bounds(refused_at_sight)),
+    ("G8 G10", lambda wire, scene, topics: coordinator_away(scene)),
+    ("G4 G5 G8 G10 G12 G13 R7", lambda wire, scene, topics: failed(scene)),
+    ("G12 R7", _of_topics(committed)),
+    ("C1", _of_bounds(cut_connections)),
+    ("C1", _of_bounds(unread_answers)),
+)
+"""What judges a scene, each with the clauses that it has rows of."""
+
+
 def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
-    """Every row that a scene gave."""
-    topics = Topics.of(scene.exchanges)
-    bounds = wire.bounds
-    return [
-        *answered_once(bounds, scene, wire.answered),
-        *in_order(scene),
-        *one_at_a_time(scene, topics),
-        *decodes(scene, wire.answered, dict(wire.offered)),
-        *about_all(bounds, scene, topics),
-        *fetches(bounds, scene, topics),
-        *at_followers(bounds, scene, topics),
-        *sessions(bounds, scene),
-        *turns(scene, topics),
-        *produces(bounds, scene, topics),
-        *back_in_sync(bounds, scene, topics),
-        *topics_come_and_go(bounds, scene, topics),
-        *done_in_time(bounds, scene, topics),
-        *deletes_records(bounds, scene, topics),
-        *topics_grow(bounds, scene, topics),
-        *elections(bounds, scene, topics),
-        *offsets_listed(bounds, scene, topics),
-        *coordinated(bounds, scene, topics),
-        *shared(bounds, scene, topics),
-        *(
-            row
-            for group in groups(scene, bounds)
-            for rows in (rebalances, memberships, standings, static_members, described)
-            for row in rows(group)
-        ),
-        *refused_at_sight(bounds, scene),
-        *coordinator_away(scene),
-        *failed(scene),
-        *committed(bounds, scene, topics),
-        *cut_connections(bounds, scene),
-        *unread_answers(bounds, scene),
-    ]
+    """Every row that a scene gave. Where a judge fails, which is an error of ours, its clauses have a row that says so
+    (`Held.FAILED`) beside those that it gave until then."""
+    rows: list[Row] = []
+    try:
+        topics = Topics.of(scene.exchanges)
+    except Exception as error:  # whatever it is, the other scenes are judged
+        return _failures(" ".join(clauses for clauses, _ in JUDGES), scene.name, error)
+    for clauses, judge in JUDGES:
+        try:
+            rows.extend(judge(wire, scene, topics))
+        except Exception as error:  # and so are the other clauses
+            rows.extend(_failures(clauses, scene.name, error))
+    return rows
+
+
+def _failures(clauses: str, what: str, error: Exception) -> list[Row]:
+    at = traceback.extract_tb(error.__traceback__)[-1]
+    why = f"judging {what} failed at {Path(at.filename).name}:{at.lineno}, {type(error).__name__}: {error}"
+    return [Row(clause, Held.FAILED, seen=why) for clause in dict.fromkeys(clauses.split())]
 
 
 @dataclass(slots=True)
@@ -161,10 +194,15 @@ class Tallied:
     """Undecided rows that are late as what was forgotten is."""
     asked: set[tuple[str, str]] = field(default_factory=set)
     """What scenes say that they ask."""
+    failed: str = ""
+    """How judging it failed, the first time."""
 
     def add(self, scene: str, row: Row) -> None:
         """Count one row of a scene, given by its name without the repetition. Drawn scenes ask nothing of their own, so
         nothing is open where they leave a row undecided."""
+        if row.held is Held.FAILED:
+            self.failed = self.failed or row.seen
+            return
         self.occasions += 1
         if scene == DRAWN and (
             row.held is Held.UNDECIDED or (row.held is Held.LATE and row.gaps < LOST_GAPS)
@@ -205,6 +243,8 @@ class Tallied:
                 told(violation)
         if causes:
             return ClauseResult(clause, Verdict.VIOLATED, self.occasions, dict(causes))
+        if self.failed:
+            return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=self.failed)
         alone = [
             row
             for key, rows in self.late.items()
@@ -243,14 +283,12 @@ class Tallied:
         return ClauseResult(clause, Verdict.PASS, self.occasions, reason=reason)
 
 
-def tally(wire: Wire, played: Iterable[Scene], failures: list[Failure] | None = None) -> dict[str, Tallied]:
-    """The rows of scenes, by clause; of a scene at which a clause fails, those that came before. `failures` takes the
-    error, which is raised without it."""
+def tally(wire: Wire, played: Iterable[Scene]) -> dict[str, Tallied]:
+    """The rows of scenes, by clause."""
     tallies = {clause: Tallied() for clause in WIRE_CLAUSES}
     for scene in played:
-        with nullcontext() if failures is None else surviving(f"judging scene {scene.name}", failures):
-            for row in judge_scene(wire, scene):
-                tallies[row.clause].add(scene.base, row)
+        for row in judge_scene(wire, scene):
+            tallies[row.clause].add(scene.base, row)
         for clause, cause in scene.asked:
             if clause in tallies:
                 tallies[clause].asked.add((scene.base, cause))
@@ -281,20 +319,20 @@ def judge_trace(trace: WireTrace, told: Callable[[Violation], None] | None = Non
         )
     end_t = max((event.t for event in trace.events), default=0)
     wire, played = Wire.of(header, trace.events), list(scenes(trace.events, end_t))
-    failures: list[Failure] = []
-    tallies = tally(wire, played, failures)
-    with surviving("judging the waits", failures):
+    tallies = tally(wire, played)
+    try:
         projection = projected(header, wire.bounds, played, end_t)
         if projection.waits:
             _add_projected(tallies, projection)
+    except Exception as error:  # the other clauses are judged
+        for row in _failures(" ".join(PROJECTED), "waits", error):
+            tallies[row.clause].failed = row.seen
+    failed = dict.fromkeys(one.failed for one in tallies.values() if one.failed)
+    failures = [Failure("judging", why, "") for why in failed]
     end = trace.end or WireEnd(len(trace.events))
     clauses = {clause: tallied.result(clause, end, told) for clause, tallied in tallies.items()}
     if not trace.whole:
         clauses = {name: _not_passed(one, "the trace is not whole") for name, one in clauses.items()}
-    if failures:
-        clauses = {
-            name: _not_passed(one, f"an error of ours: {failures[0]}") for name, one in clauses.items()
-        }
     if trace.broken_count:
         clauses = {name: accusing_nobody(one) for name, one in clauses.items()}
     verdict = Verdict.INVALID_TRACE if trace.broken_count else verdict_of(clauses.values())

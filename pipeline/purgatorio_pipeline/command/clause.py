@@ -14,7 +14,8 @@ import click
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.profile import PROFILES
 from purgatorio_stress.mutant.catalogue import MUTANTS
-from purgatorio_wire.clause.registry import public_clauses
+from purgatorio_stress.mutant.own_patches import table_in
+from purgatorio_wire.clause.registry import WIRE_CLAUSES, public_clauses
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 """The checkout, where there is one: the lines of the reference and the tests are looked up in it."""
@@ -28,11 +29,11 @@ def command(name: str) -> None:
     \b
       purgatorio clause O4
     """
-    promises = public_clauses()
+    promises = {**{one.id: one.promise for one in WIRE_CLAUSES.values()}, **public_clauses()}
     if name not in promises:
         raise click.UsageError(f"no clause {name}: `purgatorio check --clauses` lists those of traces")
     click.echo(_wrapped(f"{name}  {promises[name]}", ""))
-    for title, lines in _story(name):
+    for title, lines in _story(name) if name in public_clauses() else _wire_story(name):
         click.echo(f"\n{title}")
         for line in lines:
             # A place in a file stays whole, to be clicked and copied.
@@ -67,6 +68,35 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
     yield "twins", twins or nothing
     files = sorted({line.partition(":")[0] for line in _lines(ROOT / "tests", quoted, "test_*.py")})
     yield "tests", files or nothing
+
+
+def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
+    """Of a clause of the wire, which is judged from outside a broker."""
+    yield (
+        "promised on the ground",
+        [f"{WIRE_CLAUSES[name].basis}; judged by `purgatorio wire HOST:PORT --only {name}`"],
+    )
+    yield "judged by", _lines(ROOT / "wire/purgatorio_wire", lambda line: f'"{name}"' in line) or ["?"]
+    try:
+        from purgatorio_wire.scene.catalogue import SCENES
+    except ModuleNotFoundError as missing:
+        yield "played by", [f"{missing.name} is not installed: pip install 'purgatorio[wire]'"]
+    else:
+        asked = [f"{one.name}: {one.promise}" for one in SCENES.values() if name in one.clauses]
+        yield "played by", asked or ["whatever scene gives an occasion"]
+        table = ROOT / "tests" / "mutants" / "broker"
+        mutants = table_in(table) if table.is_dir() else []
+        broken = [f"{one.name}: {one.what}" for one in mutants if name in one.clauses]
+        yield "broken by", broken or ["no mutant"]
+    nothing = ["none" if (ROOT / "tests").is_dir() else "no checkout here, where they would be looked up"]
+    prefix = f"def {name.lower()}"
+    twins = _lines(ROOT / "tests" / "wire_twins", lambda line: re.match(rf"{prefix}[_(]", line) is not None)
+    yield "twins", twins or nothing
+    files = _lines(ROOT / "tests" / "wire", lambda line: f'"{name}"' in line, "test_*.py")
+    yield (
+        "tests",
+        sorted({line.partition(":")[0] for line in files}) or ["tests/wire/test_wire_clause_twins.py"],
+    )
 
 
 def _place(judge: object) -> str:

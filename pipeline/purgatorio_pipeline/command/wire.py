@@ -16,6 +16,7 @@ import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -32,6 +33,10 @@ from purgatorio_wire.scene.play import Second
 from purgatorio_wire.scene.random_scene import parsed
 from purgatorio_wire.scene.run import Asked, declared_of, record
 from purgatorio_wire.trace.record import DRAWN
+
+SECONDS: Final = 240.0
+SECONDS_WITH_SECOND: Final = 480.0
+"""A second broker is away for a minute and more, until the cluster gives it up."""
 
 EPILOG = """
 It plays scenes (fetches that wait, appends that wake them, groups that rebalance, ...) on topics and groups of its own,
@@ -60,9 +65,7 @@ class _Unreachable(click.ClickException):
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
-    default=240.0,
-    show_default=True,
-    help="End after so many seconds.",
+    help=f"End after so many seconds ({SECONDS:g}, with a second broker {SECONDS_WITH_SECOND:g}).",
 )
 @click.option(
     "--seed", type=click.IntRange(0), default=None, help="Seed of what is drawn; without, another each time."
@@ -77,8 +80,8 @@ class _Unreachable(click.ClickException):
 )
 @click.option("--program", metavar="TEXT", help="Play this drawn program only, as a counterexample names it.")
 @click.option("--name", help="What the run is called: `purgatorio compare` pairs runs by their names.")
-@click.option("--trace", type=file, help="Where the trace is kept.")
-@click.option("--second", metavar="HOST:PORT", help="A second broker of the cluster, for P4, P5, P6, F9.")
+@click.option("--trace", type=file, help="Where the trace is kept: x.jsonl, or packed as .gz or .zst.")
+@click.option("--second", metavar="HOST:PORT", help="A second broker of the cluster, for M4, M5, M6, F9.")
 @click.option(
     "--second-pid", type=click.IntRange(1), help="Its process on this machine, to be stopped for a while."
 )
@@ -98,7 +101,7 @@ def command(
     broker: str | None,
     declare: str,
     only: tuple[str, ...],
-    seconds: float,
+    seconds: float | None,
     seed: int | None,
     drawn: float,
     program: str | None,
@@ -128,13 +131,17 @@ def command(
         declared = declared_of(declare)
     except ValueError as wrong:
         raise click.UsageError(str(wrong)) from None
+    if trace is not None and trace.suffix == ".parquet":
+        raise click.UsageError(
+            f"{trace}: record JSON lines, as x.jsonl.zst; `purgatorio convert` makes them Parquet"
+        )
     context = _tls(tls, tls_ca)
     asked = Asked(
         address=_address(broker, allow_remote, context),
         shown=broker,
         scenes=wanted,
         declared=declared,
-        seconds=seconds,
+        seconds=seconds or (SECONDS if second is None else SECONDS_WITH_SECOND),
         seed=time.time_ns() % 1_000_000 if seed is None else seed,
         second=_second(second, second_pid, stop_command, continue_command, allow_remote, context),
         pid=pid,

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Patch, patched
@@ -57,7 +57,7 @@ def bug_of(text: str | None) -> Bug:
         return Bug(number, (), MUTANTS[number].memory)
     path, name = _split(text)
     bound = _bound(path)
-    patches = _entry(path, name, bound.get("MUTANTS")) if name else bound.get("PATCHES")
+    patches = _entry(path, name) if name else bound.get("PATCHES")
     if (
         not isinstance(patches, list | tuple)
         or not patches
@@ -99,16 +99,29 @@ def _bound(path: Path) -> dict[str, Any]:
         raise BadPatches(f"{path} fails: {type(error).__name__}: {error}") from None
 
 
-def _entry(path: Path, name: str, table: object) -> object:
-    """The patches of one entry of `MUTANTS`: a sequence of mutants, or a mapping from their names."""
+class Entry(Protocol):
+    """One mutant of a table."""
+
+    name: str
+    what: str
+    clauses: tuple[str, ...]
+    patches: tuple[Patch, ...]
+
+
+def table_in(path: Path) -> list[Entry]:
+    """The table `MUTANTS` of a file or of the folder of a package. Raises BadPatches."""
+    table = _bound(path).get("MUTANTS")
     mutants = list(table.values()) if isinstance(table, Mapping) else table
     if not isinstance(mutants, list | tuple):
         raise BadPatches(f"{path} does not bind MUTANTS to a table of mutants")
-    by_name = {getattr(one, "name", ""): one for one in mutants}
+    return list(mutants)
+
+
+def _entry(path: Path, name: str) -> tuple[Patch, ...]:
+    by_name = {one.name: one for one in table_in(path)}
     if name not in by_name:
         near = difflib.get_close_matches(name, by_name, n=3, cutoff=0.3) or sorted(by_name)[:3]
         raise BadPatches(
             f"{path} has {len(by_name)} mutants, none called {name!r}; the nearest: {', '.join(near)}"
         )
-    patches: object = getattr(by_name[name], "patches", None)
-    return patches
+    return by_name[name].patches

@@ -42,7 +42,7 @@ def _with_first_rooms(
 MUTANTS: Final = (
     felt("forgotten-partition-fetched", "what is taken out of a fetch session is fetched on", "F1 X4",
          edited(FetchSessions, "go_on", "session.wanted.pop(place, None)", "pass")),
-    felt("session-stands-still", "a fetch session goes on from where each partition was added", "P1 F1",
+    felt("session-stands-still", "a fetch session goes on from where each partition was added", "M1 F1",
          edited(FetchSessions, "go_on", "session.wanted.update(wanted)",
                 "session.wanted = wanted | session.wanted")),
     felt("session-of-any-epoch", "a request of a fetch session that is not its next is taken", "F6",

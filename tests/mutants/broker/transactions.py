@@ -121,7 +121,7 @@ MUTANTS: Final = (
          edited(Transactions, "add", "return producer\n        if producer.state is State.ENDING",
                 "return ErrorCode.none\n        if producer.state is State.ENDING")),
     felt("time-of-the-first", "the time-out of a producer's later transactions runs from the beginning of its first",
-         "R6 P1",
+         "R6 M1",
          edited(Transactions, "add", "State.ONGOING, monotonic()", "State.ONGOING, producer.begun_s or monotonic()")),
     felt("never-timed-out", "a transaction that is left open is never aborted", "R2 R4",
          Patch(Transactions, "abort_overdue", nothing)),

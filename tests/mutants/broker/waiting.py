@@ -14,8 +14,8 @@ def _armed(delay_ms: str) -> Patch:
 
 
 MUTANTS: Final = (
-    felt("late-timer", "every time-out is a second late", "F2 P5 G1 G6 G7", _armed("operation.delay_ms + 1000")),
-    felt("early-timer", "every time-out comes after half its time", "F1 P5 G1 G6 G7",
+    felt("late-timer", "every time-out is a second late", "F2 M5 G1 G6 G7", _armed("operation.delay_ms + 1000")),
+    felt("early-timer", "every time-out comes after half its time", "F1 M5 G1 G6 G7",
          _armed("operation.delay_ms // 2")),
     felt("never-armed", "no operation has a time-out", "F2 X1", Patch(Purgatory, "_arm", nothing)),
     felt("time-outs-rounded-up", "a time-out comes at the next half second", "F2 G1",

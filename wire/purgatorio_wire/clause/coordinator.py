@@ -24,6 +24,7 @@ from purgatorio_wire.history.transaction import (
     producer_of,
     went_well,
 )
+from purgatorio_wire.history.way import Way
 
 INVALID_STATE, UNKNOWN_ID = 48, 49
 FENCED: Final = frozenset({47, UNKNOWN_ID, 90})
@@ -62,14 +63,14 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
         return
     by, now = producer_of(one.body), producer_of(made[-1].got) if made else None
     if not inits:
-        yield _refused("R6", "stranger", one, error, {UNKNOWN_ID}, ": nobody has that id")
+        yield _refused("R6", Way.STRANGER, one, error, {UNKNOWN_ID}, ": nobody has that id")
     elif now is not None and by != now:
         if error == CONCURRENT:
             return  # Kafka 4 looks first whether something is being written of the id (KAFKA-18660)
         known = any(by == producer_of(x.got) for x in made)
         why = ": another has its id now" if known else ": it is nobody"
         yield _refused(
-            "R5" if known else "R6", "not-fenced" if known else "stranger", one, error, FENCED, why
+            "R5" if known else "R6", Way.NOT_FENCED if known else Way.STRANGER, one, error, FENCED, why
         )
     elif made and inits[-1] is made[-1]:
         since = [x for x in before if x.t > made[-1].t and x.api != INIT and producer_of(x.body) == by]
@@ -89,17 +90,17 @@ def _initialized(one: Exchange, error: int, former: Sequence[Producer]) -> Rows:
     if error in (CONCURRENT, TOO_LONG, *BUSY):
         return
     if error:
-        yield broken("R5", "init-refused", one, "a producer's id and epoch", named(error))
+        yield broken("R5", Way.INIT_REFUSED, one, "a producer's id and epoch", named(error))
         return
     made = producer_of(one.got)
     if made.id < 0 or made.epoch < 0:
-        yield broken("R5", "init-refused", one, "a producer's id and epoch", f"{made.id} and {made.epoch}")
+        yield broken("R5", Way.INIT_REFUSED, one, "a producer's id and epoch", f"{made.id} and {made.epoch}")
     elif not former:
-        yield kept("R5", "init-refused")
+        yield kept("R5", Way.INIT_REFUSED)
     else:
         most = max((x.epoch for x in former if x.id == made.id), default=-1)
         allowed, seen = f"an epoch above {most}, or another id", f"epoch {made.epoch}"
-        yield kept("R5", "epoch") if made.epoch > most else broken("R5", "epoch", one, allowed, seen)
+        yield kept("R5", Way.EPOCH) if made.epoch > most else broken("R5", Way.EPOCH, one, allowed, seen)
 
 
 def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
@@ -111,21 +112,21 @@ def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
     if one.api in BEGINS:
         if error != CONCURRENT and error not in NO_SUCH_PART:
             right = not error
-            yield kept("R6", "begins") if right else broken("R6", "begins", one, "no error", named(error))
+            yield kept("R6", Way.BEGINS) if right else broken("R6", Way.BEGINS, one, "no error", named(error))
     elif done and done[-1].api in BEGINS:
         if error != CONCURRENT:
             right = not error
-            yield kept("R6", "ends") if right else broken("R6", "ends", one, "no error", named(error))
+            yield kept("R6", Way.ENDS) if right else broken("R6", Way.ENDS, one, "no error", named(error))
     elif not done:
-        yield _refused("R6", "of-none", one, error, {INVALID_STATE}, ": there is no transaction")
+        yield _refused("R6", Way.OF_NONE, one, error, {INVALID_STATE}, ": there is no transaction")
     elif error != CONCURRENT:
         same = done[-1].body.get("committed") == one.body.get("committed")
         why = " again" if same else ": it has ended otherwise"
-        yield _refused("R6", "ended", one, error, {0} if same else {INVALID_STATE}, why)
+        yield _refused("R6", Way.ENDED, one, error, {0} if same else {INVALID_STATE}, why)
 
 
 def _refused(
-    clause: str, cause: str, one: Exchange, error: int, wanted: set[int] | frozenset[int], about: str
+    clause: str, cause: Way, one: Exchange, error: int, wanted: set[int] | frozenset[int], about: str
 ) -> Row:
     if error in wanted:
         return kept(clause, cause)
@@ -153,14 +154,14 @@ def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:
         late_ms=bounds.declared.late_topics_ms,
     )  # fmt: skip
     if by.held is Held.KEPT:
-        yield kept("R2", "never-ended")
+        yield kept("R2", Way.NEVER_ENDED)
         return
     seen = "never" if ended_t is None else f"after {after(ended_t, since_t)}"
     allowed = f"its end by {after(by.limit_t, since_t)} behind the answer ({by.made_of})"
     if by.held is Held.UNDECIDED:
         yield undecided(
-            "R2", f"{seen}; {allowed}, too wide to judge it, or not watched so long", "never-ended"
+            "R2", f"{seen}; {allowed}, too wide to judge it, or not watched so long", Way.NEVER_ENDED
         )
     else:
-        row = broken("R2", "never-ended", ending, allowed, seen, held=Held.LATE)
+        row = broken("R2", Way.NEVER_ENDED, ending, allowed, seen, held=Held.LATE)
         yield replace(row, late=(since_t, ended_t or by.limit_t), gaps=by.gaps)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from purgatorio_wire.history.bound import MS, Bounds, Held
-from purgatorio_wire.history.history import Exchange, Lane, Scene, integer, items, text
+from purgatorio_wire.history.history import OF_2_0, Exchange, Lane, Scene, integer, items, text
 from purgatorio_wire.history.log import (
     NAMED,
     UNKNOWN_TOPIC,
@@ -16,6 +16,7 @@ from purgatorio_wire.history.log import (
     unknown_topic,
 )
 from purgatorio_wire.history.row import Row, Rows, after, answered_with, broken, kept, undecided
+from purgatorio_wire.history.way import Way
 from purgatorio_wire.trace.record import Body
 
 _OF_TOPICS: Final = frozenset(
@@ -36,7 +37,7 @@ PATIENCE_MS: Final = 5000
 
 def answered_once(bounds: Bounds, scene: Scene, answered: frozenset[tuple[str, int]]) -> Rows:
     """X1. `answered`: the APIs and versions that the broker answered anywhere in the run; one that it never answers is
-    X3's, and an answer to acks 0 is P2's."""
+    X3's, and an answer to acks 0 is M2's."""
     for lane in scene.lanes.values():
         for one in lane.requests:
             if one.owed and (one.api, one.version) in answered:
@@ -50,7 +51,7 @@ def _once(bounds: Bounds, scene: Scene, lane: Lane, one: Exchange) -> Row | None
     if one.again:
         more = one.again[0]
         seen = f"{1 + len(one.again)} answers, the second after {after(more.t, one.t)}"
-        return broken("X1", "answered-twice", one, "one answer", seen, *(extra.i for extra in one.again))
+        return broken("X1", Way.ANSWERED_TWICE, one, "one answer", seen, *(extra.i for extra in one.again))
     if one.answer is not None:
         return kept("X1")
     closed = one.closed
@@ -59,7 +60,7 @@ def _once(bounds: Bounds, scene: Scene, lane: Lane, one: Exchange) -> Row | None
             # A broker tells the error of an acks 0 produce by closing the connection.
             return undecided("X1", "the connection was closed after an acks 0 produce")
         seen = f"the broker closed the connection after {after(closed.t, one.t)}"
-        return broken("X1", "closed", one, "one answer, and the connection stays", seen, closed.i)
+        return broken("X1", Way.CLOSED, one, "one answer, and the connection stays", seen, closed.i)
     if closed is not None and closed.err:
         return undecided("X1", "the connection could not be read any further")
     limit = _patience_ends(scene, one)
@@ -67,8 +68,8 @@ def _once(bounds: Bounds, scene: Scene, lane: Lane, one: Exchange) -> Row | None
         return None  # cut or given up by the scene before anything can be said
     if one.watched_t < limit + bounds.added_ns(one.t, one.watched_t):
         seen = f"no answer in {after(one.watched_t, one.t)}, on a machine that is late"
-        return undecided("X1", seen, "never-answered")
-    return broken("X1", "never-answered", one, "one answer", f"none in {after(one.watched_t, one.t)}")
+        return undecided("X1", seen, Way.NEVER_ANSWERED)
+    return broken("X1", Way.NEVER_ANSWERED, one, "one answer", f"none in {after(one.watched_t, one.t)}")
 
 
 def _patience_ends(scene: Scene, one: Exchange) -> int:
@@ -86,7 +87,7 @@ def _unasked(lane: Lane) -> Rows:
     for answer in lane.answers:
         if answer.c is None and (answer.corr or 0) not in by_corr:
             yield Row(
-                "X1", Held.BROKEN, "not-asked-for", f"connection {lane.name}", (answer.i,),
+                "X1", Held.BROKEN, Way.NOT_ASKED_FOR, f"connection {lane.name}", (answer.i,),
                 "answers to requests only", f"an answer with correlation {answer.corr}, which no request has",
             )  # fmt: skip
 
@@ -109,7 +110,7 @@ def in_order(scene: Scene) -> Rows:
             if passed:
                 first = passed[0]
                 yield broken(
-                    "X2", "overtaken", one, f"the answer to {first.api} #{first.corr} first",
+                    "X2", Way.OVERTAKEN, one, f"the answer to {first.api} #{first.corr} first",
                     f"answered before {first.api} #{first.corr}, which was sent earlier", *first.events,
                 )  # fmt: skip
             else:
@@ -137,9 +138,9 @@ def one_at_a_time(scene: Scene, topics: Topics) -> Rows:
                     ahead = any(integer(x, "base") <= base <= integer(x, "last") for x in came[part])
                     allowed = f"an answer without the record {base}, which was sent behind it"
                     yield (
-                        broken("X2", "handled-ahead", one, allowed, "one with it", *append.events)
+                        broken("X2", Way.HANDLED_AHEAD, one, allowed, "one with it", *append.events)
                         if ahead
-                        else kept("X2", "handled-ahead")
+                        else kept("X2", Way.HANDLED_AHEAD)
                     )
 
 
@@ -151,10 +152,10 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
             if err.startswith("newer:"):
                 yield undecided("X3", f"{one.api} v{one.version}: {err}")
             elif err:
-                yield broken("X3", "undecodable", one, f"an answer of version {one.version}", err)
+                yield broken("X3", Way.UNDECODABLE, one, f"an answer of version {one.version}", err)
             elif one.answer.left:
                 seen = f"{one.answer.left} bytes after the answer"
-                yield broken("X3", "bytes-left", one, f"an answer of version {one.version}", seen)
+                yield broken("X3", Way.BYTES_LEFT, one, f"an answer of version {one.version}", seen)
             else:
                 yield kept("X3")
             continue
@@ -168,12 +169,12 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
         else:
             continue
         yield broken(
-            "X3", "offered-not-answered", one, f"ApiVersions offers {one.api} v{first} to v{last}", seen
+            "X3", Way.OFFERED_NOT_ANSWERED, one, f"ApiVersions offers {one.api} v{first} to v{last}", seen
         )
     for lane in scene.lanes.values():
         if lane.closed is not None and lane.closed.err.startswith("no frames") and lane.closed.by == "us":
             yield Row(
-                "X3", Held.BROKEN, "no-frame", f"connection {lane.name}", (lane.closed.i,),
+                "X3", Held.BROKEN, Way.NO_FRAME, f"connection {lane.name}", (lane.closed.i,),
                 "frames of the Kafka protocol", lane.closed.err,
             )  # fmt: skip
 
@@ -192,7 +193,7 @@ def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             else:
                 allowed, seen = (", ".join(_words(one, part) for part, _ in held) for held in (asked, told))
                 seen = f"one about {seen or 'nothing'}"
-                yield broken("X4", "not-all-named", one, f"an answer about {allowed}", seen)
+                yield broken("X4", Way.NOT_ALL_NAMED, one, f"an answer about {allowed}", seen)
             if scene.name:  # what is done beside the scenes is about their topics
                 yield from _not_there(one, told, topics)
 
@@ -203,13 +204,15 @@ def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> 
         return
     if one.api == "offset_commit" and all(integer(said, "error_code") for _, said in told):
         return  # it was refused as a whole
+    if one.api == "offset_commit" and one.version < OF_2_0[one.api]:
+        return  # Kafka before 2.0 looks for the topic alone
     for part, said in told:
         topic, error = topics.topics.get(part.topic), integer(said, "error_code")
         partitions = None if topic is None or topic.delete_t is not None else topic.partitions_at(one.t)
         if topic is not None and (partitions is None or part.number < partitions):
             continue
         wanted = unknown_topic(one) if topic is None else UNKNOWN_TOPIC
-        yield answered_with("X4", "not-there", one, error, wanted, f" for {_words(one, part)}")
+        yield answered_with("X4", Way.NOT_THERE, one, error, wanted, f" for {_words(one, part)}")
 
 
 def _words(one: Exchange, part: Part) -> str:

@@ -45,6 +45,7 @@ from purgatorio_wire.history.row import (
     named,
     undecided,
 )
+from purgatorio_wire.history.way import Way
 from purgatorio_wire.table.fetch import FETCH, Distance, Divergence, Epoch, Fetched, request_is_complete
 from purgatorio_wire.table.replica import Replica
 from purgatorio_wire.trace.record import Body, WireEvent
@@ -144,7 +145,7 @@ def continued_t(stimuli: Iterable[WireEvent], end: int) -> int:
     return min(said, default=end)
 
 
-def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: str, due: int, told: bool) -> Rows:
+def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, told: bool) -> Rows:
     """F8, of a request that waited, until `due` at the latest, when its topic was deleted. `told`: by an error."""
     asked_t, deleted_t = topic.delete_t or END_OF_TIME, topic.deleted_t
     if deleted_t is None or not one.t < asked_t < deleted_t < due:
@@ -156,7 +157,7 @@ def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: str, due: int, t
         late_ms=bounds.declared.late_topics_ms,
     )  # fmt: skip
     if row.held is Held.KEPT and not told:
-        row = broken("F8", "deleted-without-error", one, "an error", "no error")
+        row = broken("F8", Way.DELETED_WITHOUT_ERROR, one, "an error", "no error")
     yield row
 
 
@@ -172,14 +173,16 @@ def sessions(bounds: Bounds, scene: Scene) -> Rows:
     next one is not."""
     for one in scene.of("fetch"):
         if one.session and one.answer_t is not None and one.error in (0, NOT_THE_NEXT):
-            yield answered_with("F6", "next-refused", one, one.error, 0, ": the next request of its session")
+            yield answered_with(
+                "F6", Way.NEXT_REFUSED, one, one.error, 0, ": the next request of its session"
+            )
         if not one.session_error or one.behind or one.unread or one.throttled_ms:
             continue
         promise, gap = f"{named(one.session_error)} at once:", one.wait_ms * MS or NO_WAIT_GAP_NS
-        row = in_time(bounds, "F6", "session-waits", one, one.t, gap, promise)
+        row = in_time(bounds, "F6", Way.SESSION_WAITS, one, one.t, gap, promise)
         yield row
         if row.held is Held.KEPT and one.error != NO_SESSION:  # there may be no room for the session any more
-            yield answered_with("F6", "session-taken", one, one.error, one.session_error)
+            yield answered_with("F6", Way.SESSION_TAKEN, one, one.error, one.session_error)
 
 
 def turns(scene: Scene, topics: Topics) -> Rows:
@@ -198,12 +201,12 @@ def turns(scene: Scene, topics: Topics) -> Rows:
                 continue
             turn = passed[one.session].pop(a.part, 0)
             if a.batches and turn:
-                yield kept("F7", "starved")
+                yield kept("F7", Way.STARVED)
             elif brought and not a.batches and not a.error and a.log.least(one.t, a.offset):
                 passed[one.session][a.part] = turn + 1
                 if turn + 1 >= len(asked):
                     allowed = f"records of {a.part.topic}-{a.part.number}, before another has its second turn"
-                    yield broken("F7", "starved", one, allowed, f"none in {turn + 1} answers with others'")
+                    yield broken("F7", Way.STARVED, one, allowed, f"none in {turn + 1} answers with others'")
 
 
 def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -225,7 +228,7 @@ def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 (deadline - ready_by) // 2,
                 "an answer with what is replicated, long before max_wait,",
             )
-            yield in_time(bounds, "F3", "at-follower", one, ready_by + half, half, promise)
+            yield in_time(bounds, "F3", Way.AT_FOLLOWER, one, ready_by + half, half, promise)
 
 
 def waits(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetching]:
@@ -381,7 +384,7 @@ class Fetching:
     def _diverges(self, a: _Asked) -> Row:
         """At once and without an error, with where the epoch ends: its reader is beyond that (KIP-595)."""
         one, promise = self.one, "the end of its epoch at once:"
-        row = in_time(self.bounds, "F6", "diverging-waits", one, one.t, self.gap, promise)
+        row = in_time(self.bounds, "F6", Way.DIVERGING_WAITS, one, one.t, self.gap, promise)
         if row.held is not Held.KEPT:
             return row
         said = None if a.answer is None else a.answer.get("diverging_epoch")
@@ -390,25 +393,27 @@ class Fetching:
         if not a.error and least <= end <= most:
             return self._mark("F6", a, one.t) or row
         allowed = f"no error, and the end of its epoch at {least} to {most}"
-        return broken("F6", "diverging-otherwise", one, allowed, f"{named(a.error)}, {end}")
+        return broken("F6", Way.DIVERGING_OTHERWISE, one, allowed, f"{named(a.error)}, {end}")
 
     def _error(self, clause: str, what: str, a: _Asked, error: int) -> Row:
         """At once, with that error."""
         one = self.one
         if clause == "D1" and a.error == error:
             return kept(clause)  # of the deletion's promise; when such a fetch is answered is F6's
-        row = in_time(self.bounds, clause, f"{what}-waits", one, one.t, self.gap, f"{named(error)} at once:")
+        row = in_time(
+            self.bounds, clause, Way(f"{what}-waits"), one, one.t, self.gap, f"{named(error)} at once:"
+        )
         if row.held is not Held.KEPT or (a.answer is not None and a.error == error):
             return row
         if a.error in EXCUSED:
-            return undecided(clause, f"{named(a.error)}: {EXCUSED[a.error]}", f"{what}-waits")
+            return undecided(clause, f"{named(a.error)}: {EXCUSED[a.error]}", Way(f"{what}-waits"))
         seen = "no answer for the partition" if a.answer is None else named(a.error)
-        return broken(clause, f"{what}-other-error", one, named(error), seen)
+        return broken(clause, Way(f"{what}-other-error"), one, named(error), seen)
 
     def _overtaken(self) -> Rows:
         """D1, of a fetch that waited until max_wait while the records that it waits behind were deleted: it reads again
         then, and they are not there."""
-        read_t, cause = self.deadline - EARLY_NS, "deleted-while-it-waits"
+        read_t, cause = self.deadline - EARLY_NS, Way.DELETED_WHILE_IT_WAITS
         if self.one.answer_t is None or self.one.answer_t < read_t or self._ready_from() <= self.until:
             return
         for a in self.asked:
@@ -424,7 +429,7 @@ class Fetching:
             return
         if not any(a.log.settled_t > self.one.t for a in self.asked):
             told = any(a.error for a in self.asked)
-            yield from deleted(self.bounds, self.one, gone[0], "waits-for-deleted", self.deadline, told)
+            yield from deleted(self.bounds, self.one, gone[0], Way.WAITS_FOR_DELETED, self.deadline, told)
 
     def _ready_from(self) -> int:
         """The earliest moment at which the fetch can be ready for data."""
@@ -458,14 +463,14 @@ class Fetching:
         ready_from, ready_by = self._ready_from(), self._ready_by()
         errors = [a.error for a in self.asked if a.error]
         if errors:
-            clause, allowed = ("P1", "the records") if ready_by <= one.t else ("F1", "no error, and a wait")
-            yield broken(self._clause(clause), "error-without-reason", one, allowed, named(errors[0]))
+            clause, allowed = ("M1", "the records") if ready_by <= one.t else ("F1", "no error, and a wait")
+            yield broken(self._clause(clause), Way.ERROR_WITHOUT_REASON, one, allowed, named(errors[0]))
             return
         if any(integer(batch, "base") < 0 for a in self.asked for batch in a.batches):
-            yield broken("F7", "part-of-a-batch", one, "whole batches, or nothing", "a part of one, alone")
+            yield broken("F7", Way.PART_OF_A_BATCH, one, "whole batches, or nothing", "a part of one, alone")
             return
         if any(corrupt(a.batches) for a in self.asked):
-            yield broken("P1", "corrupt", one, "records as they were taken", "another checksum than theirs")
+            yield broken("M1", Way.CORRUPT, one, "records as they were taken", "another checksum than theirs")
             return
         yield from self._bounded()
         yield from self._decided()
@@ -479,7 +484,7 @@ class Fetching:
             return
         yield self._at_max_wait()
         if one.answer_t is not None and one.answer_t >= deadline - EARLY_NS and ready_from > deadline:
-            yield from self._there(self._clause("F5"), "empty-at-max-wait", deadline - EARLY_NS)
+            yield from self._there(self._clause("F5"), Way.EMPTY_AT_MAX_WAIT, deadline - EARLY_NS)
 
     def _bounded(self) -> Rows:
         """F7, of what has no room for all that is there: no partition brings more than it has room for, nor do they all
@@ -495,19 +500,21 @@ class Fetching:
         total = sum(map(sum, came))
         if not batches:
             if self.one.answer is not None and self.one.version > 2:
-                yield broken("F7", "no-batch", self.one, "one batch of what is there, however large", "none")
+                yield broken(
+                    "F7", Way.NO_BATCH, self.one, "one batch of what is there, however large", "none"
+                )
         elif len(large) <= 1 and all(len(held) == 1 for held in large) and (total <= most or batches == 1):
-            yield kept("F7", "too-much")
+            yield kept("F7", Way.TOO_MUCH)
         else:
             seen = f"{batches} batches of {total} bytes"
             yield broken(
-                "F7", "too-much", self.one, f"{most} bytes, or one batch, and each partition's own", seen
+                "F7", Way.TOO_MUCH, self.one, f"{most} bytes, or one batch, and each partition's own", seen
             )
 
     def _in_order(self) -> Rows:
         """F7: the first partition that is asked for and has something brings it, where not all have room (KIP-74). What
         may have come to one before it took the room. A session has an order of its own."""
-        one, cause = self.one, "out-of-order"
+        one, cause = self.one, Way.OUT_OF_ORDER
         for a in self.asked if one.answer is not None and not one.session else ():
             if a.log.least(one.t, a.offset):
                 allowed = f"records of {a.part.topic}-{a.part.number}, which is asked for before the others"
@@ -525,12 +532,12 @@ class Fetching:
         assert one.answer_t is not None
         earliest = min(self.deadline, ready_from)
         if one.answer_t >= earliest - EARLY_NS:
-            return kept(self._clause("F1"), "early")
+            return kept(self._clause("F1"), Way.EARLY)
         least = integer(one.body, "min_bytes")
         there = sum(a.log.most(one.answer_t, a.offset) for a in self.asked)
         what = "max_wait" if earliest == self.deadline else "what makes it ready"
         return broken(
-            self._clause("F1"), "early", one,
+            self._clause("F1"), Way.EARLY, one,
             f"not before {what}, {after(earliest, one.t)} after the request (less {EARLY_NS // MS} ms)",
             f"answered after {after(one.answer_t, one.t)}, with at most {there} of {least} bytes to be had",
             *self._appends(END_OF_TIME),
@@ -542,10 +549,10 @@ class Fetching:
         clause = self._clause("F7" if self._over_parts and one.wait_ms > 0 else "F4")
         promise = f"an answer at once with {'max_wait 0' if one.wait_ms <= 0 else 'enough there'},"
         yield in_time(
-            self.bounds, clause, "waits-though-ready", one, one.t, self.gap, promise, *self._appends(one.t)
+            self.bounds, clause, Way.WAITS_THOUGH_READY, one, one.t, self.gap, promise, *self._appends(one.t)
         )
         if one.answer_t is not None:
-            yield from self._there(clause, "empty-at-once", one.t)
+            yield from self._there(clause, Way.EMPTY_AT_ONCE, one.t)
 
     def _woken(self, ready_by: int) -> Rows:
         """F3, or F7: an append makes it ready while it waits."""
@@ -560,22 +567,22 @@ class Fetching:
         promise = f"an answer {after(ready_by, one.t)} after the request, when what it waits for is done,"
         gap = self.deadline - ready_by
         return in_time(
-            self.bounds, clause, "not-woken", one, ready_by, gap, promise, *self._appends(ready_by)
+            self.bounds, clause, Way.NOT_WOKEN, one, ready_by, gap, promise, *self._appends(ready_by)
         )
 
     def _at_max_wait(self) -> Row:
         one, gap = self.one, max(self.one.wait_ms * MS, FORGOTTEN_NS)
         promise = f"an answer at max_wait {one.wait_ms} ms,"
-        return in_time(self.bounds, "F2", "late", one, self.deadline, gap, promise)
+        return in_time(self.bounds, "F2", Way.LATE, one, self.deadline, gap, promise)
 
     def _enough(self, clause: str) -> Row:
         """What was woken has as much as it waited for. Which records is open: others may have come meanwhile."""
         if self.had_enough:
             return kept(clause)
         allowed = f"at least {integer(self.one.body, 'min_bytes')} bytes"
-        return broken(clause, "woken-without-it", self.one, allowed, "fewer", *self._appends(END_OF_TIME))
+        return broken(clause, Way.WOKEN_WITHOUT_IT, self.one, allowed, "fewer", *self._appends(END_OF_TIME))
 
-    def _there(self, clause: str, cause: str, t: int) -> Rows:
+    def _there(self, clause: str, cause: Way, t: int) -> Rows:
         """What was there at `t` is in the answer. No occasion where nothing was."""
         one = self.one
         missing = []
@@ -606,7 +613,9 @@ class Fetching:
             if mark >= 0 and not low <= mark <= high:
                 allowed = f"{name} {low} at least, where all is acknowledged, and {high} at most"
                 clause = "R4" if a.log.transactions and name == "last_stable_offset" else clause
-                return broken(clause, name.replace("_", "-"), self.one, allowed, f"{mark}", *self._appends(t))
+                return broken(
+                    clause, Way(name.replace("_", "-")), self.one, allowed, f"{mark}", *self._appends(t)
+                )
         return None
 
     def _stable(self, a: _Asked, t: int) -> tuple[int, int]:
@@ -621,14 +630,16 @@ class Fetching:
             if not a.log.transactions:
                 continue
             if integer(a.answer, "last_stable_offset", -1) >= 0:
-                yield self._mark("R4", a, self.one.t) or kept("R4", "last-stable-offset")
+                yield self._mark("R4", a, self.one.t) or kept("R4", Way.LAST_STABLE_OFFSET)
             if isinstance(a.log, CommittedLog):
                 limit = a.log.most_end(self.until)
                 if a.end > limit:
                     allowed, seen = f"nothing from {limit} on, where a transaction is open", f"up to {a.end}"
-                    yield broken("R1", "undecided-shown", self.one, allowed, seen, *self._appends(self.until))
+                    yield broken(
+                        "R1", Way.UNDECIDED_SHOWN, self.one, allowed, seen, *self._appends(self.until)
+                    )
                 elif limit < a.whole.least_end(self.one.t):
-                    yield kept("R1", "undecided-shown")
+                    yield kept("R1", Way.UNDECIDED_SHOWN)
                 yield from self._listed(a)
 
     def _listed(self, a: _Asked) -> Rows:
@@ -644,7 +655,10 @@ class Fetching:
             bases = {append.base for append in a.log.appends if append.within is one}
             if first is None or one.commits is None or not bases & came:
                 continue
-            listed, cause = (one.producer.id, first) in said, "not-listed" if not one.commits else "listed"
+            listed, cause = (
+                (one.producer.id, first) in said,
+                Way.NOT_LISTED if not one.commits else Way.LISTED,
+            )
             allowed = f"producer {one.producer.id} {'not ' * one.commits}among the aborted, from {first} on"
             seen = f"aborted: {sorted(said)}"
             yield (
@@ -659,7 +673,7 @@ class Fetching:
         return min(integer(self.one.body, "max_bytes", 1 << 31), *(a.room for a in self.asked))
 
     def _placed(self) -> Rows:
-        """P1: an acknowledged record is where its acknowledgement said; what comes begins with the batch that holds the
+        """M1: an acknowledged record is where its acknowledgement said; what comes begins with the batch that holds the
         offset, and leaves none out."""
         for a in self.asked:
             if not a.batches or integer(a.batches[0], "base") < 0:
@@ -671,11 +685,11 @@ class Fetching:
                 if integer(x, "last") + 1 != integer(y, "base")
             ]  # fmt: skip
             if not first <= a.offset <= integer(a.batches[0], "last") or (begins and first != a.offset):
-                yield broken("P1", "elsewhere", self.one, f"a batch at {a.offset}", f"one at {first}")
+                yield broken("M1", Way.ELSEWHERE, self.one, f"a batch at {a.offset}", f"one at {first}")
             elif holes:
-                yield broken("P1", "left-out", self.one, f"a batch at {holes[0]}", "none, but later ones")
+                yield broken("M1", Way.LEFT_OUT, self.one, f"a batch at {holes[0]}", "none, but later ones")
             else:
-                yield kept("P1")
+                yield kept("M1")
 
     def _replicated(self, spans: list[tuple[int, int]]) -> Rows:
         """F9, of a fetch inside a span in which a replica that is in sync was stopped; and F1 where it asks
@@ -699,7 +713,7 @@ class Fetching:
                     yield kept("F9")
                 else:
                     seen = f"records up to {a.end} while a replica in sync was stopped"
-                    yield broken("F9", "above-high-watermark", one, f"records below {first} only", seen)
+                    yield broken("F9", Way.ABOVE_HIGH_WATERMARK, one, f"records below {first} only", seen)
                 if (
                     len(self.asked) == 1
                     and not a.error

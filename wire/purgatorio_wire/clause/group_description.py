@@ -20,6 +20,7 @@ from purgatorio_wire.history.group import (
 )
 from purgatorio_wire.history.history import ABOUT_GROUPS, Exchange, items, text
 from purgatorio_wire.history.row import Rows, answered_with, broken, kept
+from purgatorio_wire.history.way import Way
 from purgatorio_wire.trace.record import Body
 
 NON_EMPTY: Final = 68
@@ -40,19 +41,19 @@ def described(group: Group) -> Rows:
         if name == EMPTY and (one.error == NO_SUCH_GROUP or text(said, "group_state") == DEAD):
             continue  # who has no members and no offsets is cleaned up now and then
         if one.api == "delete_groups":
-            cause, wanted = ("deleted", NON_EMPTY) if name != EMPTY else ("not-deleted", 0)
+            cause, wanted = (Way.DELETED, NON_EMPTY) if name != EMPTY else (Way.NOT_DELETED, 0)
             yield answered_with("G13", cause, one, one.error, wanted, f" for {len(least)} members at least")
             continue
         told = {text(member, "member_id") for member in items(said, "members")}
         if text(said, "group_state") == name and least <= told <= most:
             current = group.current(one)
             other = _said_otherwise(current, said) if name == STABLE and current is not None else ""
-            row = broken("G13", "told-otherwise", one, "what its members have given", other)
-            yield row if other else kept("G13", name)
+            row = broken("G13", Way.TOLD_OTHERWISE, one, "what its members have given", other)
+            yield row if other else kept("G13", Way(name))
         else:
             allowed = f"{name}, with {', '.join(sorted(least)) or 'nobody'}"
             seen = f"{text(said, 'group_state')}, with {', '.join(sorted(told)) or 'nobody'}"
-            yield broken("G13", name, one, allowed, seen)
+            yield broken("G13", Way(name), one, allowed, seen)
 
 
 def _state(group: Group, one: Exchange, until: int) -> tuple[str, set[str], set[str]] | None:

@@ -1,4 +1,4 @@
-"""P1 to P7: what is said of an append, and when."""
+"""M1 to M7: what is said of an append, and when."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -38,7 +38,8 @@ from purgatorio_wire.history.row import (
     named,
     undecided,
 )
-from purgatorio_wire.history.transaction import CONCURRENT, INIT
+from purgatorio_wire.history.transaction import CONCURRENT, INIT, Transaction
+from purgatorio_wire.history.way import Way
 from purgatorio_wire.trace.record import BY_NOBODY, SEQUENCES, Body, Written
 
 CORRUPT, TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 2, 7, 19, 21
@@ -51,6 +52,7 @@ BACK_NS: Final = 40_000 * MS
 again first."""
 REMEMBERED: Final = 5
 FEW: Final = frozenset({NOT_ENOUGH, 20})
+BEGUN_BY_A_REPEAT: Final = "the transaction began with a batch of an earlier one, sent again (KIP-890)"
 UNHEARD: Final = frozenset({*LOADING, 13, NOT_ENOUGH, CONCURRENT})
 """Errors of an append whose partition's leader could not ask of its transaction (KIP-890): it is to be sent again."""
 
@@ -74,14 +76,14 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 spans = stopped_spans(scene.stimuli, scene.end_t)
                 if acks == -1 and any(begin <= one.t and done_t <= end for begin, end in spans):
                     due, told = one.t + one.wait_ms * MS, bool(integer(answer, "error_code"))
-                    yield from deleted(bounds, one, topic, "append-waits-for-deleted", due, told)
+                    yield from deleted(bounds, one, topic, Way.APPEND_WAITS_FOR_DELETED, due, told)
             elif acks not in (-1, 1):
                 yield _wrong_acks(bounds, one, answer)
             elif corrupt(batches):
                 if answer is not None:
                     error = integer(answer, "error_code")
                     about = " for what is corrupt"
-                    yield answered_with("P1", "corrupt-taken", one, error, CORRUPT, about, excused=EXCUSED)
+                    yield answered_with("M1", Way.CORRUPT_TAKEN, one, error, CORRUPT, about, excused=EXCUSED)
             elif transactional(batches):
                 if answer is not None and topic.replicas == 1:
                     written = written_by(batches)
@@ -100,26 +102,26 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def _unanswered(scene: Scene, one: Exchange, topics: Topics) -> Rows:
-    """P2. An occasion is an acks 0 produce behind which the connection was asked for something, or which names what is
+    """M2. An occasion is an acks 0 produce behind which the connection was asked for something, or which names what is
     not there."""
     if one.answer is not None or one.again:
         extra = [*one.again, *([one.answer] if one.answer is not None else [])]
         seen = f"answered after {after(extra[0].t, one.t)}"
-        yield broken("P2", "acks-0-answered", one, "no answer", seen, *(event.i for event in extra))
+        yield broken("M2", Way.ACKS_0_ANSWERED, one, "no answer", seen, *(event.i for event in extra))
         return
     behind = [x for x in scene.lanes[one.conn].requests if x.i > one.i and x.owed]
     may_close = not behind and any(topics.logs[part].settled_t > one.t for part, *_ in produced(one))
     if may_close or any(x.answer is not None for x in behind):
-        yield kept("P2")
+        yield kept("M2")
     elif behind and one.closed is not None and one.closed.by == "peer":
         seen = f"the broker closed the connection after {after(one.closed.t, one.t)}"
         yield broken(
-            "P2", "closed-after-acks-0", one, "the connection goes on", seen, behind[0].i, one.closed.i
+            "M2", Way.CLOSED_AFTER_ACKS_0, one, "the connection goes on", seen, behind[0].i, one.closed.i
         )
 
 
 def _told_by_the_end(bounds: Bounds, one: Exchange, topics: Topics) -> Rows:
-    """P2, of an acks 0 produce that names a partition which its topic has not: the end of its connection is the one way
+    """M2, of an acks 0 produce that names a partition which its topic has not: the end of its connection is the one way
     in which its producer learns that it has to ask who leads what. Where nobody looked for it there is no row."""
     named_parts = [part for part, *_ in produced(one) if part.topic in topics.topics]
     absent = [
@@ -132,32 +134,34 @@ def _told_by_the_end(bounds: Bounds, one: Exchange, topics: Topics) -> Rows:
         return
     by = bounds.by(one.t, one.t, ended_t, gap_ns=ENDS_GAP_NS, watched_t=one.watched_t)
     if by.held is Held.KEPT:
-        yield kept("P2", "error-untold")
+        yield kept("M2", Way.ERROR_UNTOLD)
     elif by.held is Held.UNDECIDED:
-        yield undecided("P2", f"the connection was not closed by {after(by.limit_t, one.t)}", "error-untold")
+        yield undecided(
+            "M2", f"the connection was not closed by {after(by.limit_t, one.t)}", Way.ERROR_UNTOLD
+        )
     else:
         allowed = f"its connection is closed by {after(by.limit_t, one.t)} ({by.made_of}), as it is refused"
         seen = "not closed" if ended_t is None else f"closed after {after(ended_t, one.t)}"
         late = one.t, ended_t or by.limit_t
         yield replace(
-            broken("P2", "error-untold", one, allowed, seen, held=Held.LATE, late=late), gaps=by.gaps
+            broken("M2", Way.ERROR_UNTOLD, one, allowed, seen, held=Held.LATE, late=late), gaps=by.gaps
         )
 
 
 def _wrong_acks(bounds: Bounds, one: Exchange, answer: Body | None) -> Row:
     error = integer(answer, "error_code")
     if answer is None:
-        return undecided("P3", "no answer")
+        return undecided("M3", "no answer")
     if error == INVALID_ACKS:
-        return kept("P3")
+        return kept("M3")
     acks = integer(one.body, "acks")
-    return broken("P3", "acks-taken", one, f"{named(INVALID_ACKS)} for acks {acks}", named(error))
+    return broken("M3", Way.ACKS_TAKEN, one, f"{named(INVALID_ACKS)} for acks {acks}", named(error))
 
 
 def _in_transaction(
     one: Exchange, part: Part, count: int, written: Written, answer: Body, topics: Topics
 ) -> Rows:
-    """P1, of an append to a partition of an open transaction, and P7 where it is sent again; R5, of one by a producer
+    """M1, of an append to a partition of an open transaction, and M7 where it is sent again; R5, of one by a producer
     that was fenced, whose transaction there was aborted for that."""
     error, t = integer(answer, "error_code"), one.answer_t or END_OF_TIME
     log = topics.logs[part]
@@ -168,16 +172,24 @@ def _in_transaction(
     if t < within.may_end_t:
         if error in UNHEARD:
             why = f"{named(error)}: the partition's leader has not heard of the transaction"
-            yield undecided("P1", why, "offsets-do-not-grow")
+            yield undecided("M1", why, Way.OFFSETS_DO_NOT_GROW)
+        elif error == OUT_OF_ORDER and _begins_with_a_repeat(one, within, log):
+            yield undecided("M1", f"{named(error)}: {BEGUN_BY_A_REPEAT}", Way.OFFSETS_DO_NOT_GROW)
         elif _is_next(one, written, before := _before(one, written, log)):
             yield from _acknowledged(one, part, count, answer, topics)
         else:
             yield from _out_of_order(one, written, count, answer, before)
     elif fenced and within.ended_t <= one.t:
-        right, cause = bool(error), "appends-on"
+        right, cause = bool(error), Way.APPENDS_ON
         yield (
             kept("R5", cause) if right else broken("R5", cause, one, "an error: it is fenced", "it is taken")
         )
+
+
+def _begins_with_a_repeat(one: Exchange, within: Transaction, log: Log) -> bool:
+    """Whether all that its transaction had sent before was there from an earlier one."""
+    begun = [x for x in log.appends if x.within is within and x.may_be_there and x.t < one.t]
+    return not begun and any(x.within is within and x.t < one.t for x in log.repeats)
 
 
 def _before(one: Exchange, written: Written, log: Log) -> list[Append]:
@@ -210,7 +222,7 @@ def _next(before: Sequence[Append]) -> int:
 def _out_of_order(
     one: Exchange, written: Written, count: int, answer: Body | None, before: Sequence[Append]
 ) -> Rows:
-    """P7. A broker knows the last five batches of a producer again, each by its first number and its last."""
+    """M7. A broker knows the last five batches of a producer again, each by its first number and its last."""
     if answer is None or not before or not _all_taken(before, one.t):
         return
     error, base = integer(answer, "error_code"), integer(answer, "base_offset", -1)
@@ -218,37 +230,37 @@ def _out_of_order(
     same = next((x for x in begins_so if x.count == count), None)
     ahead = (written.base_sequence - _next(before)) % SEQUENCES < SEQUENCES // 2
     if error in EXCUSED:
-        yield undecided("P7", f"{named(error)}: {EXCUSED[error]}")
+        yield undecided("M7", f"{named(error)}: {EXCUSED[error]}")
     elif same is not None:
         right, seen = not error and base == same.base, f"{named(error)}, base offset {base}"
         allowed = f"no error, and base offset {same.base}, where it is"
-        yield kept("P7", "sent-again") if right else broken("P7", "sent-again", one, allowed, seen)
+        yield kept("M7", Way.SENT_AGAIN) if right else broken("M7", Way.SENT_AGAIN, one, allowed, seen)
     elif begins_so or ahead:
         about = f" for {count} records from sequence number {written.base_sequence} on"
-        yield answered_with("P7", "out-of-order", one, error, OUT_OF_ORDER, about)
+        yield answered_with("M7", Way.OUT_OF_ORDER, one, error, OUT_OF_ORDER, about)
 
 
 def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, topics: Topics) -> Rows:
-    """P1: taken, and behind everything that was acknowledged before it was sent."""
+    """M1: taken, and behind everything that was acknowledged before it was sent."""
     if answer is None:
         return
     error, base = integer(answer, "error_code"), integer(answer, "base_offset", -1)
     too_soon = one.answer_t is not None and one.answer_t < one.t + one.wait_ms * MS - EARLY_NS
     if error in EXCUSED:
-        yield undecided("P1", f"{named(error)}: {EXCUSED[error]}")
+        yield undecided("M1", f"{named(error)}: {EXCUSED[error]}")
     elif error in FEW and integer(one.body, "acks") == -1:
         # A minimum of the broker's own, above the topic's one replica: older brokers do not cap it.
         yield undecided(
-            "P1", f"{named(error)}: the broker wants more replicas than there are", "few-replicas"
+            "M1", f"{named(error)}: the broker wants more replicas than there are", Way.FEW_REPLICAS
         )
     elif error == TIMED_OUT and not too_soon:
         # There is no other replica to wait for; a broker that cannot write for so long does not do so again.
         late = (one.t, one.answer_t or one.t)
         yield broken(
-            "P1", "timed-out", one, "taken by the one replica", named(error), held=Held.LATE, late=late
+            "M1", Way.TIMED_OUT, one, "taken by the one replica", named(error), held=Held.LATE, late=late
         )
     elif error:
-        yield broken("P1", "refused", one, "the append is taken", named(error))
+        yield broken("M1", Way.REFUSED, one, "the append is taken", named(error))
     else:
         log = topics.logs[part]
         end, own = log.least_end(one.t), log.own_end(one)
@@ -256,25 +268,25 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
         if own > end:
             seen = f"base offset {base}"
             allowed = f"{own} at least, behind what this connection appended with acks 0"
-            yield kept("P2") if base >= own else broken("P2", "lost", one, allowed, seen)
+            yield kept("M2") if base >= own else broken("M2", Way.LOST, one, allowed, seen)
         start, (least, most) = (
             integer(answer, "log_start_offset", -1), log.start(one.t, one.answer_t or one.t),
         )  # fmt: skip
         if start >= 0 and not least <= start <= most:
-            yield broken("P1", "log-start", one, f"a log that starts at {least} to {most}", f"at {start}")
+            yield broken("M1", Way.LOG_START, one, f"a log that starts at {least} to {most}", f"at {start}")
         elif end <= base and base + count <= later:
-            yield kept("P1", "offsets-do-not-grow")
+            yield kept("M1", Way.OFFSETS_DO_NOT_GROW)
         else:
             seen = f"base offset {base} for {count} records"
             yield broken(
-                "P1", "offsets-do-not-grow", one, f"a base offset from {end} to {later - count}", seen
+                "M1", Way.OFFSETS_DO_NOT_GROW, one, f"a base offset from {end} to {later - count}", seen
             )
 
 
 def _stopped(
     bounds: Bounds, one: Exchange, part: Part, answer: Body | None, topics: Topics, scene: Scene
 ) -> Rows:
-    """P4, P5, P6: a topic with replicas, of which one is or was stopped."""
+    """M4, M5, M6: a topic with replicas, of which one is or was stopped."""
     acks, error = integer(one.body, "acks"), integer(answer, "error_code")
     topic = topics.topics[part.topic]
     until = one.answer_t or one.watched_t
@@ -283,19 +295,22 @@ def _stopped(
     spans = stopped_spans(scene.stimuli, scene.end_t)
     stays_away = any(begin <= one.t and until <= end for begin, end in spans)
     if acks == -1 and answer is not None and needed == topic.replicas and stays_away:
-        allowed, cause = "an error, as it takes all replicas and one is stopped", "too-few-have-it"
-        yield kept("P4", cause) if error else broken("P4", cause, one, allowed, named(error))
+        allowed, cause = "an error, as it takes all replicas and one is stopped", Way.TOO_FEW_HAVE_IT
+        yield kept("M4", cause) if error else broken("M4", cause, one, allowed, named(error))
     if in_sync is not None and in_sync < needed:
         if acks == 1 and answer is not None:
-            yield kept("P4") if error == 0 else broken("P4", "acks-1-refused", one, "taken", named(error))
+            yield kept("M4") if error == 0 else broken("M4", Way.ACKS_1_REFUSED, one, "taken", named(error))
         elif acks == -1:
             gap = max(one.wait_ms * MS, 1)
-            row = in_time(bounds, "P4", "refusal-waits", one, one.t, gap, f"{named(NOT_ENOUGH)} at once:")
+            row = in_time(bounds, "M4", Way.REFUSAL_WAITS, one, one.t, gap, f"{named(NOT_ENOUGH)} at once:")
             if row.held is Held.KEPT and error != NOT_ENOUGH:
-                row = broken("P4", "below-min-insync", one, named(NOT_ENOUGH), named(error))
+                row = broken("M4", Way.BELOW_MIN_INSYNC, one, named(NOT_ENOUGH), named(error))
             yield row
         return
     if acks != -1 or error in EXCUSED:
+        return
+    if answer is not None and not any(begin < until for begin, _ in spans):
+        yield _all_healthy(bounds, one, error)
         return
     given_up = topics.given_up(part, one.t, needed)
     if given_up is not None and given_up[0] < (one.answer_t or END_OF_TIME):
@@ -313,8 +328,21 @@ def _stopped(
                 yield _goes_on(bounds, one, error, end, continued_t(scene.stimuli, end), due)
 
 
+def _all_healthy(bounds: Bounds, one: Exchange, error: int) -> Row:
+    """M1, where no replica has been stopped: they all have it in time."""
+    cause = Way.TIMED_OUT
+    if error != TIMED_OUT:
+        return kept("M1", cause) if not error else undecided("M1", named(error), cause)
+    t = one.answer_t or one.watched_t
+    if 2 * bounds.allowed_ns(one.t, t) >= max(one.wait_ms * MS, 1):
+        return undecided("M1", f"{named(error)} on a machine that is late", cause)
+    return broken(
+        "M1", cause, one, "taken, as no replica was stopped", named(error), held=Held.LATE, late=(one.t, t)
+    )
+
+
 def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """P4, of a replica that was given up and goes on: it fetches what it lacks and is in sync again, as metadata tells
+    """M4, of a replica that was given up and goes on: it fetches what it lacks and is in sync again, as metadata tells
     when the controller has heard of it."""
     for begin, end in stopped_spans(scene.stimuli, scene.end_t):
         on_t = continued_t(scene.stimuli, end)
@@ -325,12 +353,12 @@ def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 continue
             later = [(x, count) for x, count in asked if count is not None and x.t >= on_t]
             if any(count >= topic.replicas for _, count in later):
-                yield kept("P4", "in-sync-again")
+                yield kept("M4", Way.IN_SYNC_AGAIN)
             elif later and later[-1][0].t > on_t + BACK_NS + bounds.added_ns(on_t, later[-1][0].t):
                 last, count = later[-1]
                 allowed = f"{topic.replicas} in sync by {BACK_NS // MS} ms after it goes on"
                 seen, late = f"{count} after {after(last.t, on_t)}", (on_t, last.t)
-                yield broken("P4", "in-sync-again", last, allowed, seen, held=Held.LATE, late=late)
+                yield broken("M4", Way.IN_SYNC_AGAIN, last, allowed, seen, held=Held.LATE, late=late)
 
 
 def _in_sync(one: Exchange, name: str) -> int | None:
@@ -346,33 +374,33 @@ def _in_sync(one: Exchange, name: str) -> int | None:
 def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
     if one.answer_t is not None and one.answer_t < due - EARLY_NS:
         seen = f"{named(error)} after {after(one.answer_t, one.t)}"
-        yield broken("P5", "early", one, f"not before its time-out, {one.wait_ms} ms", seen)
+        yield broken("M5", Way.EARLY, one, f"not before its time-out, {one.wait_ms} ms", seen)
         return
     gap = max(one.wait_ms * MS, FORGOTTEN_NS)
-    row = in_time(bounds, "P5", "late", one, due, gap, f"{named(TIMED_OUT)} at its time-out,")
+    row = in_time(bounds, "M5", Way.LATE, one, due, gap, f"{named(TIMED_OUT)} at its time-out,")
     if row.held is Held.KEPT and error != TIMED_OUT:
-        row = broken("P5", "other-error", one, named(TIMED_OUT), named(error))
+        row = broken("M5", Way.OTHER_ERROR, one, named(TIMED_OUT), named(error))
     yield row
 
 
 def _goes_on(bounds: Bounds, one: Exchange, error: int, end: int, on_t: int, due: int) -> Row:
-    row = in_time(bounds, "P6", "waits-on", one, on_t, due - on_t, "an answer as the replica goes on,")
+    row = in_time(bounds, "M6", Way.WAITS_ON, one, on_t, due - on_t, "an answer as the replica goes on,")
     if row.held is Held.KEPT and error:
-        row = broken("P6", "other-error", one, "no error", named(error))
+        row = broken("M6", Way.OTHER_ERROR, one, "no error", named(error))
     if one.answer_t is not None and one.answer_t < end - EARLY_NS:
         seen = f"answered {after(end, one.answer_t)} before the replica went on"
-        row = broken("P6", "before-the-replica", one, "not before the replica goes on", seen)
+        row = broken("M6", Way.BEFORE_THE_REPLICA, one, "not before the replica goes on", seen)
     return row
 
 
 def _given_up(bounds: Bounds, one: Exchange, error: int, told_t: int) -> Row:
-    """P6, where a replica is given up instead: the others have it all, and are enough. Metadata tells of it when the
+    """M6, where a replica is given up instead: the others have it all, and are enough. Metadata tells of it when the
     controller has, and the leader hears of it from there."""
     due, late_ms = one.t + one.wait_ms * MS, bounds.declared.late_topics_ms
     promise = "an answer as the replica is out of sync,"
     row = in_time(
-        bounds, "P6", "given-up", one, told_t, due - told_t, promise, late_ms=late_ms, since_t=told_t
+        bounds, "M6", Way.GIVEN_UP, one, told_t, due - told_t, promise, late_ms=late_ms, since_t=told_t
     )
     if row.held is Held.KEPT and error:
-        row = broken("P6", "other-error", one, "no error, as enough replicas have it", named(error))
+        row = broken("M6", Way.OTHER_ERROR, one, "no error, as enough replicas have it", named(error))
     return row

@@ -33,13 +33,13 @@ F6 | an offset out of range or beyond its epoch, an unknown epoch, topic or sess
 F7 | min_bytes and max_bytes count over all partitions; what has no room comes in order; in a session all have turns
 F8 | a deleted topic answers the fetches and appends that wait for it, with an error | as Kafka
 F9 | a consumer's fetch waits for the high watermark
-P1 | acks 1 and -1 are answered, offsets grow, and what is taken can be fetched at once; a corrupt batch is refused (2)
-P2 | acks 0 is answered by nothing and appended, and the connection goes on, or is closed if it is refused
-P3 | acks other than -1, 0, 1 are refused: INVALID_REQUIRED_ACKS (21)
-P4 | acks -1 below min.insync.replicas is refused at once, acks 1 is not; who is back is in sync again
-P5 | with a replica stopped, acks -1 is answered REQUEST_TIMED_OUT (7) at its time-out, not before
-P6 | acks -1 is answered promptly after the replica goes on, or is given up where the others are enough | as Kafka
-P7 | what an idempotent producer sends again is acknowledged where it is, once; out of order it is refused (45) | KIP-98
+M1 | acks 1 and -1 are answered, offsets grow, and what is taken can be fetched at once; a corrupt batch is refused (2)
+M2 | acks 0 is answered by nothing and appended, and the connection goes on, or is closed if it is refused
+M3 | acks other than -1, 0, 1 are refused: INVALID_REQUIRED_ACKS (21)
+M4 | acks -1 below min.insync.replicas is refused at once, acks 1 is not; who is back is in sync again
+M5 | with a replica stopped, acks -1 is answered REQUEST_TIMED_OUT (7) at its time-out, not before
+M6 | acks -1 is answered promptly after the replica goes on, or is given up where the others are enough | as Kafka
+M7 | what an idempotent producer sends again is acknowledged where it is, once; out of order it is refused (45) | KIP-98
 R1 | who reads what is committed is not shown an open transaction, nor answered for what comes of one | KIP-98
 R2 | a transaction ends soon when it is asked to, or is open for too long, and answers who waits for it | as Kafka
 R3 | who reads what is committed is given all that is decided, and told what of it was aborted | KIP-98

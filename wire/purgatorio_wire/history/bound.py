@@ -37,6 +37,8 @@ class Held(Enum):
     LATE = "late"
     """Broken if it comes again: one late row alone may be the machine."""
     UNDECIDED = "undecided"
+    FAILED = "failed"
+    """Its judge failed: an error of ours."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from purgatorio_wire.history.history import (
     text,
 )
 from purgatorio_wire.history.row import Row, broken, in_time, named
+from purgatorio_wire.history.way import Way
 from purgatorio_wire.trace.record import Body
 
 ILLEGAL_GENERATION, OTHER_PROTOCOL, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 23, 25, 27, 79
@@ -311,11 +312,11 @@ class Group:
         return not all(self.alive_at(x, until) or self._waits(x, one, until) for x in one.members)
 
     def _waits(self, member: str, one: Generation, until: int) -> bool:
-        """Whether the member is one by its sync: that waits, or was answered not long before."""
+        """Whether the member is one by its sync: that waits, or was answered not long before, and was read soon."""
         lately_ns = self.session_ms(member) * MS // 2
         return any(
             member_id(sync) == member and sync.t <= until and self.alive_at(member, sync.t)
-            and (sync.answer_t or END_OF_TIME) + lately_ns > until
+            and (END_OF_TIME if sync.answer_t is None else self._sent_t(sync.answer_t)) + lately_ns > until
             for sync in one.syncs
         )  # fmt: skip
 
@@ -332,9 +333,9 @@ class Group:
 def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
     """G9: at once, with that error, or one of these."""
     wanted = " or ".join(named(error) for error in errors)
-    row = in_time(bounds, "G9", "refusal-waits", one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
+    row = in_time(bounds, "G9", Way.REFUSAL_WAITS, one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
     if row.held is Held.KEPT and one.error not in errors:
-        row = broken("G9", "not-refused", one, wanted, named(one.error))
+        row = broken("G9", Way.NOT_REFUSED, one, wanted, named(one.error))
     return row
 
 

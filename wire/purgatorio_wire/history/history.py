@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
-from purgatorio_wire.trace.record import Body, WireEvent
+from purgatorio_wire.trace.record import RENAMED, Body, WireEvent
 
 LOADING: Final = frozenset({14, 15, 16})
 """The coordinator is not there yet (COORDINATOR_LOAD_IN_PROGRESS, _NOT_AVAILABLE, NOT_COORDINATOR)."""
@@ -30,6 +30,10 @@ NO_SESSION, NOT_THE_NEXT = 70, 71
 BUSY: Final = frozenset({7, 8, 41, *EXCUSED})
 """The controller did not answer in time, is not there or another, or is asked too often."""
 END_OF_TIME: Final = 1 << 62
+OF_2_0: Final[Mapping[str, int]] = {
+    "join_group": 3, "sync_group": 2, "heartbeat": 2, "leave_group": 2, "offset_commit": 4,
+}  # fmt: skip
+"""The first versions of Kafka 2.0. What is asked in older ones may be answered by a broker that looks at less."""
 COMMITS: Final = ("offset_commit", "txn_offset_commit")
 """By what a group says how far it has read: at once, or with a transaction."""
 ABOUT_GROUPS: Final[Mapping[str, str]] = {"describe_groups": "groups", "delete_groups": "results"}
@@ -197,9 +201,22 @@ class Scene:
 
     @property
     def asked(self) -> set[tuple[str, str]]:
-        """What it says that it asks: clauses, each with the way in which it may break, or "" for any."""
+        """What it says that it asks: clauses, each with the way in which it may break, or "" for any. Nothing where no
+        coordinator came: the end record says why."""
+        if self.without_coordinator:
+            return set()
         said = (text(one.body, "text") for one in self.stimuli if text(one.body, "what") == "asks")
-        return {(clause, cause) for clause, _, cause in (kind.partition(" ") for kind in said)}
+        return {
+            (RENAMED.get(clause, clause), cause)
+            for clause, _, cause in (kind.partition(" ") for kind in said)
+        }
+
+    @property
+    def without_coordinator(self) -> bool:
+        """Whether it looked for a coordinator, and was told of none."""
+        looked = self.of("find_coordinator")
+        told = [said for one in looked for said in ([*items(one.got, "coordinators")] or [one.got or {}])]
+        return bool(looked) and all(integer(said, "error_code", 15) in LOADING for said in told)
 
     def of(self, *apis: str) -> list[Exchange]:
         """The exchanges of these APIs, in order of sending."""
@@ -297,15 +314,20 @@ _NAMED_BY_ID: Final = {
 """What may name topics by their ids alone: in the request and in the answer the list of topics, and the name of one."""
 
 
+def topic_names(answers: Iterable[Body | None]) -> dict[str, str]:
+    """The names of topics by their ids, as these answers tell them."""
+    return {
+        text(said, "topic_id"): text(said, "name")
+        for body in answers
+        for said in items(body, "topics")
+        if text(said, "name") and text(said, "topic_id")
+    }
+
+
 def _name_topics(scene: Scene) -> None:
     """Give the topics that are named by their ids their names as well (KIP-516), by what creations and metadata told;
     an id that nobody told is a name of its own."""
-    names = {
-        text(said, "topic_id"): text(said, "name")
-        for one in scene.of("create_topics", "metadata")
-        for said in items(one.got, "topics")
-        if text(said, "name")
-    }
+    names = topic_names(one.got for one in scene.of("create_topics", "metadata"))
     for one in scene.of(*_NAMED_BY_ID):
         asked, told = _NAMED_BY_ID[one.api]
         one.body = _with_names(one.body, *asked, names)

@@ -89,6 +89,8 @@ class Log:
     """When deleting records was asked for."""
     transactions: list[Transaction] = field(default_factory=list)
     """Those that the partition is part of."""
+    repeats: list[Append] = field(default_factory=list)
+    """What idempotent producers sent again though it may be there: it is there once."""
 
     def least(self, t: int, offset: int) -> int:
         """Bytes at or above `offset` that are surely there at `t`."""
@@ -183,7 +185,7 @@ class CommittedLog(Log):
         """The log itself, where nobody has a transaction in it."""
         if not log.transactions:
             return log
-        return cls(log.appends, log.settled_t, log.low, log.deletes_t, log.transactions, log)
+        return cls(log.appends, log.settled_t, log.low, log.deletes_t, log.transactions, whole=log)
 
     def least(self, t: int, offset: int) -> int:
         end = self.least_end(t)
@@ -355,14 +357,13 @@ class Topics:
             if ack_t is not None:
                 log.settled_t = min(log.settled_t, ack_t)
             written = written_by(batches)
-            if not log.again(written):
-                base = base if ack_t else -1
-                within = self._within(one, part, written) if transactional(batches) else None
-                log.appends.append(
-                    Append(
-                        one, one.t, ack_t, count, size, base, error, acks, taken_t, lowest, written, within
-                    )
-                )
+            again = log.again(written)
+            base = base if ack_t else -1
+            within = self._within(one, part, written) if transactional(batches) else None
+            append = Append(
+                one, one.t, ack_t, count, size, base, error, acks, taken_t, lowest, written, within
+            )
+            (log.repeats if again else log.appends).append(append)
 
     def _within(self, one: Exchange, part: Part, written: Written) -> Transaction:
         """The last transaction that its producer had begun there; of what has none nobody knows when it ends."""

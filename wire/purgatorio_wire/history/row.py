@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 from purgatorio_wire.history.bound import MS, Bounds, Held, Timed
 from purgatorio_wire.history.history import BUSY, EXCUSED, Exchange
+from purgatorio_wire.history.way import Way
 
 ERRORS: Final = {
     -1: "UNKNOWN_SERVER_ERROR",
@@ -31,11 +32,12 @@ ERRORS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`cause` names the way in which it broke; `events` are the `i` that show it; the rest is for people."""
+    """`cause` names the way in which it broke, a `Way` but for clauses of purgatories; `events` are the `i` that show
+    it; the rest is for people."""
 
     clause: str
     held: Held
-    cause: str = ""
+    cause: str = Way.ANY
     subject: str = ""
     events: tuple[int, ...] = ()
     allowed: str = ""
@@ -50,18 +52,18 @@ class Row:
 Rows: TypeAlias = Iterator[Row]
 
 
-def kept(clause: str, cause: str = "") -> Row:
+def kept(clause: str, cause: Way = Way.ANY) -> Row:
     """It held. `cause`: the way in which it could have broken, where rows of one clause ask different things."""
     return Row(clause, Held.KEPT, cause)
 
 
-def undecided(clause: str, why: str, cause: str = "", gaps: float = 0.0) -> Row:
+def undecided(clause: str, why: str, cause: Way = Way.ANY, gaps: float = 0.0) -> Row:
     """Nothing can be said, and why. `gaps`: of an answer that was late."""
     return Row(clause, Held.UNDECIDED, cause, seen=why, gaps=gaps)
 
 
 def broken(
-    clause: str, cause: str, one: Exchange, allowed: str, seen: str, *witnesses: int,
+    clause: str, cause: Way, one: Exchange, allowed: str, seen: str, *witnesses: int,
     held: Held = Held.BROKEN, late: tuple[int, int] = (0, 0),
 ) -> Row:  # fmt: skip
     """An exchange broke it; `witnesses` are further events that show it, `late` is since when and until when."""
@@ -74,7 +76,7 @@ def now_and_then(row: Row) -> Row:
     return replace(row, held=Held.LATE, gaps=0.0)
 
 
-def timed(clause: str, cause: str, one: Exchange, by: Timed, promise: str, t0: int, *witnesses: int) -> Row:
+def timed(clause: str, cause: Way, one: Exchange, by: Timed, promise: str, t0: int, *witnesses: int) -> Row:
     """A row of time. `promise` says what should have come, `t0` what its times are counted from."""
     if by.held is Held.KEPT:
         return kept(clause, cause)
@@ -90,7 +92,7 @@ def timed(clause: str, cause: str, one: Exchange, by: Timed, promise: str, t0: i
 
 
 def in_time(
-    bounds: Bounds, clause: str, cause: str, one: Exchange, due: int, gap_ns: int, promise: str, *witnesses: int,
+    bounds: Bounds, clause: str, cause: Way, one: Exchange, due: int, gap_ns: int, promise: str, *witnesses: int,
     late_ms: int | None = None, since_t: int | None = None, through: bool = False,
 ) -> Row:  # fmt: skip
     """A row of time of a request whose answer is promised by `due`. `gap_ns`: how late a broken broker would be;
@@ -108,7 +110,7 @@ def in_time(
 
 
 def answered_with(
-    clause: str, cause: str, one: Exchange, error: int, wanted: int, about: str = "",
+    clause: str, cause: Way, one: Exchange, error: int, wanted: int, about: str = "",
     excused: Collection[int] = BUSY,
 ) -> Row:  # fmt: skip
     """Whether a request was told this error. `about`: of what, in words. `excused`: the errors that say nothing of it;

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from purgatorio_wire.clause.registry import WIRE_CLAUSES
+from purgatorio_wire.history.way import Way
 from purgatorio_wire.scene import fetch as scene_fetch
 from purgatorio_wire.scene import group as scene_group
 from purgatorio_wire.scene import share_group as scene_share
@@ -27,7 +29,18 @@ class SceneSpec:
     play: Callable[[Play], Awaitable[None]]
     seconds: float = 40.0
     alone: bool = False
-    """Played when the others are over: it stops brokers, or their requests would make good what it must see."""
+    """Played when the others are over: it stops brokers, its crowd of requests would delay their answers, or their
+    requests would make good what it must see."""
+    takes: float = 10.0
+    """Seconds that it takes on a quiet machine, about."""
+
+    def __post_init__(self) -> None:
+        """ValueError where it asks what no judge knows: that would stay UNKNOWN for ever."""
+        for ask in self.asks:
+            clause, _, way = ask.partition(" ")
+            if clause not in WIRE_CLAUSES:
+                raise ValueError(f"scene {self.name} asks for {clause}, which is no clause of the wire")
+            Way(way)
 
     @property
     def clauses(self) -> tuple[str, ...]:
@@ -37,7 +50,7 @@ class SceneSpec:
     @property
     def promise(self) -> str:
         """What it plays, in its own words."""
-        return (self.play.__doc__ or "").strip()
+        return " ".join((self.play.__doc__ or "").split())
 
 
 WARM_UPS: Final = {
@@ -126,12 +139,12 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("idle-fetch", "fetch", ("F1", "F2 late"), _FETCH.idle_fetch),
         SceneSpec("woken-fetch", "fetch", ("F3 not-woken",), _FETCH.woken_fetch),
         SceneSpec("several-partitions", "fetch", ("F3 not-woken",), _FETCH.several_partitions),
-        SceneSpec("purged", "fetch", ("F3 not-woken",), _FETCH.purged),
+        SceneSpec("purged", "fetch", ("F3 not-woken",), _FETCH.purged, alone=True),
         SceneSpec("rolled", "fetch", ("F3 not-woken",), _FETCH.rolled),
         SceneSpec("woken-many", "fetch", ("F3 not-woken",), _FETCH.woken_many, alone=True),
         SceneSpec("accumulating", "fetch", ("F1", "F3 not-woken"), _FETCH.accumulating),
         SceneSpec(
-            "ready-fetch", "fetch", ("F4 waits-though-ready", "P1", "F7 too-much", "F7 out-of-order"),
+            "ready-fetch", "fetch", ("F4 waits-though-ready", "M1", "F7 too-much", "F7 out-of-order"),
             _FETCH.ready_fetch,
         ),
         SceneSpec("short-fetch", "fetch", ("F5", "F2 late"), _FETCH.short_fetch),
@@ -146,9 +159,9 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         ),
         SceneSpec("sum-fetch", "fetch", ("F7 not-woken", "F1"), _FETCH.sum_fetch),
         SceneSpec("deleted-topic", "fetch", ("F8 waits-for-deleted",), _FETCH.deleted_topic),
-        SceneSpec("acks", "produce", ("P1 offsets-do-not-grow", "P2 error-untold", "P3", "X4 not-there"), _FETCH.acks),
-        SceneSpec("idempotent", "produce", ("P7 sent-again", "P7 out-of-order"), _FETCH.idempotent),
-        SceneSpec("corrupt-batch", "produce", ("P1 corrupt-taken", "F3 not-woken"), _FETCH.corrupt_batch),
+        SceneSpec("acks", "produce", ("M1 offsets-do-not-grow", "M2 error-untold", "M3", "X4 not-there"), _FETCH.acks),
+        SceneSpec("idempotent", "produce", ("M7 sent-again", "M7 out-of-order"), _FETCH.idempotent),
+        SceneSpec("corrupt-batch", "produce", ("M1 corrupt-taken", "F3 not-woken"), _FETCH.corrupt_batch),
         SceneSpec(
             "read-committed", "transactions",
             (
@@ -161,7 +174,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             "overlapping", "transactions",
             (
                 "R1 early", "R1 undecided-shown", "R2 not-woken", "R3 not-listed", "R3 listed", "R4 listed",
-                "P7 sent-again",
+                "M7 sent-again",
             ),
             _TRANSACTIONS.overlapping, 60,
         ),
@@ -206,7 +219,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
             "topics", "topics", ("A1 made-twice", "A1 never-seen", "A2 never-seen", "A2 left-to-its-time-out", "X4"),
             _OTHER.topics,
         ),
-        SceneSpec("recreated", "topics", ("F3 not-woken", "P1 offsets-do-not-grow"), _OTHER.recreated),
+        SceneSpec("recreated", "topics", ("F3 not-woken", "M1 offsets-do-not-grow"), _OTHER.recreated),
         SceneSpec("wrong-topics", "topics", ("A1 taken-though-wrong", "A1 made-though-validated"), _OTHER.wrong_topics),
         SceneSpec(
             "partitions", "topics", ("A3 grows", "A3 never-seen", "E1", "F3 not-woken", "L1"), _OTHER.partitions,
@@ -222,12 +235,12 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("cut", "connections", ("C1 does-not-go-on", "F3 not-woken"), _OTHER.cut),
         SceneSpec("slow-reader", "connections", ("C1 held-up",), _OTHER.slow_reader),
         SceneSpec(
-            "replica-stopped", "replicas", ("P5", "P6", "F9", "D1", "F3", "F8", "P1"), _OTHER.replica_stopped, 120,
-            alone=True,
+            "replica-stopped", "replicas", ("M5", "M6", "F9", "D1", "F3", "F8", "M1"), _OTHER.replica_stopped, 120,
+            alone=True, takes=40,
         ),
         SceneSpec(
-            "min-insync", "replicas", ("P4", "P4 in-sync-again", "P6 given-up", "F3 not-woken"), _OTHER.min_insync,
-            180, alone=True,
+            "min-insync", "replicas", ("M4", "M4 in-sync-again", "M6 given-up", "F3 not-woken"), _OTHER.min_insync,
+            180, alone=True, takes=70,
         ),
     )
 }  # fmt: skip
@@ -236,19 +249,11 @@ PATIENT: Final = SceneSpec("patient", DRAWN, ("F3 not-woken",), _FETCH.patient)
 """Played beside the drawn programs."""
 
 
-UNTRIED: Final = "shares"
-"""An area whose clauses have not been held against a broker that nobody here wrote: it is played if it is asked for."""
-UNTRIED_CLAUSES: Final = frozenset(
-    clause for one in SCENES.values() if one.area == UNTRIED for clause in one.clauses
-)
-"""Those, of which no other scene asks."""
-
-
 def chosen(only: Collection[str]) -> list[SceneSpec]:
-    """The scenes that these areas, names of scenes or ids of clauses mean; all that are tried where none is given.
+    """The scenes that these areas, names of scenes or ids of clauses mean; all where none is given.
     KeyError names one that means nothing."""
     if not only:
-        return [one for one in SCENES.values() if one.area != UNTRIED]
+        return [*SCENES.values()]
     found: dict[str, SceneSpec] = {}
     for word in only:
         meant = [one for one in SCENES.values() if word in (one.name, one.area, *one.clauses)]

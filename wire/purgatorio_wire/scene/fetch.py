@@ -1,4 +1,4 @@
-"""Scenes of fetches and produces: F1 to F8, P1 to P3.
+"""Scenes of fetches and produces: F1 to F8, M1 to M3.
 
 A scene only makes occasions. Whether what came back is right is said by the clauses, from the record.
 """

@@ -453,6 +453,7 @@ async def _never_synced(play: Play, again: bool) -> None:
 async def left_waiting(play: Play) -> None:
     """A member leaves while its own join waits; those of whom the rebalance has not heard commit, and sync; a wrong
     generation is refused them as at other times."""
+    play.need("join_group", least=4)  # who has no id before its join is answered cannot leave
     group = await play.group()
     topics = await to_commit(play, "G12")
     pair = await members(play, group, 2)
@@ -493,6 +494,7 @@ async def forgotten_offsets(play: Play) -> None:
         if all(integer(said, "committed_offset") < 0 for part, said in told if part.topic == topics[0]):
             break
         await play.pause(100)
+    await play.until_free(topics[0])
     await play.create(topics[0])
     await play.ask_offsets(conn, group, topics)
     if play.offers("delete_groups"):

@@ -24,7 +24,8 @@ from purgatorio_wire.history.history import Scene, items, scene_of, text
 from purgatorio_wire.history.row import Row
 from purgatorio_wire.judge import FAR_GAPS, LOST_GAPS, Wire, judge_scene, repeats, unmet
 from purgatorio_wire.scene import fetch as scene_fetch
-from purgatorio_wire.scene.catalogue import PATIENT, UNTRIED, UNTRIED_CLAUSES, WARM_UPS, SceneSpec
+from purgatorio_wire.scene import topic as scene_other
+from purgatorio_wire.scene.catalogue import PATIENT, WARM_UPS, SceneSpec
 from purgatorio_wire.scene.play import (
     Broker,
     Made,
@@ -59,6 +60,10 @@ GONE: Final = frozenset({0, 3, 69})
 WARM_UP_SECONDS: Final = 10.0
 LEAST_WARM_UP_SECONDS: Final = 0.6
 """The first scenes need to know how late the machine is."""
+TOGETHER_SECONDS: Final = 60.0
+"""So long the scenes that are played several at a time take on a quiet machine, at most."""
+REPLICAS: Final = "replicas"
+"""An area of scenes that need a second broker."""
 MOST_PACE: Final = 3.0
 PACE_SLACK_MS: Final = 250
 """With a slack up to this the plan's own waits are wide enough."""
@@ -105,6 +110,9 @@ class Run:
     """The scenes that left open what they ask."""
     _decided: set[tuple[str, str]] = field(default_factory=set)
     """What any scene decided, a clause and a cause."""
+    _ends_t: float = 0.0
+    _reserved: float = 0.0
+    """Seconds that the scenes to be played alone still need."""
     _convicted: set[str] = field(default_factory=set)
     """The clauses that are broken, by what is known so far."""
     failures: list[Failure] = field(default_factory=list)
@@ -121,10 +129,7 @@ class Run:
     async def play(self, scenes: list[SceneSpec], seconds: float) -> None:
         """Play the scenes, at most so long. Cleans up in every case."""
         areas = {one.area for one in scenes}
-        if UNTRIED not in areas:
-            self.skipped |= dict.fromkeys(
-                UNTRIED_CLAUSES, f"played with --only {UNTRIED}: not yet held against a broker of others"
-            )
+        scenes = self._in_time(scenes, seconds)
         control = Control(self.broker.address, self.recorder)
         controlling = asyncio.create_task(control.run())
         try:
@@ -147,7 +152,8 @@ class Run:
 
                 await play_all(scenes)
                 if not self._convicted:  # on a busy machine a scene can lose its occasions
-                    await play_all([one for one in scenes if one.name in self._open])
+                    open_ones = (one for one in scenes if one.name in self._open)
+                    await play_all([one for one in open_ones if self._has_time(one.takes)])
                 if self.program is not None:
                     await self.play_least(self.program)
                 if self.drawn_seconds > 0:
@@ -156,14 +162,41 @@ class Run:
             self._broke = dict.fromkeys(scenes, f"the run's {seconds:g} s were over") | self._broke
         except OSError:
             raise
-        except Exception as error:
-            failure = failure_of("playing the scenes", error)
-            self.failures.append(failure)
-            self._broke = dict.fromkeys(scenes, f"an error of ours: {failure}") | self._broke
+        except Exception as error:  # what was recorded until then is judged
+            self._failed("the run", error)
+            self._broke = (
+                dict.fromkeys(scenes, f"an error of ours, {type(error).__name__}: {error}") | self._broke
+            )
         finally:
             controlling.cancel()
             await asyncio.gather(controlling, return_exceptions=True)
             await clean_up(self.broker, self.recorder, self.told)
+
+    def _in_time(self, scenes: list[SceneSpec], seconds: float) -> list[SceneSpec]:
+        """Those for which there is time; says which others are left out, before anything is played."""
+        self._ends_t = asyncio.get_running_loop().time() + seconds
+        free, kept = seconds - TOGETHER_SECONDS * any(not one.alone for one in scenes), []
+        for one in scenes:
+            if one.area == REPLICAS and self.broker.second is None:
+                self.skipped |= dict.fromkeys(one.clauses, scene_other.TAKES_TWO)
+            elif one.alone and one.takes > free:
+                why = f"it takes about {one.takes:g} s, for which {seconds:g} s are too few: give more --seconds"
+                self._broke[one] = why
+                self.found(f"left out: scene {one.name} ({', '.join(one.clauses)}): {why}")
+            else:
+                free -= one.takes if one.alone else 0
+                self._reserved += one.takes if one.alone else 0
+                kept.append(one)
+                continue
+            self.played()
+        return kept
+
+    def _has_time(self, needed_s: float) -> bool:
+        """Whether a scene may be played again, beside those that are still to be played once."""
+        return asyncio.get_running_loop().time() + needed_s + self._reserved <= self._ends_t
+
+    def _failed(self, what: str, error: Exception) -> None:
+        self.failures.append(failure_of(what, error))
 
     async def _warm_up(self, scene: Callable[[Play], Awaitable[None]], at: int) -> None:
         """Play it beside the record, in bounded time; what it cannot do is found out by the scenes."""
@@ -192,12 +225,15 @@ class Run:
                 self._played[spec.name] = repetition
                 name = f"{spec.name}#{repetition}"
                 self._set_pace(control)
+                started = asyncio.get_running_loop().time()
+                if repetition == 1 and spec.alone:
+                    self._reserved = max(self._reserved - spec.takes, 0.0)
                 await self._once(spec, name)
                 await control.caught_up()
                 again = self._again(name, late, decided)
                 if self._learnt(name):
                     left = min(left + 1, MOST_REPETITIONS - repetition)
-                elif not again:
+                elif not again or not self._has_time(asyncio.get_running_loop().time() - started):
                     break
             self.played()
 
@@ -227,6 +263,9 @@ class Run:
             said = str(why) or f"it took more than {spec.seconds * play.pace:g} s"
             self.told(f"{name} broke off: {said}")
             self._broke.setdefault(spec, said)
+        except Exception as error:  # the other scenes are played
+            self._failed(f"playing {name}", error)
+            self._broke.setdefault(spec, f"an error of ours, {type(error).__name__}: {error}")
         finally:
             play.close_all()
         self.skipped = play.unasked | self.skipped
@@ -248,7 +287,7 @@ class Run:
                 late[row.clause, row.cause].append(row)
             if row.held is Held.UNDECIDED:
                 doubts[row.clause, row.cause] += row.gaps >= LOST_GAPS
-            else:
+            elif row.held is not Held.FAILED:
                 decided[row.clause, row.cause] += 1
         left = bool(unmet(scene.asked, decided))
         self._open.discard(scene.base)

@@ -11,7 +11,7 @@ import random
 import struct
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,7 +19,7 @@ from purgatorio_wire.client.connection import API_KEYS, Address, Connection, Got
 from purgatorio_wire.client.message import versions_of
 from purgatorio_wire.client.record_batch import TRANSACTIONAL, filler, spoilt
 from purgatorio_wire.client.recorder import Recorder
-from purgatorio_wire.history.history import integer, items, text
+from purgatorio_wire.history.history import BUSY, integer, items, text
 from purgatorio_wire.history.log import BY_ID, FETCHED, OTHERS, Part, parts
 from purgatorio_wire.trace.record import BY_NOBODY, Body, Declared, Written
 
@@ -56,6 +56,7 @@ UNMADE: Final = 99
 """A partition that no topic has."""
 SETTINGS_REFUSED: Final = frozenset({40, 44})
 """A topic with settings that the broker does not take (INVALID_CONFIG), or a policy of its own forbids."""
+EXISTS: Final = 36
 CONSUMER: Final = "consumer"
 SOFTWARE: Final = {"client_software_name": "purgatorio", "client_software_version": "1"}
 """Who asks for versions says so: Kafka refuses an empty name (KIP-511)."""
@@ -140,6 +141,13 @@ class Coordination:
     def seconds(self) -> float:
         """How long one is waited for."""
         return LACKING_SECONDS if self.lack else COORDINATES_SECONDS
+
+    def tries(self) -> Iterator[None]:
+        """Attempts at one, until that has been waited for; by the clock, as a slow broker takes long over each."""
+        now = asyncio.get_running_loop().time
+        ends = now() + self.seconds
+        while now() < ends:
+            yield
 
     def none(self, why: str) -> SceneLost | SceneSkipped:
         """What ends a scene that needs one."""
@@ -548,6 +556,17 @@ class Play:
             await self.pause(100)
         raise SceneLost(f"metadata did not say in time that a topic is {'gone' if error else 'there'}")
 
+    async def until_free(self, name: str) -> None:
+        """Metadata may say that a topic is gone while the controller still deletes it: until it could be made."""
+        made = [{"name": name, "num_partitions": 1, "replication_factor": 1}]
+        for _ in range(100):
+            asked = {"topics": made, "timeout_ms": 5000, "validate_only": True}
+            got = await self.ask(await self.controller(), "create_topics", asked)
+            if codes(first_of(got.body, "topics")) not in {EXISTS, *BUSY}:
+                return
+            await self.pause(100)
+        raise SceneLost("a topic that was deleted is still in the way of another by its name")
+
     async def delete(self, *names: str) -> None:
         """Ask for topics to be deleted."""
         self.need("delete_topics")
@@ -563,7 +582,7 @@ class Play:
         name = self.unique("g")
         blind, groups = 0, self.broker.groups
         groups.need()
-        for _ in range(int(groups.seconds / POLL_SECONDS)):
+        for _ in groups.tries():
             keys = [name, f"{name}-nobody"]
             await self.ask(conn, "find_coordinator", {"key": name, "key_type": 0, "coordinator_keys": keys})
             beat = {"group_id": name, "generation_id": 1, "member_id": "nobody"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import secrets
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -50,8 +51,8 @@ async def record(
     played: Callable[[], None] = lambda: None,
     found: Callable[[str], None] = lambda line: None,
 ) -> list[Failure]:
-    """Play the scenes and leave the trace at `path`; the errors of ours on the way, after which it has its end all the
-    same. NoBroker where nobody speaks the protocol there.
+    """Play the scenes and leave the trace at `path`; returns the errors of ours on the way, which end a scene or the
+    run and leave a whole trace. NoBroker where nobody speaks the protocol there.
 
     `told`, `played` and `found` as those of `Run`.
 
@@ -64,7 +65,12 @@ async def record(
     broker = await look_at(asked.address, recorder, asked.declared, run, asked.second, asked.pid)
     header = WireHeader(
         run=asked.name or f"wire-{run}",
-        broker={"address": asked.shown, "nodes": broker.nodes, "session_ms": broker.session_ms},
+        broker={
+            "address": asked.shown,
+            "nodes": broker.nodes,
+            "session_ms": broker.session_ms,
+            **_second(asked.second),
+        },
         versions=broker.offered,
         declared=broker.declared,
         client=_machine(),
@@ -86,6 +92,17 @@ async def record(
     writer[0] = first.append
     out.close(playing.skipped, playing.lost, recorder.dropped)
     return playing.failures
+
+
+def _second(second: Second | None) -> Mapping[str, object]:
+    """What is to be said of a second broker, so that a scene with it can be played again."""
+    if second is None:
+        return {}
+    said: dict[str, object] = {"second": f"{second.address.host}:{second.address.port}"}
+    if isinstance(second.stop, int):
+        return said | {"second_pid": second.stop}
+    go_on = second.go_on if not isinstance(second.go_on, int) else ()
+    return said | {"second_stop": shlex.join(second.stop), "second_go_on": shlex.join(go_on)}
 
 
 def _machine() -> Mapping[str, object]:

@@ -178,7 +178,7 @@ async def sharers(play: Play, count: int, partitions: int = 1, lock_ms: int | No
     members = [
         Sharer(play, await play.open("member"), name, topic, partitions, _own_id(play)) for _ in range(count)
     ]
-    for _ in range(int(shares.seconds / POLL_SECONDS)):
+    for _ in shares.tries():
         error, others = await play.coordinator(admin, name)
         if others and not error:
             name = play.unique("s")  # another broker's

@@ -1,4 +1,4 @@
-"""Scenes of topics, connections and versions: A1, A2, D1, X1 to X3, C1; and of two brokers: P4 to P6, F9."""
+"""Scenes of topics, connections and versions: A1, A2, D1, X1 to X3, C1; and of two brokers: M4 to M6, F9."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 
 from purgatorio_wire.client.connection import API_KEYS, Connection, NoAnswer, Sent
 from purgatorio_wire.client.message import versions_of
-from purgatorio_wire.history.history import BUSY, integer, items
+from purgatorio_wire.history.history import integer, items
 from purgatorio_wire.history.log import FETCHED, GONE, parts
 from purgatorio_wire.scene.fetch import new_producer
 from purgatorio_wire.scene.play import (
@@ -44,7 +44,6 @@ TAKES_TWO: Final = (
 )
 SHRINKS_SECONDS: Final = 45.0
 TIMED_OUT: Final = 7
-EXISTS: Final = 36
 WAKES_AT_FOLLOWERS: Final = 14
 """The first version of fetches that is newer than KAFKA-14334 (3.4): until then a follower wakes nobody."""
 FOLLOWED_MS: Final = 10_000
@@ -121,7 +120,7 @@ async def recreated(play: Play) -> None:
         await before.ask_all(before.produce(writer, name, (name, 1), acks=-1, written=writes[0]))
         await before.delete(name)
         await before.until_told(name, 3)
-        await _until_free(before, name)
+        await before.until_free(name)
     finally:
         before.close_all()
     # What is known of it begins here: in its scene it is a topic like others.
@@ -135,18 +134,6 @@ async def recreated(play: Play) -> None:
             await play.pause(50)
             append = play.produce(writer, (name, number), acks=-1, written=writes[offset])
             await settle(append, fetch, seconds=wait / 1000 + 6)
-
-
-async def _until_free(play: Play, name: str) -> None:
-    """Metadata may say that a topic is gone while the controller still deletes it: until it could be made."""
-    made = [{"name": name, "num_partitions": 1, "replication_factor": 1}]
-    for _ in range(100):
-        asked = {"topics": made, "timeout_ms": 5000, "validate_only": True}
-        got = await play.ask(await play.controller(), "create_topics", asked)
-        if codes(first_of(got.body, "topics")) not in {EXISTS, *BUSY}:
-            return
-        await play.pause(100)
-    raise SceneLost("a topic that was deleted is still in the way of another by its name")
 
 
 async def _until_gone_by_id(play: Play, name: str) -> None:
@@ -531,7 +518,8 @@ async def min_insync(play: Play) -> None:
 
 async def until_in_sync(play: Play, topic: str, wanted: int) -> None:
     """Ask metadata until so many replicas are in sync."""
-    for _ in range(int(SHRINKS_SECONDS / 0.2)):
+    ends_t = play.recorder.now() + SHRINKS_SECONDS * 1e9
+    while play.recorder.now() < ends_t:
         made = first_of((await play.metadata(topic)).body, "topics")
         part = first_of(made, "partitions")
         nodes = None if part is None else part.get("isr_nodes")

@@ -121,17 +121,25 @@ class Writer:
             got = await self._asked(ask, lambda body: codes(first_append(body)), UNHEARD, APPENDS)
             said = first_append(got.body)
             must(not codes(said), f"an append in a transaction was answered with error {codes(said)}")
-            self.next[place] = self.next.get(place, 0) + records
+            self._advance(place, records)
             bases.append(integer(said, "base_offset", -1))
         return bases
 
     async def _append_once(self, place: Place, records: int, size: int) -> Got:
-        return await self.append(place, records, size).within(10)
+        return await self._send(place, records, size, self.next.get(place, 0)).within(10)
 
     def append(self, into: int | Place, records: int = 1, size: int = 20, again: bool = False) -> Sent:
-        """Send one append; `again`: the last one once more."""
+        """Send one append, the next one of its partition; `again`: the last one once more."""
         place = self._place(into)
-        written = Written(self.id, self.epoch, self.next.get(place, 0) - records * again)
+        if not again:
+            self._advance(place, records)
+        return self._send(place, records, size, self.next.get(place, 0) - records)
+
+    def _advance(self, place: Place, records: int) -> None:
+        self.next[place] = self.next.get(place, 0) + records
+
+    def _send(self, place: Place, records: int, size: int, sequence: int) -> Sent:
+        written = Written(self.id, self.epoch, sequence)
         return self.play.produce(
             self.conn, place, acks=-1, size=size, records=records, written=written, transactional_id=self.name,
         )  # fmt: skip
@@ -199,7 +207,7 @@ async def writer_of(play: Play, topic: str, timeout_ms: int | None = None) -> Wr
     play.need(*ALL_NEEDED)
     play.broker.transactions.need()
     conn, name, error = await play.open("writer"), play.unique("x"), 0
-    for _ in range(int(play.broker.transactions.seconds / POLL_SECONDS)):
+    for _ in play.broker.transactions.tries():
         error, others = await play.coordinator(conn, name, 1)
         if not error and not others:
             made = Writer(play, conn, name, topic, timeout_ms=timeout_ms)

@@ -25,6 +25,7 @@ from purgatorio_wire.trace.record import (
     FORMAT,
     KINDS,
     MAX_EVENTS,
+    RENAMED,
     Declared,
     Kind,
     WireEnd,
@@ -64,13 +65,19 @@ class WireTrace:
         return self.end is not None and not self.end.dropped and not self.broken_count and self.cut is None
 
 
+BATCH: Final = 200
+"""Events that are written at once: to pack each alone would pack nothing."""
+
+
 class WireWriter:
-    """Writes one run as JSON lines, whole lines only. A run that is not closed has no end record."""
+    """Writes one run as JSON lines, whole lines only, packed as the suffix says. A run that is not closed has no end
+    record."""
 
     def __init__(self, path: Path, header: WireHeader) -> None:
         self.path = path
         self.events = 0
-        self._file = path.open("wb")
+        self._out = LineSink(path)
+        self._kept: list[WireRecord] = []
         self._write(header)
 
     def write(self, event: WireEvent) -> None:
@@ -80,14 +87,21 @@ class WireWriter:
     def close(self, skipped: Mapping[str, str], lost: Mapping[str, str], dropped: int = 0) -> None:
         """Write the end record and close the file."""
         self._write(WireEnd(self.events, dropped, skipped, lost))
-        self._file.close()
+        self.abandon()
 
     def abandon(self) -> None:
         """Close the file without an end record: the run is not whole."""
-        self._file.close()
+        self._flush()
+        self._out.close(complete=True)
 
     def _write(self, record: WireRecord) -> None:
-        self._file.write(orjson.dumps(fields_of(record)) + b"\n")
+        self._kept.append(record)
+        if len(self._kept) >= BATCH or isinstance(record, WireHeader):
+            self._flush()
+
+    def _flush(self) -> None:
+        self._out.objects(map(fields_of, self._kept))
+        self._kept.clear()
 
 
 def fields_of(record: WireRecord) -> dict[str, object]:
@@ -275,7 +289,10 @@ def record_of(given: Mapping[str, object]) -> WireRecord:
         return _header(given)
     if kind == "end":
         skipped, lost = (
-            {clause: str(why) for clause, why in (object_field(given, name) or {}).items()}
+            {
+                RENAMED.get(clause, clause): str(why)
+                for clause, why in (object_field(given, name) or {}).items()
+            }
             for name in ("skipped", "lost")
         )
         events, dropped = (integer_field(given, name, 0) or 0 for name in ("events", "dropped"))

@@ -30,6 +30,13 @@ KINDS: Final[tuple[Kind, ...]] = ("open", "request", "answer", "close", "stimulu
 MAX_EVENTS: Final = 2_000_000
 """A longer trace is not judged: a run is a minute or two of a few thousand requests a second."""
 
+SECOND: Final[Mapping[str, str]] = {
+    "second": "second", "second_pid": "second-pid", "second_stop": "stop-command", "second_go_on": "continue-command",
+}  # fmt: skip
+"""What a header says of a second broker, and the options of `purgatorio wire` that name it."""
+RENAMED: Final[Mapping[str, str]] = {f"P{number}": f"M{number}" for number in range(1, 8)}
+"""Clauses that traces of before name by ids that clauses of purgatories have as well."""
+
 Body = Mapping[str, object]
 
 

@@ -1,0 +1,207 @@
+"""What `purgatorio wire` says of released Kafka brokers: plays them, and writes the page of the results.
+
+    python -m docs.makers.kafka_releases_wire docs/kafka-releases-wire.md --results DIR [VERSION...]
+
+Each run is `purgatorio wire` in its default plan against a broker that `kafka_release` starts; what it said is kept in
+DIR, one file a run, and a run that is there is not played again (`--again` plays it). Without versions the page is made
+of what is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from docs.makers.kafka_release import ONE_REPLICA, Missing, Node, Release, started, stop_on_sigterm
+from purgatorio_pipeline.report import markdown_text
+
+RELEASES: Final = ("1.1.1", "2.3.1", "2.8.2", "3.3.2", "3.6.2", "3.9.0", "4.0.0", "4.4.0")
+RUN_SECONDS: Final = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A way to run a release: the settings of its nodes, and how many there are."""
+
+    settings: Mapping[str, str]
+    nodes: int = 1
+
+
+SETUPS: Final[Mapping[str, Setup]] = {
+    "one node": Setup(ONE_REPLICA),
+    "two nodes": Setup(ONE_REPLICA, 2),
+    "no configuration": Setup({}),
+    "initial delay 0": Setup({**ONE_REPLICA, "group.initial.rebalance.delay.ms": "0"}),
+    "gzip, few fetch sessions": Setup(
+        {**ONE_REPLICA, "compression.type": "gzip", "max.incremental.fetch.session.cache.slots": "2"}
+    ),
+}
+"""By the name that the page gives them. The default initial delay is 3,000 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A public issue that explains why releases below `mended` break clauses in these ways (`G3 told-otherwise`)."""
+
+    issue: str
+    mended: str
+    ways: tuple[str, ...]
+
+
+KNOWN: Final = (
+    Known(
+        "KAFKA-10134", "2.7",
+        ("G3 told-otherwise", "G3 told-for-nothing", "G5 refused", "G7 early", "G6 nobody-rejoined"),
+    ),
+    Known("KAFKA-12890", "2.8.1", ("G5 waits-for-no-leader",)),
+    Known("KIP-541", "2.5", ("F7 waits-though-ready", "F3 not-woken", "O4 left-to-the-time-out")),
+    Known("KAFKA-8571", "2.4", ("F8 waits-for-deleted",)),
+    Known(
+        "KAFKA-7190", "2.4",
+        ("R1 early", "R1 undecided-shown", "R4 last-stable-offset", "R4 listed", "R4 high-watermark"),
+    ),
+)  # fmt: skip
+"""KAFKA-10134: until then a heartbeat while the assignments are awaited is told of a rebalance. KAFKA-12890: nobody's
+sync is waited for with a bound. KIP-541: min_bytes above max_bytes waits for max_wait. KAFKA-8571: what waits for a
+deleted partition is left to its time-out. KAFKA-7190: deleting the records of an open transaction ends it."""
+
+
+def explained(version: str, way: str) -> str:
+    """The issue that explains why this release breaks a clause in this way; empty where none does."""
+    numbers = Release(version).numbers
+    found = (one.issue for one in KNOWN if way in one.ways and numbers < Release(one.mended).numbers)
+    return next(found, "")
+
+
+def played(version: str, setup: str, seed: int, folder: Path) -> dict[str, object]:
+    """Drive one release; what is to be said of it."""
+    how = SETUPS[setup]
+    trace = folder / f"{_file(version, setup, seed)}.jsonl"
+    with started(Release(version), how.nodes, how.settings) as nodes:
+        command = [
+            sys.executable, "-m", "purgatorio_pipeline", "wire", nodes[0].address, "--seed", str(seed), "--json",
+            "--name", f"kafka-{version}", "--trace", str(trace), *_second(nodes),
+        ]  # fmt: skip
+        begun = time.monotonic()
+        done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS, check=False)
+        seconds = time.monotonic() - begun
+    try:
+        (run,) = json.loads(done.stdout)["runs"]
+    except ValueError:
+        run = {"verdict": f"exit {done.returncode}", "clauses": {}, "events": 0}
+        print(done.stderr[-1500:], file=sys.stderr)
+    clauses = {
+        name: {"verdict": one["verdict"], "reason": one.get("reason", ""), "causes": [*one.get("causes", {})]}
+        for name, one in run["clauses"].items()
+    }
+    return {
+        "version": version, "setup": setup, "seed": seed, "seconds": round(seconds), "verdict": run["verdict"],
+        "events": run["events"], "clauses": clauses, "load": round(os.getloadavg()[1]),
+    }  # fmt: skip
+
+
+def _second(nodes: Sequence[Node]) -> list[str]:
+    if len(nodes) == 1:
+        return []
+    return ["--second", nodes[1].address, "--second-pid", str(nodes[1].pid)]
+
+
+def _file(version: str, setup: str, seed: int) -> str:
+    return f"{version}-{setup.replace(' ', '-').replace(',', '')}-{seed}"
+
+
+def _row(found: Mapping[str, object]) -> tuple[str, ...]:
+    clauses = found["clauses"]
+    assert isinstance(clauses, dict)
+
+    def of(verdict: str) -> list[str]:
+        return [name for name, one in clauses.items() if one["verdict"] == verdict]
+
+    version = str(found["version"])
+    issues: dict[str, list[str]] = defaultdict(list)
+    for name in of("VIOLATED"):
+        for cause in clauses[name]["causes"]:
+            issues[explained(version, f"{name} {cause}") or "not explained"].append(f"{name} {cause}")
+    notes = [f"{issue}: {', '.join(ways)}" for issue, ways in issues.items()]
+    notes += [f"{', '.join(of('UNKNOWN'))} UNKNOWN"] if of("UNKNOWN") else []
+    return (
+        version, str(found["setup"]), str(found["seed"]), str(found["verdict"]), str(len(of("PASS"))),
+        str(len(of("SKIPPED"))), str(found["seconds"]), str(found["load"]), "; ".join(notes),
+    )  # fmt: skip
+
+
+def page(results: Sequence[Mapping[str, object]]) -> str:
+    """The page of these runs."""
+    order = {name: at for at, name in enumerate(SETUPS)}
+    rows = sorted(
+        results,
+        key=lambda one: (Release(str(one["version"])).numbers, order[str(one["setup"])], str(one["seed"])),
+    )
+    head = ("Kafka", "set up as", "seed", "verdict", "kept", "skipped", "seconds", "load", "explanation")
+    return _PAGE.format(table=markdown_text.table(head, [_row(one) for one in rows]))
+
+
+_PAGE: Final = """\
+# Released Kafka brokers, judged over the wire
+
+`purgatorio wire` in its default plan, against brokers as Apache Kafka released them. Maven resolves a release. It runs
+on this machine with a heap of 512 MB: from 3.3 on with KRaft, older ones with ZooKeeper. Two nodes have a controller of
+their own, and the second one is stopped for a while. `kept` and `skipped` count clauses. `load` is that of the machine,
+which has two cores: what a busy machine leaves undecided is UNKNOWN.
+
+{table}
+A VIOLATED release is a false alarm until a public issue explains it. Made, and played again, by:
+
+```console
+$ python -m docs.makers.kafka_releases_wire docs/kafka-releases-wire.md --results DIR 3.9.0 4.4.0
+```
+
+One release alone, to look at: `python -m docs.makers.kafka_release 3.9.0` prints its address, for `purgatorio wire`.
+"""
+
+
+def main() -> None:
+    """Play what is asked for and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m docs.makers.kafka_releases_wire", description=__doc__)
+    parser.add_argument("page", type=Path)
+    parser.add_argument("versions", nargs="*", help=f"such as {' '.join(RELEASES)}")
+    parser.add_argument("--results", type=Path, required=True, help="folder of what the runs said")
+    parser.add_argument(
+        "--setup", action="append", choices=SETUPS, help="one of them; all where none is named"
+    )
+    parser.add_argument("--seeds", type=int, default=1, help="seeds 1 to N")
+    parser.add_argument("--again", action="store_true", help="play what is there already")
+    asked = parser.parse_intermixed_args()
+    stop_on_sigterm()
+    asked.results.mkdir(parents=True, exist_ok=True)
+    for version in asked.versions:
+        for setup in asked.setup or SETUPS:
+            for seed in range(1, asked.seeds + 1):
+                kept = asked.results / f"{_file(version, setup, seed)}.json"
+                if kept.exists() and not asked.again:
+                    continue
+                try:
+                    found = played(version, setup, seed, asked.results)
+                except Missing as why:
+                    print(f"{version}, {setup}: SKIPPED: {why}", file=sys.stderr)
+                    continue
+                kept.write_text(json.dumps(found))
+                print(
+                    f"{version}, {setup}, seed {seed}: {found['verdict']} in {found['seconds']} s", flush=True
+                )
+    results = [json.loads(one.read_text()) for one in sorted(asked.results.glob("*.json"))]
+    asked.page.parent.mkdir(parents=True, exist_ok=True)
+    asked.page.write_text(page(results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
