@@ -30,8 +30,8 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, STILL_OPEN
 
 P1 = Clause(
     "P1",
-    "completed operations leave: at quiescence the watched entries are at most those of the operations still waiting, "
-    "and of as many others as the purge interval and those that the purge did not see",
+    "completed operations are removed: when nothing runs, watched entries are those of waiting operations, plus at "
+    "most purge_interval completed ones and the entries that the last purge could not see",
     formula="at rest: watched <= waiting + most_entries(purge_interval) + unseen",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
     constants=("purge_interval",),
@@ -66,7 +66,7 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
 
 P2 = Clause(
     "P2",
-    "the gauges PurgatorySize and NumDelayedOperations bound the truth",
+    "the gauges PurgatorySize and NumDelayedOperations stay within the bounds that the trace implies",
     formula="watched_least <= watched <= watched_most;  "
     "at rest: delayed <= live + plain tasks + min(raced, threads - 1)",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
@@ -110,7 +110,8 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
 
 T5 = Clause(
     "T5",
-    "size() counts the tasks that are pending, exactly where nothing raced, and is never negative",
+    "size() returns the number of pending tasks; calls that race with it may change it by as many; it is never "
+    "negative",
     formula="0 <= size();  tasks_least <= size() <= tasks_most + min(raced, threads - 1)",
     records=("timer_add", "timer_fire", "timer_cancel", "gauge|quiesce"),
     constants=("tick_ns",),

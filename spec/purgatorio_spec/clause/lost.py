@@ -51,8 +51,8 @@ def at_the_end(run: Run, due_t: int) -> Due:
 
 O4 = Clause(
     "O4",
-    "no lost completion: a check that starts after the operation is ready leads to its completion, "
-    "never to its time-out",
+    "no lost completion: a check_and_complete that starts after the operation is ready completes it; the operation "
+    "is not left to its timeout",
     formula="ready < check(k).call => claim.call < max(check(k).ret, registration.ret)  (locked);  "
     "the claim is not left to the expiry  (pending-flag);  "
     "ready < registration.call => claim.call < registration.ret  (both)",
@@ -221,8 +221,8 @@ def _how_it_ended(history: OperationHistory) -> str:
 
 O5 = Clause(
     "O5",
-    "nothing stays in limbo: at the end every operation with a time-out is completed, "
-    "unless cancelled by key or shut down",
+    "no operation waits forever: at the end every operation with a timeout is completed, unless it was cancelled by "
+    "key or the purgatory was shut down",
     formula="registration.out = 0, with a time-out, not cancelled, overdue at the end => some force claimed it",
     records=("try_complete_else_watch", "force_complete"),
     needs_whole=True,

@@ -24,7 +24,7 @@ from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WAN
 
 T1 = Clause(
     "T1",
-    "not early: a task fires no earlier than its deadline, less the early bound of its tick",
+    "not early: a task fires no earlier than its deadline minus early_ns, the early bound of its tick",
     formula="every fire answers an add of its own with fire.t >= deadline_t - early_ns",
     records=("timer_add", "timer_fire"),
     constants=("early_ns",),
@@ -60,7 +60,7 @@ def not_early(run: Run, history: OperationHistory) -> Finding:
 
 T2 = Clause(
     "T2",
-    "not late: a task fires within the lateness that the header declares",
+    "not late: a task fires at most late_ns after its deadline, the lateness that the header declares",
     formula="fire.t <= max(deadline_t, add.ret.t + delay_ns) + late_ns",
     records=("timer_add", "timer_fire"),
     constants=("late_ns",),
@@ -118,7 +118,7 @@ def _answered_in_time(history: OperationHistory, late_ns: int) -> Finding:
 
 T3 = Clause(
     "T3",
-    "fires at most once; without cancel exactly once",
+    "a task fires at most once, and exactly once if it is not cancelled",
     formula="|fires| <= |adds in force at them|;  the last add, not taken back and overdue at the end, has a fire "
     "after it",
     records=("timer_add", "timer_fire", "timer_cancel"),
@@ -186,8 +186,8 @@ def _taken_back(history: OperationHistory, add: Call) -> bool:
 
 T4 = Clause(
     "T4",
-    "a task that was cancelled, by itself or by key, or whose operation was completed other than by this very expiry, "
-    "before its deadline does not fire",
+    "a task does not fire if, before its deadline, it was cancelled, or its operation was returned by cancel_for_key "
+    "or completed by another call than its expiry",
     formula="stop.ret.t < deadline_t - early_ns => no later fire of the adds before the stop;  "
     "a barrier's cancel.out = 1 => none at any time",
     records=("timer_add", "timer_fire"),
