@@ -1,12 +1,12 @@
-"""The command line `purgatorio`: one thin table of commands over the parts.
+"""The command line `purgatorio`: the table of its commands.
 
 A command's module is imported only when that command runs or asks for help, so `purgatorio model` needs neither PySpark
-nor Java. Every way out has its status:
+nor Java. The exit statuses:
 
     0  pass        1  violated        2  usage, input that cannot be read, a file that cannot be written,
                                          a package that is not installed
-    3  unknown    70  an error of ours that nobody expected (EX_SOFTWARE of sysexits)
-  130  Ctrl-C    141  whoever read our output has gone (128 + SIGPIPE)
+    3  unknown    70  an unexpected error of purgatorio itself (EX_SOFTWARE of sysexits)
+  130  Ctrl-C    141  the reader of our output has closed its pipe (128 + SIGPIPE)
 """
 
 from __future__ import annotations
@@ -45,28 +45,24 @@ def _command(name: str, summary: str) -> Command:
 
 GROUPS: Final[dict[str, dict[str, Command]]] = {
     "Judge implementations": {
-        "verify": _command("verify", "Drive real subjects, record them, judge them, write the report."),
+        "verify": _command("verify", "Drive a timer or purgatory, record its calls and judge them."),
         "check": _command("check", "Judge recorded traces."),
-        "wire": _command("wire", "Drive and judge a Kafka-compatible broker from outside."),
-        "explore": _command(
-            "explore", "Every interleaving: of your Python (--package), else of the reference."
-        ),
+        "wire": _command("wire", "Drive a Kafka-compatible broker over the network and judge it."),
+        "explore": _command("explore", "Explore the interleavings of Python code."),
         "watch": _command("watch", "Judge traces as they arrive."),
-        "compare": _command("compare", "Two sets of traces, before and after a change."),
+        "compare": _command("compare", "Compare the traces before and after a change."),
         "convert": _command("convert", "Convert a trace between JSON lines, gzip, zstd and Parquet."),
-        "report": _command("report", "One page of what several commands found."),
-        "subjects": _command("subjects", "Survey timers that nobody here wrote, by their own promises."),
-        "clause": _command(
-            "clause", "A clause's story: sentence, function, lines that keep it, mutants, twins."
-        ),
+        "report": _command("report", "Combine the results of several commands on one page."),
+        "subjects": _command("subjects", "Judge third-party timers by their own documentation."),
+        "clause": _command("clause", "Explain a clause: promise, formula, code and tests."),
     },
     "Check this project's own reference": {
-        "stress": _command("stress", "Race real threads over the reference, with outcome tables."),
-        "mutants": _command("mutants", "The kill matrix: every known bug against every layer."),
-        "model": _command("model", "Search the models of the protocols and the wheel completely."),
-        "prove": _command("prove", "Prove the wheel's arithmetic (z3), search its contracts (CrossHair)."),
-        "campaign": _command("campaign", "Many explorer and stress jobs, resumable."),
-        "broker": _command("broker", "Our own broker behind a socket, to test clients with."),
+        "stress": _command("stress", "Race real threads over the reference and count the outcomes."),
+        "mutants": _command("mutants", "Check which layer of tests finds each known bug."),
+        "model": _command("model", "Check the models of the protocols and the wheel exhaustively."),
+        "prove": _command("prove", "Prove the arithmetic of the wheel (z3, CrossHair)."),
+        "campaign": _command("campaign", "Run many explorer and stress jobs; resumable."),
+        "broker": _command("broker", "Run our own broker, to test clients with."),
     },
 }
 COMMANDS: Final = {name: command for group in GROUPS.values() for name, command in group.items()}
@@ -114,8 +110,8 @@ class LazyCommands(click.Group):
         return loaded
 
     def invoke(self, ctx: click.Context) -> object:
-        """A package that is missed only while a command runs is told like one that is missed at once; a closed pipe is
-        met here, before click says 1 for it."""
+        """Reports a package that is missing while the command runs, as at its import. A closed pipe is handled here,
+        before click exits with status 1."""
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as missing:
@@ -176,7 +172,7 @@ def _as_missing(command: str, missing: ModuleNotFoundError) -> Exception:
     cls=LazyCommands,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 pass, 1 violated, 2 usage, invalid input or a missing package, 3 unknown, "
-    "70 an error of ours.",
+    "70 an internal error.",
 )
 @click.version_option(package_name="purgatorio")
 def purgatorio() -> None:

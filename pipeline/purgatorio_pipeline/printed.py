@@ -170,7 +170,7 @@ def findings_of(document: Stress | Explore) -> list[Finding]:
 def _raced(one: Raced, document: Stress) -> Finding:
     said = [f"{one.rounds:,} rounds, threads overlapped in {one.overlapped:,}"]
     if one.given_up:
-        said.append(f"{one.given_up:,} rounds were given up")
+        said.append(f"{one.given_up:,} rounds were abandoned")
     stuck = document.stuck
     if stuck is not None and stuck.scenario == one.name:
         said += (f"stuck: {of}{f' at {of.stack[-1]}' if of.stack else ''}" for of in stuck.threads)
@@ -200,7 +200,7 @@ def _finding(
         f"{one.count:,} times {f'{one.clause}: ' if one.clause else ''}{one.outcome}" for one in forbidden
     ]
     if len(told) > FORBIDDEN_SHOWN:
-        told[FORBIDDEN_SHOWN:] = [f"{len(told) - FORBIDDEN_SHOWN:,} more outcomes that are forbidden"]
+        told[FORBIDDEN_SHOWN:] = [f"{len(told) - FORBIDDEN_SHOWN:,} more forbidden outcomes"]
     bug = f", with known bug {mutant}" if mutant else ""
     again = forbidden[0].again if forbidden else ""
     return Finding(f"{what}{bug}", verdict, "; ".join(filter(None, [*told, *said])), again)
@@ -217,7 +217,7 @@ def known_bugs(rows: Iterable[MatrixRow]) -> list[Finding]:
     alive = [number for number, by in layers.items() if not any(kill.killed for kill in by.values())]
     if not layers:
         return []
-    said = f"{len(layers) - len(alive):,} of {len(layers):,} were found by a layer"
+    said = f"{len(layers) - len(alive):,} of {len(layers):,} were found by at least one layer"
     return [
         Finding("known bugs put into the reference", Verdict.VIOLATED if alive else Verdict.PASS, said),
         *(

@@ -136,7 +136,7 @@ def test_a_page_without_violations_says_so() -> None:
     text = page(result, {}, [])
     alone(text)
     assert "No promise was broken." in text
-    assert "No run gave an occasion to break" in text
+    assert "No run had an occasion for" in text
     assert "✗" not in re.sub(r'<ul class="legend">.*?</ul>', "", text)
 
 

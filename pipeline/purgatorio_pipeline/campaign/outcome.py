@@ -53,7 +53,7 @@ def outcome_of(job: Job, printed: bytes, errors: bytes, status: int | None, seco
         how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
         return _failed(job, seconds, f"{how} without a result{': ' + last if last else ''}")
     if EXIT_STATUS[outcome.verdict] != status:
-        return _failed(job, seconds, f"it said {outcome.verdict} and ended with status {status}")
+        return _failed(job, seconds, f"it reported {outcome.verdict} but exited with status {status}")
     return outcome
 
 

@@ -165,7 +165,7 @@ def run_campaign(
     outcomes = {job.id: found for job in wanted.values() if (found := runner.done(job)) is not None}
     resumed = len(outcomes)
     waiting = iter([job for job in wanted.values() if job.id not in outcomes])
-    write_state(runner.out, len(wanted) - resumed, "it has not come to its end")
+    write_state(runner.out, len(wanted) - resumed, "it has not ended")
     start = clock()
     why = ""
     with ThreadPoolExecutor(workers, "job") as pool:
@@ -213,7 +213,7 @@ def kept_of(out: Path) -> tuple[list[Outcome], str]:
             raise Unreadable(f"{file}: no row of a campaign: {wrong}") from None
     numbers = lake.manifests()
     if not numbers:
-        return outcomes, "nothing says whether it came to its end"
+        return outcomes, "it is not known whether it ended"
     state = lake.manifest(numbers[-1], Left)
     return outcomes, f"{state.left:,} jobs are left: {state.why}" if state.left else ""
 

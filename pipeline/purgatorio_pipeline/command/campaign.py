@@ -19,7 +19,6 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 
 EPILOG = """
 \b
-  purgatorio campaign --out nightly --seeds 0-99 --strategy pct
   purgatorio campaign two-events --out soak --stress-rounds 20000
   purgatorio campaign --out hunt --mutant 11 --first
 
@@ -36,7 +35,7 @@ Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jo
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
-    help="Folder of verdicts and traces.",
+    help="Folder for verdicts and traces.",
 )
 @click.option(
     "--strategy",
@@ -57,15 +56,19 @@ Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jo
     "--preemptions", type=click.IntRange(0, 10), default=2, show_default=True, help="For `bounded`."
 )
 @click.option(
-    "--stress-rounds", type=click.IntRange(0), default=0, help="Stress jobs of so many rounds as well."
+    "--stress-rounds", type=click.IntRange(0), default=0, help="Also run stress jobs of this many rounds."
 )
-@click.option("--mutant", type=int, default=0, help="Put this known bug into the code first.")
-@click.option("--limit", "limit_s", default=300.0, show_default=True, help="Seconds for one job.")
-@click.option("--budget", type=click.IntRange(1), help="End after so many schedules and rounds in all.")
-@click.option("--minutes", type=float, help="End after so many minutes.")
-@click.option("--first", is_flag=True, help="End at the first violation.")
-@click.option("--jobs", "workers", type=click.IntRange(1), help="Processes at a time; default: one a core.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option("--mutant", type=int, default=0, help="Apply this known bug first (see `mutants`).")
+@click.option(
+    "--limit", "limit_s", default=300.0, show_default=True, help="Time limit of one job, in seconds."
+)
+@click.option("--budget", type=click.IntRange(1), help="Limit of schedules and rounds in total.")
+@click.option("--minutes", type=float, help="Time limit of the campaign.")
+@click.option("--first", is_flag=True, help="Stop at the first violation.")
+@click.option(
+    "--jobs", "workers", type=click.IntRange(1), help="Concurrent processes. Default: one per core."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
     scenarios: tuple[str, ...],
     out: Path,
@@ -82,7 +85,11 @@ def command(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """Explore and stress many scenarios with many seeds, resumably."""
+    """Explore and stress many scenarios with many seeds; an interrupted campaign can be resumed.
+
+    \b
+      purgatorio campaign --out nightly --seeds 0-99 --strategy pct
+    """
     from purgatorio_pipeline.campaign.run import KIND, Budget, Runner, run_campaign
     from purgatorio_pipeline.lake import Lake
 

@@ -1,4 +1,4 @@
-"""`purgatorio clause`: the story of a clause."""
+"""The command `purgatorio clause`: explains a clause."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ ROOT: Final = Path(__file__).resolve().parents[3]
 @click.command()
 @click.argument("name", metavar="ID")
 def command(name: str) -> None:
-    """The story of the clause ID: what it says, where it is judged, which lines keep it, what breaks it.
+    """Explain the clause ID: its promise, its formula, the code that judges it, and the bugs that break it.
 
     \b
       purgatorio clause O4
     """
     promises = {**{one.id: one.promise for one in WIRE_CLAUSES.values()}, **public_clauses()}
     if name not in promises:
-        raise click.UsageError(f"no clause {name}: `purgatorio check --clauses` lists those of traces")
+        raise click.UsageError(f"there is no clause {name}: see `purgatorio check --clauses`")
     click.echo(_wrapped(f"{name}  {promises[name]}", ""))
     for title, lines in _story(name) if name in public_clauses() else _wire_story(name):
         click.echo(f"\n{title}")
         for line in lines:
             # A place in a file stays whole, to be clicked and copied.
-            whole = title in ("judged by", "kept in the reference", "twins")
+            whole = title in ("judged by", "implemented in the reference", "negative controls")
             click.echo(f"  {line}" if whole else _wrapped(line, "  "))
 
 
@@ -51,7 +51,7 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
         yield "formula", clause.formula.split(";  ")
         yield "promised by", [", ".join(one for one, p in PROFILES.items() if name in p.clauses)]
         yield "needs", [", ".join((*clause.records, *(f"header {one}" for one in clause.constants)))]
-        yield "what counts as an occasion", [inspect.getdoc(judge) or "" for judge in clause.judges.values()]
+        yield "occasions", [inspect.getdoc(judge) or "" for judge in clause.judges.values()]
         places = (f"{judge.__name__}, by {what}: {_place(judge)}" for what, judge in clause.judges.items())
         yield "judged by", list(places)
     kept = [
@@ -59,13 +59,13 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
         for folder in ("reference", "wire/purgatorio_broker")
         for line in _lines(ROOT / folder, lambda line: f"[{name}]" in line)
     ]
-    nothing = ["none" if (ROOT / "tests").is_dir() else "no checkout here, where they would be looked up"]
-    yield "kept in the reference", kept or nothing
+    nothing = ["none" if (ROOT / "tests").is_dir() else "unknown: run in a checkout of the repository"]
+    yield "implemented in the reference", kept or nothing
     broken = [f"{m.number} {m.name}: {m.what}" for m in MUTANTS.values() if name in m.clauses]
     yield "broken by", broken or ["no mutant"]
     quoted = _tested(name)
     twins = _lines(ROOT / "tests", quoted, "clause_twins.py")
-    yield "twins", twins or nothing
+    yield "negative controls", twins or nothing
     files = sorted({line.partition(":")[0] for line in _lines(ROOT / "tests", quoted, "test_*.py")})
     yield "tests", files or nothing
 
@@ -73,7 +73,7 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
 def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
     """Of a clause of the wire, which is judged from outside a broker."""
     yield (
-        "promised on the ground",
+        "basis",
         [f"{WIRE_CLAUSES[name].basis}; judged by `purgatorio wire HOST:PORT --only {name}`"],
     )
     yield "judged by", _lines(ROOT / "wire/purgatorio_wire", lambda line: f'"{name}"' in line) or ["?"]
@@ -83,15 +83,15 @@ def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
         yield "played by", [f"{missing.name} is not installed: pip install 'purgatorio[wire]'"]
     else:
         asked = [f"{one.name}: {one.promise}" for one in SCENES.values() if name in one.clauses]
-        yield "played by", asked or ["whatever scene gives an occasion"]
+        yield "played by", asked or ["every scene with an occasion"]
         table = ROOT / "tests" / "mutants" / "broker"
         mutants = table_in(table) if table.is_dir() else []
         broken = [f"{one.name}: {one.what}" for one in mutants if name in one.clauses]
         yield "broken by", broken or ["no mutant"]
-    nothing = ["none" if (ROOT / "tests").is_dir() else "no checkout here, where they would be looked up"]
+    nothing = ["none" if (ROOT / "tests").is_dir() else "unknown: run in a checkout of the repository"]
     prefix = f"def {name.lower()}"
     twins = _lines(ROOT / "tests" / "wire_twins", lambda line: re.match(rf"{prefix}[_(]", line) is not None)
-    yield "twins", twins or nothing
+    yield "negative controls", twins or nothing
     files = _lines(ROOT / "tests" / "wire", lambda line: f'"{name}"' in line, "test_*.py")
     yield (
         "tests",

@@ -1,4 +1,4 @@
-"""`purgatorio explore`: search the interleavings of the reference's own code."""
+"""The command `purgatorio explore`: searches the interleavings of Python code."""
 
 from __future__ import annotations
 
@@ -31,42 +31,50 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 @click.command("explore", epilog="Exit status: 0 all hold, 1 violated, 2 wrong usage, 3 unknown.")
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO[/DIALECT]]...")
 @click.option("--list", "show_list", is_flag=True, help="List the scenarios.")
-@click.option("--strategy", type=click.Choice(STRATEGIES), help="Default: the one that covers the scenario.")
 @click.option(
-    "--preemptions", type=click.IntRange(0, 10), default=2, show_default=True, help="For `bounded`."
+    "--strategy", type=click.Choice(STRATEGIES), help="Default: the strategy that covers the scenario."
 )
 @click.option(
-    "--schedules", type=click.IntRange(1), default=200_000, show_default=True, help="Limit of runs."
+    "--preemptions",
+    type=click.IntRange(0, 10),
+    default=2,
+    show_default=True,
+    help="Preemptions, for `bounded`.",
+)
+@click.option(
+    "--schedules", type=click.IntRange(1), default=200_000, show_default=True, help="Limit of schedules."
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(0),
     default=300.0,
     show_default=True,
-    help="CPU seconds for each scenario, at most; with --drawn for all; with --package seconds of time.",
+    help="Limit of CPU seconds per scenario; with --drawn in total; with --package of elapsed seconds.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="For `pct`, `random` and --drawn.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed, for `pct`, `random` and --drawn.")
 @click.option(
     "--mutant",
     metavar="NUMBER|FILE.py",
-    help="Put this known bug (see `mutants`), or the patches of a file of your own, into the code first.",
+    help="Apply this known bug (see `mutants`) or your own patches first.",
 )
-@click.option("--drawn", is_flag=True, help="Draw programs; SCENARIO names subjects then (default: all).")
+@click.option(
+    "--drawn", is_flag=True, help="Explore random programs; SCENARIO then names subjects. Default: all."
+)
 @click.option(
     "--package", "packages", multiple=True, metavar="NAME", help="Explore this Python package, unmodified."
 )
 @click.option(
-    "--adapter", metavar="MODULE:CLASS", help="For --package: a class with thread_... methods and check()."
+    "--adapter", metavar="MODULE:CLASS", help="For --package: class with methods thread_... and check()."
 )
 @click.option(
     "--early",
     type=click.IntRange(0, 9),
     default=0,
-    help="For --package: so many time-outs of each thread come while others could run.",
+    help="For --package: timeouts per thread that may occur while other threads can run.",
 )
-@click.option("--races", is_flag=True, help="A data race of plain memory is a violation.")
-@click.option("--replay", "token", help="Repeat the run of a printed token.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option("--races", is_flag=True, help="Count data races of plain memory as violations.")
+@click.option("--replay", "token", help="Repeat the execution of a printed token.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
     scenarios: tuple[str, ...],
     show_list: bool,
@@ -84,17 +92,17 @@ def command(
     token: str | None,
     as_json: bool,
 ) -> None:
-    """Run code through its interleavings: your own Python (--package), else the reference, judged by the clauses.
+    """Explore the interleavings of Python code, yours (--package) or the reference, and judge them by the clauses.
 
-    Strategies: `dpor` (one run of each class of equivalent interleavings), `states` (every reachable state),
-    `bounded` (all interleavings with few preemptions), `pct` and `random` (samples: never a pass).
+    Strategies: `dpor` (one run per class of equivalent interleavings), `states` (every reachable state), `bounded`
+    (all interleavings with few preemptions), `pct` and `random` (samples, so never a PASS).
 
     \b
       purgatorio explore                         # all scenarios
       purgatorio explore two-events/pending-flag
       purgatorio explore two-events --mutant 11  # KAFKA-6653, and a token
-      purgatorio explore --mutant my_bug.py      # patches of your own
-      purgatorio explore --drawn --seconds 60    # programs that nobody wrote down
+      purgatorio explore --mutant my_bug.py      # your own patches
+      purgatorio explore --drawn --seconds 60    # random programs
       purgatorio explore --package my_timer --adapter my_adapter:MyTimer
       purgatorio explore --replay TOKEN
     """
@@ -172,7 +180,7 @@ def _draw(
         return time.process_time() - start_s, seconds
 
     put_in = bug.applied if bug.number or bug.patches else None
-    with progress("exploring drawn programs", unit="CPU seconds", quiet=as_json, poll=so_far):
+    with progress("exploring random programs", unit="CPU seconds", quiet=as_json, poll=so_far):
         done = search_drawn(
             seconds, seed, subjects, mutant=bug.number, bug=put_in, memory=bug.memory, races=races
         )
@@ -213,7 +221,7 @@ def _show(one: Explored, options: str) -> None:
     if done.redundant:
         counts += f", {done.redundant:,} cut as redundant"
     if done.beyond:
-        counts += f", {done.beyond:,} cut at the bound of a loop"
+        counts += f", {done.beyond:,} cut at a loop bound"
     rate = done.schedules / done.seconds if done.seconds else 0
     took = f"{done.seconds:.2f} s ({rate:,.0f}/s)"
     echo_line(f"{one.verdict!s:9} {one.program.name:37} {counts}, {took}", _INDENT)

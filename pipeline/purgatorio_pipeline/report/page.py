@@ -221,9 +221,11 @@ def _headers(result: CheckResult) -> dict[str, Header]:
 def _lateness(lateness: Sequence[Lateness], headers: Mapping[str, Header]) -> Markup | None:
     if not lateness:
         return None
-    about = "Firing time less deadline, of tasks that nothing had cancelled or completed."
+    about = "Firing time minus deadline, of tasks that were neither cancelled nor completed."
     if any(control_of(header.params) is not None for header in headers.values()):
-        about += " The dashed outline is a control thread that only slept: the machine's own lateness."
+        about += (
+            " The dashed outline is a control thread that only sleeps: it shows the machine's own lateness."
+        )
     return tag(
         "section",
         tag("h2", "Lateness"),
@@ -254,9 +256,7 @@ def _late(one: Lateness, header: Header | None) -> Markup:
 def _gauges(gauges: Sequence[GaugeSeries]) -> Markup | None:
     if not gauges:
         return None
-    about = (
-        "What the gauges read over the run, and the operations pending beside them. Garbage is at least that."
-    )
+    about = "The gauges over the run, with the pending operations. The difference is a lower bound of the garbage."
     return tag(
         "section",
         tag("h2", "Garbage and pending"),

@@ -234,9 +234,9 @@ def _print_sum(console: Console, result: CheckResult, groups: list[Group], verbo
     print_line(console, "")
     _print_folded(console, f"{result.verdict}: {said}", _STYLE[result.verdict])
     if result.verdict is Verdict.PASS:
-        unseen = "; SKIPPED was not looked for" if skipped else ""
+        unseen = "; SKIPPED clauses were not tested" if skipped else ""
         unseen += " (why: --verbose)" if somewhere and not verbose else ""
-        print_line(console, f"This PASS is about these runs only{unseen}", "dim")
+        print_line(console, f"This PASS holds for these runs only{unseen}", "dim")
         for line in why_skipped(never if reasons else ()):
             _print_folded(console, line, "dim")
 

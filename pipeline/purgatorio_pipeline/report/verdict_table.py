@@ -29,9 +29,9 @@ _SIGN: Final = {
     Verdict.INVALID_TRACE: "⚠",
 }
 _LEGEND: Final = (
-    ("pass", "✓ kept, with the number of occasions to break it"),
+    ("pass", "✓ kept, with the number of occasions"),
     ("violated", "✗ broken, with the number of violations"),
-    ("empty", "○ no occasion: nothing in the run could have broken it"),
+    ("empty", "○ no occasion: nothing in the run could break it"),
     ("unknown", "? unknown: records are missing, or there was no occasion"),
     ("skipped", "– not promised or not recorded"),
 )
@@ -108,7 +108,7 @@ def _never(result: CheckResult, named: Iterable[str]) -> Iterator[str]:
     judged = [one for run in result.runs for one in run.clauses.values()]
     had = {one.clause for one in judged if one.occasions}
     if judged and (never := [name for name in named if name not in had]):
-        yield f"No run gave an occasion to break {', '.join(never)}: nothing is known of them."
+        yield f"No run had an occasion for {', '.join(never)}: these clauses were not tested."
 
 
 def _row(run: RunResult, title: str, named: Iterable[str], links: Links) -> Markup:
