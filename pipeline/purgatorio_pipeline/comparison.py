@@ -4,7 +4,7 @@ Runs are paired by their names (a plan's seed and the subject's configuration gi
 either side is paired whatever it is called. What stands on one side only is listed, never guessed at.
 
 A clause is `mended` only where it passes with occasions to break it. Runs in real time are two samples: a race that did
-not show this time is no proof, so the occasions of both sides stand beside every change.
+not show this time is no proof, so the occasions of both sides are next to every change.
 """
 
 from __future__ import annotations

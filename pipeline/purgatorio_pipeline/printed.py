@@ -104,7 +104,7 @@ class Check(_Runs, tag_field="kind", tag="check", kw_only=True):
     doubts: list[str] | UnsetType = UNSET
 
     def result(self) -> CheckResult:
-        """The check. Raises `Unreadable` for a clause that nobody knows."""
+        """The check. Raises `Unreadable` for a clause that is unknown."""
         return CheckResult(tuple(map(_run, self.runs)), self.quarantined, tuple(self.broken))
 
 

@@ -88,7 +88,7 @@ def start_context(
         except Py4JError as stopped:
             if master is None:
                 raise
-            # Spark asks for a minute, stops its context by itself, and tells whoever uses it then.
+            # Spark asks for a minute, stops its context by itself, and tells the caller that uses it then.
             raise ConnectionError(f"--master {master}: no Spark cluster answers there") from stopped
     global _started
     _started = context

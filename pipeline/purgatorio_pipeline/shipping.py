@@ -47,7 +47,7 @@ def write_archive(place: Path) -> Path:
 
 
 class NotFolders(Exception):
-    """The packages were imported from an archive: whoever made that archive has shipped them."""
+    """The packages were imported from an archive: the creator of that archive has shipped them."""
 
 
 def is_shipped() -> bool:

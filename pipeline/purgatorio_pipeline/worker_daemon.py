@@ -1,5 +1,5 @@
 """What forks Spark's Python workers, with everything that a task needs imported before: each worker would otherwise
-import it anew. Spark starts this in place of its own `pyspark.daemon`, where executors have this project installed."""
+import it again. Spark starts this in place of its own `pyspark.daemon`, where executors have this project installed."""
 
 import pyspark.worker  # noqa: F401  # for the workers, which have then imported it
 from pyspark.daemon import manager

@@ -206,5 +206,5 @@ class Sync(Protocol):
         """
 
     def outlives(self, error: BaseException) -> bool:
-        """Whether a thread goes on after `error`, which is no `Exception`. True, but for what a scheduler raises to
+        """Whether a thread continues after `error`, which is no `Exception`. True, but for what a scheduler raises to
         end a run."""

@@ -27,7 +27,7 @@ _PLAIN = (
 )
 
 _NO_END_S = 30.0
-"""So much longer than its limit no exploration takes: it looks at the time between two runs."""
+"""So much longer than its limit no exploration takes: it checks the time between two runs."""
 
 STRATEGIES = ("dpor", "states", "bounded", "pct", "random")
 
@@ -159,8 +159,8 @@ def _lock_order(done: Exploration) -> list[Found]:
 
 
 def replay_token(token: Token, patches: Sequence[Patch] = (), *, races: bool = False) -> Replay:
-    """Repeat the run of a token; where nothing is broken, look for data races too, for a token does not say that they
-    were looked for. BadToken where it names what is not there, or does not fit."""
+    """Repeat the run of a token; where nothing is broken, search for data races too, for a token does not say that they
+    were searched for. BadToken where it names what is not there, or does not fit."""
     try:
         scenario = scenario_named(token.scenario)
     except BadProgram as error:

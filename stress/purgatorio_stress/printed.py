@@ -185,7 +185,7 @@ class Enumeration(Struct):
 
 
 class DrawnSum(Struct):
-    """A search by drawn programs. `enumeration` and `met` are by subject; `met`: which acts have met at which places,
+    """A search by random programs. `enumeration` and `met` are by subject; `met`: which acts have met at which places,
     and in how many runs. `refused`: programs that broke the code without the bug too, so that they are no kills."""
 
     seed: int

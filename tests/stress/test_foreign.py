@@ -178,5 +178,5 @@ def test_what_is_not_there_is_said() -> None:
         explore_foreign(["no_such_module"], "planted:LostUpdate", Limits(), path=[str(HERE)])
     with pytest.raises(CannotLoad, match="has no Nobody"):
         _explored("planted:Nobody")
-    with pytest.raises(CannotLoad, match="nobody would look at the end"):
+    with pytest.raises(CannotLoad, match="nothing would check the result"):
         _explored("planted:LooksAtNothing")

@@ -33,7 +33,7 @@ class Job:
 
     @property
     def id(self) -> str:
-        """The same for the same job, whoever plans it, so that a campaign goes on where it stopped."""
+        """The same for the same job, the caller that plans it, so that a campaign continues where it stopped."""
         return hashlib.sha256(orjson.dumps(asdict(self), option=orjson.OPT_SORT_KEYS)).hexdigest()[:20]
 
     def arguments(self, traces: Path) -> list[str]:

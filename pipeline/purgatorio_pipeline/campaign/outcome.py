@@ -58,8 +58,8 @@ def outcome_of(job: Job, printed: bytes, errors: bytes, status: int | None, seco
 
 
 def causes(outcomes: Sequence[Outcome]) -> list[tuple[Broken, int]]:
-    """Violations told apart by clause, scenario and minimised schedule, the first of each with its count; what stress
-    saw has no schedule, so its clause, scenario and outcome tell it apart."""
+    """Violations distinguished by clause, scenario and minimised schedule, the first of each with its count; what
+    stress saw has no schedule, so its clause, scenario and outcome tell it apart."""
     found: dict[tuple[str, str, str], tuple[Broken, int]] = {}
     for outcome in outcomes:
         for one in outcome.broken:

@@ -98,7 +98,7 @@ def runtimes() -> dict[str, object]:
 
 
 def _tell(rows: Sequence[Surveyed], *, kept: bool) -> None:
-    """A line each, then what breaks a promise. `kept`: the traces are where the replay lines look for them."""
+    """A line each, then what breaks a promise. `kept`: the traces are where the replay lines search for them."""
     width = max(len(row.name) for row in rows)
     for row in rows:
         said = []

@@ -40,7 +40,7 @@ value some of its lines, the header first.
     --packages org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION
 
 An open run is UNKNOWN, or VIOLATED as soon as a clause is broken; its end brings the final verdict. Started
-again over the same --out, it goes on where it stopped.
+again over the same --out, it continues where it stopped.
 
 Exit status: 0 all runs closed and pass, 1 violated, 2 invalid input, 3 unknown (a run is open).
 """

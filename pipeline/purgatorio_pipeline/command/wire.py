@@ -174,8 +174,8 @@ def command(
 
 
 def _wanted(only: Sequence[str], program: str | None) -> tuple[tuple[SceneSpec, ...], bool]:
-    """The scenes that are to be played, and whether drawn programs are. Without a word that is all; a program is played
-    alone."""
+    """The scenes that are to be played, and whether random programs are. Without a word that is all; a program is
+    played alone."""
     words = [word for part in only for word in part.split(",") if word]
     of_scenes = [word for word in words if word != DRAWN]
     whole = not only and program is None
@@ -240,7 +240,7 @@ def _address(text: str, allow_remote: bool, context: ssl.SSLContext | None) -> A
         found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
     except OSError as unknown:
         raise click.UsageError(f"{host}: {unknown}") from None
-    # What was looked at is what is connected to: a name can mean another address a moment later.
+    # What was checked is what is connected to: a name can mean another address a moment later.
     numbers = [str(one[4][0]).partition("%")[0] for one in found]
     if not allow_remote and not all(ipaddress.ip_address(number).is_loopback for number in numbers):
         raise click.UsageError(

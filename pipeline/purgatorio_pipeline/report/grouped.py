@@ -27,7 +27,7 @@ J = TypeVar("J", bound=_Judged)
 
 
 def worst_first(judged: Iterable[J]) -> list[J]:
-    """By verdict, else in their order: whoever shows only the first of them leaves out none that is worse."""
+    """By verdict, else in their order: the caller that shows only the first of them leaves out none that is worse."""
     return sorted(judged, key=lambda one: _ORDER.index(one.verdict))
 
 

@@ -5,7 +5,7 @@ without it. The page's content policy allows that script and its one style sheet
 that even a text which got through unescaped would load and run nothing.
 
 Its size is bounded: a cause is shown once, with a count; runs, causes, histograms, problems and broken lines have
-limits, and what is left out is said.
+limits, and the text says what is left out.
 """
 
 from __future__ import annotations

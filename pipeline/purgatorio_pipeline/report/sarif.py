@@ -117,7 +117,7 @@ def _worth_a_look(run: RunResult) -> Iterator[_Found]:
 
 def _result(found: _Found, title: str, example: Counterexample | None, *, flow: bool) -> Json:
     """One result. The fingerprint stays the same from one check to the next: it names clause, cause, subject and run,
-    no line or operation, and a file only where two runs have one name. GitHub's code scanning looks at the second name
+    no line or operation, and a file only where two runs have one name. GitHub's code scanning checks the second name
     alone, and would make one from the line, which is another in every recording."""
     run, key, cause = found
     at = None if example is None or example.illegal_row is None else example.rows[example.illegal_row]

@@ -19,7 +19,7 @@ RUNS_SHOWN: Final = 200
 """Runs in the table; the worst come first, and of the rest it says how many there are."""
 
 COLUMNS: Final = 20
-"""Clauses that a page has room for beside each other."""
+"""Clauses that a page has room for next to each other."""
 
 _SIGN: Final = {
     Verdict.PASS: "✓",

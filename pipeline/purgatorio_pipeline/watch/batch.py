@@ -1,7 +1,7 @@
-"""One batch of a watch: take in the new segments, judge the runs that they close, look into those that go on.
+"""One batch of a watch: take in the new segments, judge the runs that they close, look into those that continue.
 
 Each run that the batch touched is a task that takes up its fold where the last batch left it (`follow`). A run that is
-closed has the verdict that `check` gives; in an open one the clauses look at operations that are new or went on, what
+closed has the verdict that `check` gives; in an open one the clauses check operations that are new or continued, what
 they find stands, nothing passes yet.
 """
 
@@ -159,7 +159,7 @@ def _over(result: RunResult) -> Run:
 
 
 def _strangeness(one: Run) -> tuple[str, bool]:
-    """What is told once of a key whose messages come without end: that no run is theirs, or that it is over."""
+    """What is told once of a key whose messages come without end: that no run is theirs, or that it has ended."""
     return one.file, any(_LATE in text for text in one.problems)
 
 

@@ -21,7 +21,7 @@ from purgatorio_spec.verdict import Verdict, Violation, worst
 KIND: Final = "watch"
 LAST: Final = 1 << 40
 MAX_SUBJECTS: Final = 100_000
-"""Broken operations of an open run that are told apart; beyond, the count stands still until the run is closed."""
+"""Broken operations of an open run that are distinguished; beyond, the count stands still until the run is closed."""
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 Promises.
 * `add`, `remove` take constant time; an entry is in at most one bucket; `task_counter`, shared by all buckets of
   a timer, is the number of linked entries.
-* `set_expiration` says whether the value changed: the adder that changed it, and nobody else, must offer the
+* `set_expiration` says whether the value changed: the adder that changed it, and no other thread, must offer the
   bucket to the delay queue.
 * `flush` empties the bucket, hands every entry to `reinsert`, and only then makes the bucket reusable.
 

@@ -134,7 +134,7 @@ def caused(run: Run, history: OperationHistory) -> Finding:
     it may have been registered under the same key several times. It waited throughout the call if its registration had
     returned false before that, nothing was recorded of it up to the return but evaluations that ended before the call,
     its time-out was not over by then, and the evaluation or expiry that completed it, if one did, began later. Whatever
-    else a key gives back, completed or not, is open. In a run that was cut off nothing is said of that.
+    else a key gives back, completed or not, is open. In a run that was cut off nothing is promised about that.
     """
     if (broken := _not_given_back(run, history)) is not None:
         return broken
@@ -349,12 +349,12 @@ def no_overlap(run: Run, history: OperationHistory) -> Finding:
 
     Both are recorded inside the callback, that is, under the operation's lock where there is one; so intervals of two
     threads that overlap in the recorder's order did overlap. Nesting on one thread is the normal case. Where records
-    were dropped, a call without its return may have ended long ago. The first look of a registration needs no lock,
-    since nobody else knows the operation; so nothing is said of one that is registered twice and completed beside the
-    lock.
+    were dropped, a call without its return may have ended long ago. The first check of a registration needs no lock,
+    since no other thread knows the operation; so nothing is promised about one that is registered twice and
+    completed next to the lock.
 
-    Not promised: that nobody looks at an operation again once it is completed. A registration does, twice; that a check
-    does not is Kafka's economy.
+    Not promised: that no thread checks an operation again once it is completed. A registration does, twice; that a
+    check does not is Kafka's economy.
     """
     beside = run.profile.completes_beside
     if beside and len(history.registrations) > 1:

@@ -18,9 +18,9 @@ most: after more completions than the interval and that allowance, there must ha
 
 *raced*: `locked` and `pending-flag` count a task that was cancelled while it was added, or moved from bucket to bucket,
 until its bucket is flushed: tasks of which a cancel began during an add, or another thread did something during it,
-each from the call of that cancel on, and no more than the threads beside the reader's can have in flight. At a
-`quiesce` that is over once the task would have been late, and a reaper's period more. So it is with a task that ended
-once and was added again, where nobody knows whether it ended again.
+each from the call of that cancel on, and no more than the threads other than the reader's can have in flight. At a
+`quiesce` that has ended once the task would have been late, and a reaper's period more. So it is with a task that ended
+once and was added again, where it is unknown whether it ended again.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
@@ -80,9 +80,9 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
 
     `watched` counts every entry of an operation that is still live, and never more than were ever made. At rest,
     `delayed` counts no more than the operations still live, which no key has given back, and the timer's tasks that are
-    no operations; in the dialects of Kafka also, one for each thread beside the reader's at most, the *raced*: tasks of
-    which a cancel has begun during which another event was recorded, or that came during an add, up to a `quiesce` at
-    which they are long overdue.
+    no operations; in the dialects of Kafka also, one for each thread other than the reader's at most, the *raced*:
+    tasks of which a cancel has begun during which another event was recorded, or that came during an add, up to a
+    `quiesce` at which they are long overdue.
     """
     if not reading.bounded:
         return NO_OCCASION

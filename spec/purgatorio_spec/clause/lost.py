@@ -10,7 +10,7 @@ without an exception:
 
 O5  registration.out = 0, with a time-out, not cancelled, its time-out over at the end  =>  a force claimed it
 
-When a task was due, and whether the run went on long enough to say that it is late, is what O5 shares with T2 and T3.
+When a task was due, and whether the run continued long enough to say that it is late, is what O5 shares with T2 and T3.
 """
 
 from collections.abc import Iterable
@@ -113,7 +113,7 @@ def _claimed_before(history: OperationHistory, i: int) -> bool:
 
 
 def _unless_open(history: OperationHistory, i: int, broken: Broken) -> Finding:
-    """A `force_complete` that started before that position, and nobody knows whether it won, may be the claim."""
+    """A `force_complete` that started before that position, and it is unknown whether it won, may be the claim."""
     return STILL_OPEN if any(force.call_i < i for force in history.may_have_claimed) else broken
 
 

@@ -85,7 +85,7 @@ class FirstChecks:
         return self._settle(closed)
 
     def _close(self, c: Ints, rows: Ints, i: Ints) -> Checks:
-        """The checks that returned, taken out of the open ones: of two returns of one check the first counts."""
+        """The checks that returned, taken out of the open ones: of two returns of one check of the first counts."""
         if not len(c) or not len(self.open.key):
             return Checks()
         ordered = np.argsort(c, kind="stable")

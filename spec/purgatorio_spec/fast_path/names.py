@@ -1,6 +1,6 @@
 """Numbers for the names of a run's operations, packed by page as their columns are.
 
-Of packed names a hash is kept, eight bytes each: a new name is looked for there, and where it may be the page is
+Of packed names a hash is kept, eight bytes each: a new name is searched for there, and where it may be the page is
 opened, in which names are compared as they are. So nothing rests on hashes being different.
 """
 

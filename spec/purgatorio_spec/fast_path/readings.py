@@ -163,7 +163,7 @@ def _field(states: Column, name: str) -> tuple[Ints, Flags]:
 
 @dataclass(slots=True)
 class Truths:
-    """The readings beside the bounds that the run's operations give them."""
+    """The readings next to the bounds that the run's operations give them."""
 
     run: Run
     readings: Readings

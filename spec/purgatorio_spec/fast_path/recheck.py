@@ -1,8 +1,8 @@
-"""The second look: the rows of the marked operations, with the context that the clauses need, judged as they end.
+"""The recheck: the rows of the candidate operations, with the context that the clauses need, judged as they end.
 
-The batches are gone over once more. Of each, the rows of marked operations and of the sample are taken, and the calls
-of threads where a count is doubtful are followed. An operation is judged when its last row has come and nothing else
-is awaited, so what is held is bounded by what is open.
+The batches are gone over once more. Of each, the rows of candidate operations and of the sample are taken, and the
+calls of threads where a count is doubtful are followed. An operation is judged when its last row has come and
+nothing else is awaited, so what is held is bounded by what is open.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Stretches:
 
 @dataclass(slots=True)
 class Wanted:
-    """What to look at. By operation number: `chosen`, and of them those whose threads' neighbours matter (`retried`).
+    """What to check. By operation number: `chosen`, and of them those whose threads' neighbours matter (`retried`).
     `doubtful` by position, `inside` by row; `everything`: all checks are judged; `follows`: all threads are followed,
     since a key gave an operation back."""
 

@@ -52,7 +52,7 @@ class _Events:
 
 @dataclass(slots=True)
 class Doubtful:
-    """Checks whose count must be looked at: thread, row and position of call and return."""
+    """Checks whose count must be checked: thread, row and position of call and return."""
 
     thread: Ints
     c: Ints

@@ -1,4 +1,4 @@
-"""From operations to the truth beside a reading: one row an operation, then bounds by counting.
+"""From operations to the truth for a reading: one row an operation, then bounds by counting.
 
 `Summary` says when an operation certainly counted and when it may have counted; `bounds` adds a batch of summaries to
 the readings of their run with binary searches, so partial sums of many batches can simply be added.
@@ -123,7 +123,7 @@ def _due_t(history: OperationHistory) -> int:
 
 
 def _given_back(history: OperationHistory) -> tuple[int, int]:
-    """Where the first and the last of its keys gave it back. Calls made beside a registration or an add do not count:
+    """Where the first and the last of its keys gave it back. Calls made during a registration or an add do not count:
     it may have watched the key, and added the task, after them."""
     begun_i = max((call.end_i for call in (*history.registrations, *history.adds)), default=NEVER)
     keys = (key for registration in history.registrations for key in registration.keys)

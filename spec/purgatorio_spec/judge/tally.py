@@ -43,7 +43,7 @@ class Cause:
 @dataclass(slots=True)
 class Tally:
     """What a clause came to over some parts of a run. `undecided`: how many could not be decided, by reason. `beyond`:
-    what an engine did not look at, at its bound."""
+    what an engine did not check, at its bound."""
 
     occasions: int = 0
     undecided: dict[str, int] = field(default_factory=dict)

@@ -39,7 +39,7 @@ class Scene:
 
     @property
     def bound(self) -> str:
-        """The bound in words, as it is printed beside the claim."""
+        """The bound in words, as it is printed next to the claim."""
         threads = self.events + self.register + self.timed + self.holder
         parts = [f"{threads} threads", f"{self.events} events, {self.keys} key{'s' * (self.keys > 1)}"]
         parts += ["registration"] * self.register + ["time-out"] * self.timed

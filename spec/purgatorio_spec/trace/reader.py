@@ -45,7 +45,7 @@ from purgatorio_spec.trace.rows import (
 
 BLOCK_LINES: Final = 20_000
 BLOCK_BYTES: Final = 4 << 20
-"""Lines that are looked at together."""
+"""Lines that are checked together."""
 BLOCK_ROWS: Final = 1 << 17
 MAX_BROKEN_KEPT: Final = 10_000
 """Broken lines kept with their text; more are counted only."""
@@ -70,7 +70,7 @@ class TraceReader:
     lines: Iterator[Line] | None = None
     """JSON lines that somebody else reads; `path` is only a name then, and is not opened."""
     repeats: bool = False
-    """The header may come again as it was: whoever sends lines does not know what was received before."""
+    """The header may come again as it was: the caller that sends lines does not know what was received before."""
     last_i: int = -1
     """Events come above this `i`; in the end, that of the last one."""
     header: Header | None = None
@@ -100,7 +100,7 @@ class TraceReader:
             self.events += len(kept)
             if len(kept):
                 yield kept
-        # A cut last line is met when its block is read, before the lines of that block are looked at.
+        # A cut last line is met when its block is read, before the lines of that block are checked.
         self.broken.sort(key=lambda broken: broken.line)
         self._check_count()
 

@@ -22,7 +22,7 @@ from purgatorio_spec.trace.parse import Refusal, parse_fields, shown
 from purgatorio_spec.trace.record import Record
 
 MAX_PIECE_BYTES: Final = 32 << 20
-"""Of keys and own texts, in rows that are looked at together."""
+"""Of keys and own texts, in rows that are checked together."""
 MAX_VALUES: Final = 1 << 25
 """Of a column in a row group: 128 MiB as it is read."""
 _KEY_BYTES: Final = 8

@@ -1,7 +1,7 @@
 """Writing a trace: JSON lines (plain, gzip, zstd) or Parquet, chosen by the file's suffix.
 
 A JSON-lines writer flushes whole lines only, so a killed process leaves a readable trace that lacks its end record.
-Parquet has no such property (a file without its footer is unreadable): it is written beside its final name and renamed
+Parquet has no such property (a file without its footer is unreadable): it is written next to its final name and renamed
 when complete. Record in JSON lines; convert to Parquet afterwards.
 """
 

@@ -5,7 +5,7 @@ of Abdulla, Aronsson, Jonsson and Sagonas, "Optimal dynamic partial order reduct
 through for *races*, two dependent steps of two tasks that nothing else orders; before the first of them the search
 comes back to try the other order. Sleep sets keep it from trying what only swaps independent steps.
 
-What was learnt of a prefix is kept on a stack and only the new steps of a run are looked at. "Happened before" is a bit
+What was learnt of a prefix is kept on a stack and only the new steps of a run are checked. "Happened before" is a bit
 mask of earlier steps.
 
 Complete for programs whose runs all end; marked loops are followed up to the program's bound of turns. Deadlocks and
@@ -29,11 +29,12 @@ _WAITING_KINDS: Final = (READ, ACQUIRE)
 """Reads too: the read side of a reader-writer lock is taken by a step of this kind."""
 
 _IN_VAIN: Final = 5
-"""The kind of a TRY that failed, until its races have been looked for."""
+"""The kind of a TRY that failed, until its races have been searched for."""
 
 
 class Dpor:
-    """The stack of the search; a `Chooser`. While a run goes on its steps are noted; races are looked for after it."""
+    """The stack of the search; a `Chooser`. While a run continues its steps are noted; races are searched for after
+    it."""
 
     def __init__(self) -> None:
         self.chosen: list[int] = []
@@ -75,7 +76,7 @@ class Dpor:
             depth = run.depth
             before = depth - 1
             maybe = self._sleep[before] | self._done[before] if depth else 0
-            # Nobody is asleep, and nobody but the one who went was tried, nearly always.
+            # No thread is asleep, and nobody but the one who went was tried, nearly always.
             sleep = self._asleep(run, depth) if maybe & (maybe - 1) else 0
             awake = enabled & ~sleep
             if not awake:
@@ -170,7 +171,7 @@ class Dpor:
         return kept
 
     def _let_time_pass(self, run: Run) -> int:
-        """A node at which nobody can go on."""
+        """A node at which no task can continue."""
         self._learn(run)
         self._look_at_blocked(run, run.depth)
         for column in (self.enabled, self._sleep, self._backtrack, self._done):

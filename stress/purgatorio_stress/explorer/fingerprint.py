@@ -1,7 +1,7 @@
-"""A run's state as one number, the same in every run that reaches the state: kept up to date, not made anew each time.
+"""A run's state as one number, the same in every run that reaches the state: kept up to date, not made again each time.
 
 Each shared object has a part, and the parts are added up (exclusive or), so only what has changed since the last look
-is looked at: what was made, used in a step, or set. A container in a cell that was ever given out for change is looked
+is checked: what was made, used in a step, or set. A container in a cell that was ever given out for change is looked
 at every time, for it may change between two steps.
 """
 

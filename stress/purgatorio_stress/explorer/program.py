@@ -1,4 +1,4 @@
-"""What can be explored: a program builds its tasks anew for every run, and says afterwards what was broken."""
+"""What can be explored: a program builds its tasks again for every run, and says afterwards what was broken."""
 
 import gc
 from collections.abc import Callable, Iterable, Sequence
@@ -48,7 +48,7 @@ class Program(Protocol):
 
 @runtime_checkable
 class Keeping(Protocol):
-    """A program that need not be set up anew for every run."""
+    """A program that need not be set up again for every run."""
 
     def roots(self) -> Iterable[object]:
         """Where all that it has set up can be reached from, the tasks' bodies aside; see `Snapshot`. May raise
@@ -56,7 +56,7 @@ class Keeping(Protocol):
 
 
 class Repetition:
-    """Where runs of one program follow one another. It is set up once and put back as it was, or set up anew each
+    """Where runs of one program follow one another. It is set up once and put back as it was, or set up again each
     time, where it cannot be put back. One `Run` serves them all, so what it says holds until the next one.
 
     As a context manager: the garbage collector waits meanwhile, for it would walk over all that is kept, again and
@@ -114,7 +114,7 @@ class Repetition:
         self._program.set_up(run)
         if self._run is not None:
             self._run.close()
-        # A program of one thread has one run, mostly, and to look at all that it holds costs as much as that.
+        # A program of one thread has one run, mostly, and to check all that it holds costs as much as that.
         if not self._tried and isinstance(self._program, Keeping) and (self._runs > 1 or len(run.tasks) > 2):
             self._tried = True
             self._keep(run, self._program)

@@ -1,10 +1,10 @@
-"""One run: tasks on greenlets, of which one at a time goes on, from step to step, in the order that a chooser says.
+"""One run: tasks on greenlets, of which one at a time continues, from step to step, in the order that a chooser says.
 
 A primitive of the controlled `Sync` announces each of its steps with `point` *before* it does it. `point` asks for the
 next task; if that is the caller itself it just returns, else control goes over and comes back when the caller is
 chosen. So the code under test is unmodified, and a schedule, the list of the chosen tasks, determines a run.
 
-Virtual time passes only when nobody can go on: then the clock leaps to the earliest end of a timed wait. (Tasks may
+Virtual time passes only when no task can continue: then the clock leaps to the earliest end of a timed wait. (Tasks may
 also move it themselves, with `VirtualClock.advance`.) All waits that are due then may end, in any order, and so may
 whatever else can happen at that instant: a wait that is due is a `TRY` of what it waits for. A run ends when every task
 that is no daemon has ended and
@@ -13,9 +13,9 @@ chooser cuts it.
 
 While `live` is false (set-up, judging, clean-up) primitives act at once and announce nothing.
 
-Speed: most steps are those of a known schedule, in which the caller just goes on. Up to `_until` a step is no more than
-counted; only where control may go elsewhere the task says what it is about to do. And a chooser that would let the same
-task go on as long as it can need not be asked at every step: see `free`.
+Speed: most steps are those of a known schedule, in which the caller just continues. Up to `_until` a step is no more
+than counted; only where control may go elsewhere the task says what it is about to do. And a chooser that would let
+the same task continue as long as it can need not be asked at every step: see `free`.
 """
 
 import sys
@@ -34,7 +34,7 @@ CUT: Final = -2
 """A chooser's answer: end this run here; it is redundant or beyond a bound."""
 
 SOLO_TURNS: Final = 2_000
-"""So many turns of a marked loop while nobody else can go on, and no time passes, are a livelock."""
+"""So many turns of a marked loop while no other task can continue, and no time passes, are a livelock."""
 
 _FOR_EVER: Final = 1 << 60
 
@@ -81,7 +81,7 @@ _END: Final = Stop("end")
 class Run:
     """See the module. `schedule` is followed first, then `chooser` asked; `turns` bounds marked loops.
 
-    `free`: set by a chooser when it has chosen a task that may go on until it is blocked or ends, or is about to use
+    `free`: set by a chooser when it has chosen a task that may continue until it is blocked or ends, or is about to use
     the object `wary`, or a new task is spawned; `block_oids` and `block_kinds` then have the steps that it was not
     asked about. Only where all other tasks are enabled, and stay so. `in_vain`: the depths of the steps of `try_lock`
     and timed waits that failed. `clock`: the object of a clock that tasks move, or 0. `woken`: the depths of the steps
@@ -225,7 +225,7 @@ class Run:
         self._idle.clear()
 
     def execute(self) -> None:
-        """Run all tasks to the end; afterwards the structures can be looked at without any step."""
+        """Run all tasks to the end; afterwards the structures can be checked without any step."""
         self.live = True
         self.depth = 0
         self._until = 0
@@ -299,7 +299,7 @@ class Run:
         if not alone:
             self.finish(Stop("turns", f"{task.name} went round a loop more than {self.turns} times"))
         elif turn > SOLO_TURNS:
-            text = f"{task.name} goes round {frame.f_code.co_name} for ever, and nobody else can go on"
+            text = f"{task.name} goes round {frame.f_code.co_name} for ever, and no other task can continue"
             self.finish(Stop("livelock", text))
 
     def finish(self, stop: Stop) -> None:
@@ -338,7 +338,7 @@ class Run:
         return self.tasks[index]
 
     def _end_of_block(self, index: int) -> int:
-        """Up to which depth the known schedule leaves the task alone that goes on now."""
+        """Up to which depth the known schedule leaves the task alone that continues now."""
         at, known, schedule = self.depth, self.known, self.schedule
         while at < known and schedule[at] == index:
             at += 1
@@ -408,7 +408,7 @@ class Run:
             except GreenletExit:
                 return
             except (KeyboardInterrupt, NoEnd):
-                # Whoever stops the search means the search, not the task that happens to run.
+                # The caller that stops the search means the search, not the task that happens to run.
                 self.live = False
                 self._until = _FOR_EVER
                 raise

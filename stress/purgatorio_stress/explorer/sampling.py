@@ -1,7 +1,7 @@
 """Random strategies, for programs too large to exhaust: uniform, and PCT. Both repeat exactly for a seed.
 
 PCT (Burckhardt, Kothari, Musuvathi, Nagarakatte, "A randomized scheduler with probabilistic guarantees of finding
-bugs", ASPLOS 2010): tasks get random priorities, the highest that can go on does, and at d - 1 random steps the one
+bugs", ASPLOS 2010): tasks get random priorities, the highest that can continue does, and at d - 1 random steps the one
 that goes falls below all others. A bug that needs d ordered steps is found with a probability of at least
 1 / (n k^(d-1)) a run, for n tasks and k steps.
 
@@ -19,7 +19,7 @@ from purgatorio_stress.explorer.search import explore_by
 from purgatorio_stress.explorer.step import TIME
 
 _DEPTH: Final = 3
-"""Of the bugs that PCT looks for: so many steps must come in one order."""
+"""Of the bugs that PCT searches for: so many steps must come in one order."""
 
 
 class _Sampler:
@@ -48,7 +48,7 @@ class _Sampler:
         return index
 
     def _pick(self, run: Run, able: list[int]) -> int:
-        """At every step each task that can go on is equally likely."""
+        """At every step each task that can continue is equally likely."""
         return self._rng.choice(able) if able else TIME
 
 
@@ -77,7 +77,7 @@ class _Priorities(_Sampler):
 
 
 def explore_random(program: Program, limits: Limits, seed: int = 0) -> Exploration:
-    """At every step each task that can go on is equally likely."""
+    """At every step each task that can continue is equally likely."""
     result = Exploration("random", f"a sample with seed {seed}")
     return explore_by(_Sampler(seed), program, limits, result)
 

@@ -1,9 +1,9 @@
-"""What a program has set up, to be put back as it was: cheaper than to set it up anew for every run.
+"""What a program has set up, to be put back as it was: cheaper than to set it up again for every run.
 
 The walk goes from the given roots through attributes, containers and closures, and keeps what each mutable thing
 held. It can do so because of the rules of the seam: what changes in the reference lives inside of shared objects,
 those are plain Python, and attributes are bound once. Where the walk meets something that it cannot look into (a
-generator, a counter of `itertools`), it says so, and the program is set up anew every time.
+generator, a counter of `itertools`), it says so, and the program is set up again every time.
 
 Not covered: what hangs on classes and modules. Code that keeps state there is given as a root of its own.
 """
@@ -89,7 +89,7 @@ class Snapshot:
             waiting += self._keep(one)
 
     def _keep(self, one: object) -> Iterable[object]:
-        """Keep what one thing holds, and name what is to be looked at next."""
+        """Keep what one thing holds, and name what is to be checked next."""
         if isinstance(one, FunctionType):
             return self._keep_function(one)
         if isinstance(one, MethodType):

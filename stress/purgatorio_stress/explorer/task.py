@@ -21,7 +21,7 @@ class Gate(Protocol):
     """What a blocked task waits for."""
 
     def is_open(self, task: "Task", /) -> bool:
-        """Whether the task could go on now."""
+        """Whether the task could continue now."""
 
     def why(self, task: "Task", /) -> str:
         """What it waits for, and who has it."""

@@ -1,6 +1,6 @@
 """The same locks and shared values for the comparison of states: each also notes what its caller has seen.
 
-A task goes on as its code and what it has seen so far say, so the sequence of what its steps *showed* it, hashed, is
+A task continues as its code and what it has seen so far say, so the sequence of what its steps *showed* it, hashed, is
 its local state: a `set` shows nothing, a `try_lock` whether it succeeded, a read the value. What a value is, without
 naming an object of one run, is the business of `naming`.
 """

@@ -39,7 +39,7 @@ STRATEGIES: Final = ("dpor", "bounded", "pct", "random")
 
 
 class Adapter(Protocol):
-    """What the user writes; it is made anew for every run. It imports what it tries and needs nothing of ours.
+    """What the user writes; it is made again for every run. It imports what it tries and needs nothing of ours.
 
     Its threads are its methods whose names begin with `thread_`, or what `threads()` gives, a sequence of functions.
     It has at least one of two more methods, called when all threads have ended.
@@ -81,21 +81,25 @@ class _Program:
         try:
             self.loader = Loader(self.world, packages, module, path)
         except ImportError as error:
-            raise CannotLoad(f"{error}; it is looked for in this directory and where Python looks") from error
+            raise CannotLoad(
+                f"{error}; it is searched for in this directory and where Python looks"
+            ) from error
         if not hasattr(self.loader.adapter(), made_by):
             raise CannotLoad(f"{module} has no {made_by}")
         made = getattr(self.loader.adapter(), made_by)
         if not any(name == "threads" or name.startswith(_THREAD) for name in dir(made)):
             raise CannotLoad(f"{adapter} has neither threads() nor a method whose name begins with {_THREAD}")
         if not (hasattr(made, "check") or hasattr(made, "outcome")):
-            raise CannotLoad(f"{adapter} has neither check() nor outcome(), so nobody would look at the end")
+            raise CannotLoad(
+                f"{adapter} has neither check() nor outcome(), so nothing would check the result"
+            )
         self.outcomes: dict[str, int] = {}
         self.not_run = set(self.loader.package_of.values())
         """The packages of which no function has been called in any run; watched until there is none."""
         self._adapter: Adapter
 
     def set_up(self, run: Run, /) -> None:
-        """The adapter anew, and a task for each of its threads."""
+        """The adapter again, and a task for each of its threads."""
         self.world.begin(run)
         self.loader.restore()
         if self.not_run:

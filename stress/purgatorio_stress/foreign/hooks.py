@@ -6,7 +6,7 @@ an item. An attribute is a location of its own. A method of a rewritten class is
 
 A call of code that is not rewritten uses all containers that the callee holds (a bound method, a `partial`) and that it
 is given, also behind a view, an iterator or a generator of other code: `Reach` follows them. How the callee was come by
-makes no difference. An object of a class that nobody knows is one location as a whole.
+makes no difference. An object of a class that is unknown is one location as a whole.
 """
 
 import functools
@@ -52,13 +52,13 @@ _BLIND: Final[frozenset[object]] = frozenset(
     (isinstance, issubclass, callable, type, super, id, locals, globals, vars, dir, eval, exec, object, property,
      staticmethod, classmethod, sys._getframe)
 )  # fmt: skip
-"""These do not look into what they are given, or look at the frame of their caller."""
+"""These do not look into what they are given, or check the frame of their caller."""
 
 _ACCESSES: Final[dict[object, int]] = {getattr: READ, hasattr: READ, setattr: WRITE, delattr: WRITE}
 
 _FIXED: Final = frozenset((tuple, str, bytes, int, float, bool, range, type(None)))
 _INSIDE: Final = frozenset("join format format_map".split())
-"""Methods of these types look at no container, but for those that look into what they are given."""
+"""Methods of these types check no container, but for those that look into what they are given."""
 
 _NOTHING: Final = -1
 _LOOK: Final = -2

@@ -3,8 +3,9 @@
     def test_loads_once(purgatorio_interleavings):
         purgatorio_interleavings("racy_cache", "cache_adapter:LoadsOnce")
 
-Modules are looked for beside the test first. A violation fails the test with the counterexample and its token; UNKNOWN
-is what `--purgatorio-unknown` says. As the other half of the plugin this imports nothing but pytest until it is used.
+Modules are searched for next to the test first. A violation fails the test with the counterexample and its token;
+UNKNOWN is what `--purgatorio-unknown` says. As the other half of the plugin this imports nothing but pytest until it
+is used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The modules of a foreign program, imported anew over the scheduler: its own, its adapter's, and some of Python's.
+"""The modules of a foreign program, imported again over the scheduler: its own, its adapter's, and some of Python's.
 
 Nothing in `sys.modules` changes but for the moment of the import. Each module that is loaded gets an `__import__` of
 its own, so `from threading import Lock` is met as `import threading` is. `threading` is the real source without what
@@ -39,7 +39,7 @@ _CLASSES: Final = {
     ),
     "collections": frozenset("Counter ChainMap UserDict UserList UserString".split()),
 }
-"""What is loaded anew of these: the rest is ours, or C code."""
+"""What is loaded again of these: the rest is ours, or C code."""
 UNCONTROLLED: Final = frozenset(
     "asyncio socket ssl select selectors multiprocessing subprocess signal socketserver http urllib.request "
     "concurrent.futures.process gevent eventlet trio anyio uvloop fcntl mmap secrets uuid ctypes".split()
@@ -75,7 +75,7 @@ class Loader:
 
     @property
     def why_anew(self) -> str:
-        """What keeps the modules' state from being put back, so that they are loaded anew for each run; or nothing."""
+        """What keeps the modules' state from being put back, so that they are loaded again for each run; or nothing."""
         return self._again
 
     def adapter(self) -> ModuleType:
@@ -485,7 +485,7 @@ def _has(module: ModuleType, name: str) -> bool:
 
 
 class _Named(ModuleType):
-    """A module that cannot be controlled: what is taken from it while a run goes on is named."""
+    """A module that cannot be controlled: what is taken from it while a run continues is named."""
 
     def __init__(self, name: str, world: World) -> None:
         super().__init__(name)
@@ -508,7 +508,7 @@ class _Named(ModuleType):
 _STARTERS: Final = frozenset("socket Popen Process Pool".split())
 """Classes whose making goes to the operating system."""
 _HARMLESS: Final = ("uuid.", "secrets.", "ctypes.", "fcntl.", "mmap.")
-"""What does not wait: the run goes on."""
+"""What does not wait: the run continues."""
 
 
 def _meet(name: str, world: World) -> None:

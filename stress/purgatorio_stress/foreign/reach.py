@@ -76,7 +76,7 @@ class Reach:
         return self._kind(kind) == _PLAIN
 
     def is_opaque(self, kind: type) -> bool:
-        """Whether its objects may have a state that nobody knows."""
+        """Whether its objects may have a state that is unknown."""
         return self._kind(kind) == _OPAQUE
 
     def is_known(self, kind: type) -> bool:

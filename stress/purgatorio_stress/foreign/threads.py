@@ -1,7 +1,8 @@
 """`Lock`, `RLock`, `Thread` and the clocks for foreign code; everything else of `threading` is the real code over them.
 
-A time-out or a sleep ends when virtual time has come to its end, which it does when nobody can go on. With `early` each
-thread may so often end a wait by time-out while others could go on, as a machine may that is slow enough.
+A time-out or a sleep ends when virtual time has come to its end, which it does when no task can continue. With
+`early` each thread may so often end a wait by time-out while others could continue, as a machine may that is slow
+enough.
 """
 
 import itertools
@@ -75,7 +76,7 @@ class ForeignLock(ControlledLock):
             world.let_pass(task, deadline)
             return False
         kind = run.wait_until(deadline)
-        # The gate is the lock itself: the search looks for races of those who wait for a lock, and knows them so.
+        # The gate is the lock itself: the search searches for races of those who wait for a lock, and knows them so.
         self._in_time.add(task.index)
         world.waits(self.oid, kind, self)
         self._in_time.discard(task.index)
@@ -162,7 +163,7 @@ class _Sleep:
 
 
 def _leave() -> None:
-    """The run is over: a thread that is still there ends where it would wait."""
+    """The run has ended: a thread that is still there ends where it would wait."""
     import greenlet
 
     raise greenlet.GreenletExit

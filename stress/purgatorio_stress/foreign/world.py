@@ -1,4 +1,4 @@
-"""What all the code of one foreign program shares: the run that goes on, the numbers of its objects, its clocks.
+"""What all the code of one foreign program shares: the run that continues, the numbers of its objects, its clocks.
 
 A *location* is what a step is made on: an attribute of an object, a container, a lock. Each gets its number when it is
 first used, from the task that uses it first, so it is the same in every run that reaches the use in the same way.
@@ -56,7 +56,7 @@ class World:
 
     def __init__(self, early: int = 0) -> None:
         self.early = early
-        """How many times a thread's wait may end by time-out while others can go on."""
+        """How many times a thread's wait may end by time-out while others can continue."""
         self.files: set[str] = set()
         """The user's: steps are shown at these."""
         self.kept: list[Shared] = []
@@ -106,7 +106,7 @@ class World:
         self._real_threads = len(sys._current_frames())
 
     def end(self) -> None:
-        """The run has ended: whoever started a real thread meanwhile was not the scheduler."""
+        """The run has ended: the caller that started a real thread meanwhile was not the scheduler."""
         self.races |= self.run_races
         now = len(sys._current_frames())
         if now > self._real_threads:
@@ -150,7 +150,7 @@ class World:
         return self.number("the clock")
 
     def may_be_early(self, task: Task) -> bool:
-        """Whether this wait may end by time-out while others can go on; counted."""
+        """Whether this wait may end by time-out while others can continue; counted."""
         if not self.early:
             return False
         used = self._early_used.get(task.index, 0)
@@ -213,7 +213,7 @@ class World:
         _join(self.clocks.setdefault(task, {task: 1}), self.clocks.get(child.index, {}))
 
     def plain(self, number: int, kind: int, thing: object, name: str, frame: FrameType) -> None:
-        """A use of plain memory: look for a race with earlier ones."""
+        """A use of plain memory: search for a race with earlier ones."""
         if not self.run.live:
             return
         task = self.run.current.index

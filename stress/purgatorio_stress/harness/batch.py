@@ -57,7 +57,7 @@ class Batch:
     ) -> Stuck | None:
         """Race, judge, count, write; what was stuck, if anything was. Raises OSError of the trace.
 
-        A KeyboardInterrupt ends the race; the rounds that have ended are counted and written before it goes on.
+        A KeyboardInterrupt ends the race; the rounds that have ended are counted and written before it continues.
         """
         collecting = gc.isenabled()
         # A collection in the middle of a race would stop it, and would walk all rounds to find nothing.

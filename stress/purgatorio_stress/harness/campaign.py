@@ -1,4 +1,4 @@
-"""A run of the harness: batches of all chosen scenarios in turn, until the rounds or the minutes are over."""
+"""A run of the harness: batches of all chosen scenarios in turn, until the rounds or the minutes have ended."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -47,9 +47,10 @@ class StressPlan:
     """What to run.
 
     `scenarios`: pairs of name and dialect. `rounds`: of each, rounded up to whole batches. `minutes`: a soak, which
-    goes on until they are over and counts no rounds. `threads`: at most so many at once. `yields`: inject some at the
-    seam (True), none (False), or in every other batch (None). `record_every`: each so-many-th batch is recorded; 0
-    records none. `batch`: this one alone, as it was in an earlier run. `traces`: a folder for what was recorded.
+    continues until they have ended and counts no rounds. `threads`: at most so many at once. `yields`: inject some
+    at the seam (True), none (False), or in every other batch (None). `record_every`: each so-many-th batch is
+    recorded; 0 records none. `batch`: this one alone, as it was in an earlier run. `traces`: a folder for what was
+    recorded.
     """
 
     scenarios: Sequence[tuple[str, str]]

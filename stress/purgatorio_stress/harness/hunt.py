@@ -20,7 +20,7 @@ INSTEAD: Final[dict[str, str]] = {
 """What stands in for a scenario whose threads sleep by the clock."""
 
 NEEDS_TIME: Final[dict[str, str]] = {
-    "stop-from-callback": "its executor's thread is not waited for, and its look at the time comes too early",
+    "stop-from-callback": "its executor's thread is not waited for, and its check of the time comes too early",
 }
 """Scenarios that cannot be run here, besides those with a thread of their own."""
 

@@ -79,7 +79,7 @@ class RoundLog(ByThread):
     """The recorder of one round: a buffer a thread, a ticket an event, from 0 on. Read it when the threads have ended.
 
     What `Recorder` is to a run, without what a run needs (draining while threads record, threads that come and go): it
-    is made anew for every round, and must cost less than the round.
+    is made again for every round, and must cost less than the round.
     """
 
     __slots__ = ("_logs", "_ticket", "_time")

@@ -33,7 +33,7 @@ class Patch:
 class Mutant:
     """A known bug. `number`, `name`, `source`, `what` and `clauses` are those of `purgatorio_spec.known_bugs`.
 
-    `scenario` and `dialect`: where the explorer looks for it. `clauses`: any of them may be the one that reports it.
+    `scenario` and `dialect`: where the explorer searches for it. `clauses`: any of them may be the one that reports it.
     `interleaving`: it takes two threads. `memory`: where patched functions remember things, empty at first.
     """
 

@@ -23,7 +23,7 @@ _ONE_TICK_MS: Final = 10**6
 
 class _Task(TimerTask):
     def run(self) -> None:
-        raise AssertionError("nobody runs it")
+        raise AssertionError("no thread runs it")
 
 
 class BucketPlayer(Player):
@@ -39,7 +39,7 @@ class BucketPlayer(Player):
         self.offered: list[int] = []
 
     def do_add(self, thing: int, bucket: int) -> None:
-        """`add`, and whoever changes the expiration offers the bucket."""
+        """`add`, and the caller that changes the expiration offers the bucket."""
         self._add(bucket, self.entries[thing])
 
     def _add(self, bucket: int, entry: TimerTaskEntry) -> None:
@@ -184,7 +184,7 @@ class QueuePlayer(Player):
 
 
 def _sleeps_undisturbed(drawn: Drawn, dialect: str) -> bool:
-    """Who moves the time while another is about to look at the clock makes it late."""
+    """Who moves the time while another is about to check the clock makes it late."""
     acts = {act.do for thread in drawn.threads for act in thread}
     return len(drawn.threads) == 1 or not {"wait", "pass"} <= acts
 

@@ -1,4 +1,4 @@
-"""Carrying out a drawn program in a world: what every vocabulary has in common."""
+"""Carrying out a random program in a world: what every vocabulary has in common."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Player:
     def _begin(self, do: str) -> tuple[int, str]:
         """Marks whom it meets: every other task that is within an act, with what that is about to use."""
         run = self.world.run
-        assert isinstance(run, Run), "drawn programs are explored"
+        assert isinstance(run, Run), "random programs are explored"
         me = run.current.index
         outer = self.open.get(me, "")
         self.open[me] = do
@@ -63,7 +63,7 @@ class Player:
         self.broken.append(Broken(clause, subject, seen))
 
     def act_ended(self) -> None:
-        """What whoever called does before it goes on."""
+        """What the caller that called does before it continues."""
 
     def call_back(self, slot: str, thing: int) -> None:
         """What the program says that this thing does here."""
@@ -88,7 +88,7 @@ class Player:
 @dataclass(frozen=True, slots=True)
 class Verb:
     """`args`: the domain of each number; `thing` and `other` are the things of the program. `where`: before, in a
-    thread, in a callback. `weight`: how often it is drawn, beside the others."""
+    thread, in a callback. `weight`: how often it is drawn, relative to the others."""
 
     do: str
     args: tuple[str, ...] = ()

@@ -3,8 +3,8 @@
 The programs keep to what a caller may do. In the dialect `locked` an operation's lock is held while its callbacks run,
 so there a callback takes a group's lock only where no operation has that lock, checks no key but by the queue of
 actions, and registers or completes later operations only; the order of the operations is then the order of their
-locks. Under a group's lock nobody checks a key. `pending-flag` demands that an operation's lock is its own, and that
-nobody tries an operation before its registration has watched it: the first try takes no lock.
+locks. Under a group's lock no thread checks a key. `pending-flag` demands that an operation's lock is its own, and that
+no thread tries an operation before its registration has watched it: the first try takes no lock.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class PurgatoryPlayer(Player):
             self.call_back("try", number)
 
     def expired(self, number: int) -> None:
-        """On the executor, without a lock: whoever runs callbacks at expiry runs what they queued."""
+        """On the executor, without a lock: the thread that runs callbacks at expiry runs what they queued."""
         try:
             self.call_back("expire", number)
         finally:
@@ -175,7 +175,7 @@ class PurgatoryPlayer(Player):
                 self.breaks("CHECK", "purgatory", f"keys {one!r} were not refused")
 
     def do_ready(self, number: int) -> None:
-        """The condition becomes true; nobody is told."""
+        """The condition becomes true; no client is notified."""
         self.operations[number].become_ready(self.world.log.now_ns())
 
     def do_check(self, key: int) -> None:
@@ -359,7 +359,7 @@ class PurgatoryPlayer(Player):
         if self.timed and self.executor is not None and self.shut == [True]:
             with suppress(ExecutorClosed):
                 self.executor.submit(self.do_raise)
-                yield Broken("CHECK", "timer", "the purgatory is shut down, and its timer goes on")
+                yield Broken("CHECK", "timer", "the purgatory is shut down, and its timer continues")
 
     def _in_limbo(self) -> Iterator[Broken]:
         for number in self.registered:
@@ -427,9 +427,9 @@ def _legal(drawn: Drawn, dialect: str) -> bool:
 def _tries_what_is_known(drawn: Drawn) -> bool:
     """Whether no `retry` can meet the registration of its operation.
 
-    In `pending-flag` the first try of a registration takes no lock: nobody can find the operation before it is watched,
-    and an event is what finds it. So only the thread that registers it may try it, or all of them where it waits
-    already.
+    In `pending-flag` the first try of a registration takes no lock: no thread can find the operation before it is
+    watched, and an event is what finds it. So only the thread that registers it may try it, or all of them where it
+    waits already.
     """
     known = {act.args[-1] for act in drawn.before if act.do in _REGISTERS}
     later = {act.args[-1] for act in drawn.acts() if act.do in _REGISTERS} - known

@@ -55,7 +55,7 @@ class _WaitingPlayer(Player):
         self.passes = any(act.do == "pass" for act in drawn.acts())
 
     def do_pass(self, by_ms: int) -> None:
-        """Time passes; nobody drains the timers of what is shut down."""
+        """Time passes; no thread drains the timers of what is shut down."""
         try:
             if self.time is not None:
                 self.time.advance(by_ms)

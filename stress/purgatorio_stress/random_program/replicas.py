@@ -173,7 +173,7 @@ class ReplicaPlayer(Player):
         self.manager.throttle(frozenset(_ASKED[partition]))
 
     def do_pass(self, by_ms: int) -> None:
-        """Time passes; nobody drains the timers of what is shut down."""
+        """Time passes; no thread drains the timers of what is shut down."""
         try:
             if self.time is not None:
                 self.time.advance(by_ms)

@@ -1,4 +1,4 @@
-"""Searching drawn programs until the time is over: what is enumerated, what is drawn, how each is explored.
+"""Searching random programs until the time is up: what is enumerated, what is drawn, how each is explored.
 
 Half of the time goes to small programs, stage after stage, the other half to larger ones that are drawn. Each is
 searched by DPOR; one that is too large for it within `SCHEDULES` (plain ones: four times as many) is searched by PCT
@@ -152,7 +152,7 @@ def search_drawn(
     shrink: bool = True,
     races: bool = False,
 ) -> DrawnSearch:
-    """Search until something is broken, or so many CPU seconds are over. KeyError for an unknown subject.
+    """Search until something is broken, or the CPU seconds are used up. KeyError for an unknown subject.
 
     `bug`: has the code under test changed while its context lasts. A program that breaks the changed code counts only
     if the unchanged code passes it; the others are counted as `refused`. `mutant`: its number, for the token.
@@ -200,8 +200,8 @@ def _pair_of(label: str) -> tuple[str, str]:
 class _Source:
     """The programs of one subject and dialect: half of the time is for those that are enumerated.
 
-    `share`: the seconds that it has had, by its weight; whoever has had least is next. Subjects that somebody has named
-    weigh the same."""
+    `share`: the seconds that it has had, by its weight; the caller that has had least is next. Subjects that
+    somebody has named weigh the same."""
 
     def __init__(
         self, vocabulary: Vocabulary, dialect: str, seed: int, result: DrawnSearch, weight: int

@@ -1,4 +1,4 @@
-"""What a drawn program over a timer is played with: its tasks and functions, its clock, its calls in their order.
+"""What a random program over a timer is played with: its tasks and functions, its clock, its calls in their order.
 
 What became of each task is compared with `purgatorio_spec.oracle.timer_history`; a task that is added once is recorded
 too, so that the clauses judge it.
@@ -40,7 +40,7 @@ from purgatorio_stress.scenario.world import World
 
 T = TypeVar("T")
 FAR_MS: Final = 2**63 - 1
-"""Nobody waits for what is so far away; a sum of 64 bits with it wraps."""
+"""No thread waits for what is so far away; a sum of 64 bits with it wraps."""
 
 DELAYS: Final = (-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 26, FAR_MS)
 """On wheels of two and three buckets: this level and the next two, their ends, what is due already, and never."""
@@ -88,7 +88,7 @@ class _FirstReading:
 
 
 class FiringExecutor:
-    """An executor that refuses when it is told to."""
+    """An executor that refuses when it is asked to."""
 
     def __init__(self, inner: Executor) -> None:
         self.inner = inner
@@ -118,7 +118,7 @@ class FiringExecutor:
         return self.inner.is_current()
 
     def run_all(self) -> int:
-        """Where nobody else does."""
+        """Where no other thread does."""
         return self.inner.run_all() if isinstance(self.inner, QueuedExecutor) else 0
 
 
@@ -146,7 +146,7 @@ for _name in ("link", "unlink", "put", "pop", "put_back", "size", "next_due_tick
 
 class SharedTimer(IntrusiveTimer):
     """A wheel for use whose flag, count of sleepers and wake-up mark are cells: each use can be told from another, by
-    whoever looks for data races, and is a step where `STEPPED` names it."""
+    the search for data races, and is a step where `STEPPED` names it."""
 
 
 class _AsCell:
@@ -370,7 +370,7 @@ class TimerPlayer(Player):
             self.breaks("CHECK", "timer", f"its executor refused {name}, and who added it was not told")
         deadline_ms = self.clock.first_ms() + delay_ms
         if self.kind.moves_clock and delay_ms <= 0:
-            # It has run, without a look at the clock.
+            # It has run, without a check of the clock.
             deadline_ms = self.line.rows[at][1].begin_ms + delay_ms
         self.line.end(at, due_ms=self._due(deadline_ms), error=error)
         if recorded and error:
@@ -516,7 +516,7 @@ class TimerPlayer(Player):
 
     def do_drain(self, timeout_ms: int = 0, timer: int = 0) -> None:
         if not self.is_live() and not self.kind.moves_clock:
-            # Nobody can wait while the threads have not begun: time does not pass then.
+            # No thread can wait while the threads have not begun: time does not pass then.
             timeout_ms = 0
         at = self.line.begin("drain", timer=timer)
         refused, cut_short = self.executor.refused[0], self.cut_short[0]
@@ -570,7 +570,7 @@ class TimerPlayer(Player):
                 self.sleepers.wait(for_ms)
 
     def do_size(self, timer: int = 0) -> None:
-        """`Timer.size`, compared where no other call is going on."""
+        """`Timer.size`, compared where no other call is continuing."""
         size, alone = self._alone(self.timers[timer].size)
         if size < 0:
             self.breaks("T5", "timer", f"size() is {size}")
@@ -578,13 +578,13 @@ class TimerPlayer(Player):
             self.broken += self._compared(timer, size)
 
     def _alone(self, ask: Callable[[], T]) -> tuple[T, bool]:
-        """An answer, and whether no other call was going on meanwhile."""
+        """An answer, and whether no other call was continuing meanwhile."""
         rows, alone = len(self.line.rows), self.line.open[0] == 0
         answer = ask()
         return answer, alone and rows == len(self.line.rows)
 
     def do_drive(self) -> None:
-        """`ReaperTimer.advance_clock`: nobody else drains it."""
+        """`ReaperTimer.advance_clock`: no other thread drains it."""
         try:
             self.timers[0].advance_clock(0)
         except RuntimeError:
@@ -630,7 +630,7 @@ class TimerPlayer(Player):
         self.executor.refuse_next[0] = 0
         ended_timer = any(call.do in _ENDED and not call.error for call in self._calls())
         if ended_timer and not self.executor.shut[0] and not self.kind.moves_clock:
-            yield Broken("CHECK", "executor", "its timer is closed, and it goes on")
+            yield Broken("CHECK", "executor", "its timer is closed, and it continues")
         yield from self._guarded()
         yield from self._held_up()
         yield from self._overslept()
@@ -703,7 +703,7 @@ class TimerPlayer(Player):
                     )
 
     def _overslept(self) -> Iterator[Broken]:
-        """A drain that waits ends as soon as something is due that nobody else takes out."""
+        """A drain that waits ends as soon as something is due that no other thread takes out."""
         acts = {act.do for thread in self.drawn.threads for act in thread}
         if self.kind.rules.driven or (len(self.drawn.threads) > 1 and acts & {"pass", "step", "walk"}):
             return
@@ -807,7 +807,7 @@ class TimerPlayer(Player):
         return timer
 
     def _repetition(self) -> Iterator[Broken]:
-        """What repeats goes on until it is cancelled, and then no more."""
+        """What repeats continues until it is cancelled, and then no more."""
         steady = (
             self.queued
             and not self.kind.moves_clock

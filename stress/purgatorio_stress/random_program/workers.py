@@ -297,7 +297,7 @@ class ExecutorPlayer(Player):
             self.breaks("T3", "executor", f"it has ended, and {len(left)} actions have not run")
 
     def do_run(self) -> None:
-        """Whoever runs what is queued."""
+        """The caller that runs what is queued."""
         if isinstance(self.executor, QueuedExecutor):
             self.executor.run_all()
         if self.kind == _LOOP:
@@ -383,10 +383,10 @@ class ReaperPlayer(Player):
         if not mine:
             self.awaited[0] = True
             if self.running[0]:
-                self.breaks("P3", "reaper", "its end was awaited, and a turn is going on")
+                self.breaks("P3", "reaper", "its end was awaited, and a turn is continuing")
 
     def do_wake(self) -> None:
-        """Something to do: a turn that waits goes on."""
+        """Something to do: a turn that waits continues."""
         with self.lock:
             self.notice.notify_all()
 
@@ -400,7 +400,7 @@ class ReaperPlayer(Player):
     # The end.
 
     def final(self) -> Iterator[Broken]:
-        """It went on until it was told to end; a turn that failed was reported, and followed by a pause."""
+        """It continued until it was told to end; a turn that failed was reported, and followed by a pause."""
         told = [error for error in self.world.contained.caught_errors if isinstance(error, Planned)]
         if len(told) != len(self.failed):
             yield Broken("O8", "reaper", f"{len(self.failed)} turns failed, {len(told)} were reported")

@@ -88,8 +88,8 @@ class Members:
 
 
 def _coming_and_going(world: World) -> Final_:
-    """A stable group of two. At once: a third one joins, the first beats and rejoins as it is told to, the second
-    leaves. When all is quiet nobody waits for a rebalance that could end; then time does the rest."""
+    """A stable group of two. At once: a third one joins, the first beats and rejoins as it is asked to, the second
+    leaves. When all is quiet no thread waits for a rebalance that could end; then time does the rest."""
     members = Members(world)
     first, second = members.stable(2)
     coordinator = members.coordinator

@@ -20,12 +20,12 @@ ONE: Final = ("pending-flag",)
 """The dialects of a scenario that is about timers, or about what both do alike."""
 
 Final_ = Callable[[], Iterable[Broken]]
-"""What looks at the structures when the run has ended."""
+"""What checks the structures when the run has ended."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A named program. `build` makes its tasks in a world and returns the look at the end.
+    """A named program. `build` makes its tasks in a world and returns the check at the end.
 
     `clauses`: what it can break. `labels`: the branches that its exploration must reach, or it shows nothing.
     `strategy`: the one that covers it (`dpor`, `states`: completely; `bounded`: up to `preemptions`).
@@ -80,7 +80,7 @@ def _spec_run(scenario: Scenario, dialect: str) -> SpecRun:
 @dataclass
 class ScenarioProgram:
     """A `Program`; counts the labels that its runs reached, and the sets of labels of those that broke nothing.
-    `memory`: containers outside of it that its code uses. `races`: data races of cells are looked for (RACE)."""
+    `memory`: containers outside of it that its code uses. `races`: data races of cells are searched for (RACE)."""
 
     scenario: Scenario
     dialect: str
@@ -152,7 +152,7 @@ def ended_by(task: str, error: BaseException) -> Broken:
 
 
 def looked_at(final: Final_, *, whole: bool) -> list[Broken]:
-    """`whole`: every task came to its end. Where one died, what it did not do is not there to be looked at."""
+    """`whole`: every task came to its end. Where one died, what it did not do is not there to be checked."""
     broken: list[Broken] = []
     try:
         broken.extend(final())
@@ -161,7 +161,7 @@ def looked_at(final: Final_, *, whole: bool) -> list[Broken]:
     except Exception as error:
         if whole:
             broken.append(
-                Broken("CHECK", "structure", f"the look at the end: {type(error).__name__}: {error}")
+                Broken("CHECK", "structure", f"the check at the end: {type(error).__name__}: {error}")
             )
     return broken
 

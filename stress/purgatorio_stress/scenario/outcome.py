@@ -29,7 +29,7 @@ def outcomes_of(counts: Mapping[frozenset[str], int], serial: Collection[str]) -
 
 
 class _InOrder:
-    """Each task to its end, in this order; another only while those before it cannot go on."""
+    """Each task to its end, in this order; another only while those before it cannot continue."""
 
     def __init__(self, order: Sequence[int]) -> None:
         self._order = order

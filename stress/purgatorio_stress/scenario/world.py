@@ -1,6 +1,6 @@
 """What a scenario is made of: the reference on a stage's `Sync`, recorded, in virtual time. One world a run.
 
-The same scenario runs on two stages: the explorer's, where a scheduler chooses who goes on, and that of threads
+The same scenario runs on two stages: the explorer's, where a scheduler chooses who continues, and that of threads
 (`purgatorio_stress.harness`).
 """
 
@@ -86,7 +86,7 @@ class Stage(Protocol):
 
 class Explored:
     """The explorer's stage. `step_clock`: tasks of the scenario move the time; `stepping`: see `ControlledSync`;
-    `races`: what is called with each data race, where they are looked for."""
+    `races`: what is called with each data race, where they are searched for."""
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 `OneThreadSync` is the binding that users run, but for what needs a second thread. A lock that its holder takes again is
 a deadlock (P3), a timed wait is a leap of the clock, a wait without an end is one that nobody ends (P3), and a spawned
-thread makes a turn of its loop when it is told to.
+thread makes a turn of its loop when it is asked to.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from purgatorio.threads import ThreadingSync
 from purgatorio_spec.oracle.timer_set import Disagreement
 
 WORK_A_CALL: Final = 5_000
-"""A call that looks at the clock, or goes round a loop, more often than this is a busy loop (T7)."""
+"""A call that checks the clock, or goes round a loop, more often than this is a busy loop (T7)."""
 
 
 class Meter:

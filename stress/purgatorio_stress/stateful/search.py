@@ -49,7 +49,7 @@ class Search:
         """Search as this profile says, from a seed where it is not derandomised; None where nothing was found."""
         search, begun = self.begin(of_seed)
         try:
-            # Hypothesis prints the program of a failure; whoever wants it runs the test.
+            # Hypothesis prints the program of a failure; the caller that wants it runs the test.
             with contextlib.redirect_stdout(io.StringIO()):
                 search(profile)
         except Disagreement as wrong:
@@ -85,7 +85,7 @@ P = TypeVar("P")
 
 
 def of_programs(name: str, programs: st.SearchStrategy[P], run: Callable[[P], None], examples: int) -> Search:
-    """The search of a property of drawn programs."""
+    """The search of a property of random programs."""
 
     def begin(of_seed: int | None) -> tuple[Callable[[settings], None], Callable[[], int]]:
         begun = 0
