@@ -11,7 +11,7 @@ from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
 from purgatorio_stress.explorer.minimise import minimise
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
-from purgatorio_stress.explorer.result import Exploration, Found, Limits
+from purgatorio_stress.explorer.result import BrokenExecution, Exploration, Limits
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Patch, patched
@@ -33,14 +33,14 @@ STRATEGIES = ("dpor", "states", "bounded", "pct", "random")
 
 
 @dataclass(frozen=True, slots=True)
-class Explored:
+class ScenarioResult:
     """What became of one scenario. `counterexample` is the small one, with its token and its run. `outcomes`: of the
     runs that came to their end and broke nothing."""
 
     program: ScenarioProgram
     exploration: Exploration
     unreached: tuple[str, ...]
-    counterexample: Found | None = None
+    counterexample: BrokenExecution | None = None
     token: Token | None = None
     run: Replay | None = None
     outcomes: tuple[Outcome, ...] = ()
@@ -91,12 +91,12 @@ def explore(
     mutant: int = 0,
     patches: Sequence[Patch] = (),
     races: bool = False,
-) -> Explored:
+) -> ScenarioResult:
     """Explore one scenario, with a mutant inside if its number or somebody's patches are given. `races`: see
     `ScenarioProgram`. KeyError for unknown names."""
     scenario = scenario_named(name)
     if strategy == "states" and scenario.plain:
-        return Explored(
+        return ScenarioResult(
             ScenarioProgram(scenario, dialect),
             Exploration(strategy, "nothing", limit=_PLAIN),
             (),
@@ -119,7 +119,7 @@ def explore(
         done.found += _lock_order(done)
         unreached = tuple(label for label in scenario.labels if not program.labels[label])
         # Before anything is run again to make it small.
-        explored = Explored(
+        explored = ScenarioResult(
             program, done, unreached, outcomes=outcomes_of(program.outcomes, serial), mutant=mutant
         )
         if not done.found or not done.found[0].schedule:
@@ -139,7 +139,9 @@ def _explore_with_end(program: ScenarioProgram, limits: Limits, strategy: str, s
         with bounded_cpu(limits.seconds + _NO_END_S):
             return _explore(program, limits, strategy, seed)
     except NoEnd as error:
-        return Exploration(strategy, "nothing", found=[Found((Broken("P3", "code", str(error)),), (), 0)])
+        return Exploration(
+            strategy, "nothing", found=[BrokenExecution((Broken("P3", "code", str(error)),), (), 0)]
+        )
 
 
 def _explore(program: ScenarioProgram, limits: Limits, strategy: str, seed: int) -> Exploration:
@@ -151,11 +153,13 @@ def _explore(program: ScenarioProgram, limits: Limits, strategy: str, seed: int)
     return search(program, limits)
 
 
-def _lock_order(done: Exploration) -> list[Found]:
+def _lock_order(done: Exploration) -> list[BrokenExecution]:
     """A pair of locks in the wrong order is a deadlock that waits for its moment: it counts even if none was met."""
     if done.found:
         return []
-    return [Found((Broken("P3", "lock order", text),), (), 0) for text in out_of_order(done.orders)][:1]
+    return [
+        BrokenExecution((Broken("P3", "lock order", text),), (), 0) for text in out_of_order(done.orders)
+    ][:1]
 
 
 def replay_token(token: Token, patches: Sequence[Patch] = (), *, races: bool = False) -> Replay:

@@ -36,7 +36,7 @@ from types import MappingProxyType
 
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.sync import AtomicRef
-from purgatorio_broker.deferred import Deferred, Outcome
+from purgatorio_broker.deferred import Deferred, Settled
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchParams, FetchResult
 from purgatorio_broker.key import TopicPartition
@@ -160,7 +160,7 @@ class DelayedShareFetch(DelayedOperation):
         self._wait_on(ReadingHere(locked, future))
         return self._look_again_unless(future.subscribe(partial(self._surroundings.check, locked[0])))
 
-    def _after_read(self, locked: tuple[TopicPartition, ...], read: Outcome[ShareReads]) -> bool:
+    def _after_read(self, locked: tuple[TopicPartition, ...], read: Settled[ShareReads]) -> bool:
         """The local log has been read for some of `locked`."""
         if read.value is None:
             self._unlock(locked)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
-from purgatorio_pipeline.campaign.outcome import Outcome, causes
+from purgatorio_pipeline.campaign.outcome import JobOutcome, causes
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
@@ -99,7 +99,7 @@ def command(
     with progress("running the campaign", len(jobs), "jobs", quiet=as_json) as going:
         going.tell(done)
 
-        def tell(outcome: Outcome) -> None:
+        def tell(outcome: JobOutcome) -> None:
             nonlocal done
             done += 1
             going.tell(done)
@@ -130,7 +130,7 @@ def command(
     sys.exit(EXIT_STATUS[campaign.verdict])
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: JobOutcome) -> str:
     job = outcome.job
     what = outcome.failure or ", ".join(f"{one.clause}: {one.seen}" for one in outcome.broken)
     return f"{outcome.verdict} {job.kind} {job.scenario} {job.strategy} seed {job.seed}: {what}"

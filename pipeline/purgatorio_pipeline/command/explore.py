@@ -19,7 +19,7 @@ from purgatorio_stress.explorer.replay import BadToken, Replay, Token
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.explorer.schedule import interruptions_of
 from purgatorio_stress.explorer.table import table
-from purgatorio_stress.exploring import STRATEGIES, Explored, explore, replay_token
+from purgatorio_stress.exploring import STRATEGIES, ScenarioResult, explore, replay_token
 from purgatorio_stress.foreign.explored import FOREIGN
 from purgatorio_stress.mutant.own_patches import BadPatches, Bug, bug_of
 from purgatorio_stress.random_program.act import BadProgram
@@ -124,7 +124,7 @@ def command(
         _draw(scenarios, seconds, seed, bug, races, options, as_json)
         return
     limits = Limits(schedules, seconds, preemptions, clock=time.process_time)
-    explored: list[Explored] = []
+    explored: list[ScenarioResult] = []
     pairs = _chosen(scenarios)
     with progress("exploring", len(pairs), "scenarios", quiet=as_json) as going:
         for name, dialect in pairs:
@@ -215,7 +215,7 @@ def _chosen(names: tuple[str, ...]) -> list[tuple[str, str]]:
 _INDENT: Final = 10
 
 
-def _show(one: Explored, options: str) -> None:
+def _show(one: ScenarioResult, options: str) -> None:
     done = one.exploration
     counts = f"{done.schedules:,} schedules" + (f", {done.states:,} states" if done.states else "")
     if done.redundant:

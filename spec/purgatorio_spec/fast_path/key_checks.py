@@ -39,7 +39,7 @@ class Checks:
 
 
 @dataclass(slots=True)
-class Found:
+class SettlingChecks:
     """Operations with the check of one of their keys that settles it."""
 
     operation: Ints
@@ -62,7 +62,7 @@ class FirstChecks:
         self.key = np.concatenate((self.key, keys))
         self.ready = np.concatenate((self.ready, ready))
 
-    def feed(self, some: Numbered, keys: Ints) -> Found:
+    def feed(self, some: Numbered, keys: Ints) -> SettlingChecks:
         """Add a batch (`keys`: the run's numbers of the batch's keys); which operations need not wait any more."""
         batch = some.batch
         calls, returns = some.rows.of("check_and_complete", CALL), some.rows.of("check_and_complete", RET)
@@ -81,7 +81,7 @@ class FirstChecks:
         if errors is not None and len(closed.key):
             closed = closed.of(~errors[closed.ret - some.first])
         if not len(closed.key) or not len(self.key):
-            return Found(_none(), _none(), Checks())
+            return SettlingChecks(_none(), _none(), Checks())
         return self._settle(closed)
 
     def _close(self, c: Ints, rows: Ints, i: Ints) -> Checks:
@@ -97,7 +97,7 @@ class FirstChecks:
         self.open = self.open.of(~here)
         return closed
 
-    def _settle(self, closed: Checks) -> Found:
+    def _settle(self, closed: Checks) -> SettlingChecks:
         checked = np.zeros(int(max(closed.key.max(), self.key.max())) + 1, bool)
         checked[closed.key] = True
         asked = np.flatnonzero(checked[self.key])
@@ -113,7 +113,7 @@ class FirstChecks:
         settled = (at < len(key)) & (key[inside] == self.key[asked])
         done = asked[settled]
         check = closed.of(order[first[inside[settled]]])
-        found = Found(self.operation[done], self.key[done], check)
+        found = SettlingChecks(self.operation[done], self.key[done], check)
         waits = np.ones(len(self.key), bool)
         waits[done] = False
         self.operation, self.key, self.ready = self.operation[waits], self.key[waits], self.ready[waits]

@@ -22,7 +22,7 @@ from purgatorio_spec.show.visible import counted
 from purgatorio_stress.explorer.fingerprint import Fingerprint
 from purgatorio_stress.explorer.program import Program
 from purgatorio_stress.explorer.result import Exploration, Limits
-from purgatorio_stress.explorer.run import CUT, Run
+from purgatorio_stress.explorer.run import CUT, Execution
 from purgatorio_stress.explorer.search import explore_by
 from purgatorio_stress.explorer.step import RELEASE, TIME, TRY
 from purgatorio_stress.explorer.task import Task
@@ -65,7 +65,7 @@ class BoundedSearch:
     put_off: dict[int, list[_Todo]] = field(default_factory=lambda: defaultdict(list))
     put_off_release: dict[int, list[_Todo]] = field(default_factory=lambda: defaultdict(list))
 
-    def after(self, run: Run, /) -> None:
+    def after(self, run: Execution, /) -> None:
         for other in self._alternatives():
             # What was put off may belong to a level that is done: it is caught up at this one.
             (self.todo if other.cost <= self.level else self.later[other.cost]).append(other)
@@ -89,7 +89,7 @@ class BoundedSearch:
         self.fingerprint.begin()
         return self.prefix[:-1]
 
-    def choose(self, run: Run, /) -> int:
+    def choose(self, run: Execution, /) -> int:
         """Go on with the present task where it can, else with the first that can."""
         if self.planned >= 0:
             index, self.planned = self.planned, TIME
@@ -129,7 +129,7 @@ class BoundedSearch:
         if task.kind == TRY:
             self.tried.add(task.obj)
 
-    def _met_before(self, run: Run) -> bool:
+    def _met_before(self, run: Execution) -> bool:
         state = self.fingerprint.of(run)
         if state in self.seen:
             return True

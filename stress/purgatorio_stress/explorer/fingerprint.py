@@ -6,7 +6,7 @@ at every time, for it may change between two steps.
 """
 
 from purgatorio_stress.explorer.naming import name_of
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 
 
 class Fingerprint:
@@ -23,7 +23,7 @@ class Fingerprint:
             self._parts = dict(self._at_start)
             self._sum = self._sum_at_start
 
-    def of(self, run: Run) -> int:
+    def of(self, run: Execution) -> int:
         """What every task has seen and is about to do, what every object is worth, and the time. 64 bits."""
         assert run.objects is not None, "a state can be compared only in a run that keeps track of it"
         for oid in run.changed | run.volatile:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from purgatorio_spec.trace.record import Event, State
 from purgatorio_spec.trace.recorder import LogRow
 from purgatorio_stress.explorer.naming import learn
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.recorded import NS_PER_MS
 
 
@@ -17,7 +17,7 @@ class HistoryLog:
 
     __slots__ = ("_run", "_start_ms", "rows")
 
-    def __init__(self, run: Run, start_ms: int = 0) -> None:
+    def __init__(self, run: Execution, start_ms: int = 0) -> None:
         self.rows: list[LogRow] = []
         self._run = run
         self._start_ms = start_ms

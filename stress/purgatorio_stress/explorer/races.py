@@ -21,7 +21,7 @@ from purgatorio_stress.explorer.primitives import (
     ControlledQueue,
     QueueEntry,
 )
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.explorer.waiting import (
     ControlledCondition,
     ControlledExecutor,
@@ -39,7 +39,7 @@ _Clock = dict[int, int]
 class Clocks:
     """Who knows what, in one run. `found` is called with the text of each race."""
 
-    def __init__(self, run: Run, found: Callable[[str], object]) -> None:
+    def __init__(self, run: Execution, found: Callable[[str], object]) -> None:
         self._run = run
         self._found = found
         self._tasks: dict[int, _Clock] = {}
@@ -275,7 +275,7 @@ class RacingSync(ControlledSync):
     _condition = _Condition
     _executor = _Executor
 
-    def __init__(self, run: Run, found: Callable[[str], object]) -> None:
+    def __init__(self, run: Execution, found: Callable[[str], object]) -> None:
         super().__init__(run)
         self._clocks = Clocks(run, found)
         self._atomic, self._cell, self._queue = _Atomic, _Cell, _Queue

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from purgatorio_stress.explorer.endless import NoEnd
 from purgatorio_stress.explorer.step import ACQUIRE, TIME, TRY
-from purgatorio_stress.explorer.task import Gate, Place, Stop, Task
+from purgatorio_stress.explorer.task import ExecutionEnd, Gate, Place, Task
 
 if TYPE_CHECKING:
     import greenlet
@@ -47,7 +47,7 @@ class Shared:
 
     __slots__ = ("name", "oid", "run")
 
-    def __init__(self, run: "Run", name: str) -> None:
+    def __init__(self, run: "Execution", name: str) -> None:
         self.run = run
         self.name = name
         maker = run.current
@@ -71,14 +71,14 @@ class Shared:
 class Chooser(Protocol):
     """A strategy's part in a run."""
 
-    def choose(self, run: "Run", /) -> int:
+    def choose(self, run: "Execution", /) -> int:
         """The index of an enabled task, TIME or CUT. Called where the known schedule has ended."""
 
 
-_END: Final = Stop("end")
+_END: Final = ExecutionEnd("end")
 
 
-class Run:
+class Execution:
     """See the module. `schedule` is followed first, then `chooser` asked; `turns` bounds marked loops.
 
     `free`: set by a chooser when it has chosen a task that may continue until it is blocked or ends, or is about to use
@@ -297,12 +297,12 @@ class Run:
             return
         alone = not any(other is not task and self.is_enabled(other) for other in self.tasks)
         if not alone:
-            self.finish(Stop("turns", f"{task.name} went round a loop more than {self.turns} times"))
+            self.finish(ExecutionEnd("turns", f"{task.name} went round a loop more than {self.turns} times"))
         elif turn > SOLO_TURNS:
             text = f"{task.name} goes round {frame.f_code.co_name} for ever, and no other task can continue"
-            self.finish(Stop("livelock", text))
+            self.finish(ExecutionEnd("livelock", text))
 
-    def finish(self, stop: Stop) -> None:
+    def finish(self, stop: ExecutionEnd) -> None:
         """End the run from within a task."""
         self.stop = stop
         self._main.switch()
@@ -327,8 +327,8 @@ class Run:
             self.depth += 1
             index = self._asked()
         if index == CUT or self.depth > MAX_STEPS:
-            too_long = Stop("livelock", f"no end after {MAX_STEPS} steps")
-            self.stop = Stop("cut") if index == CUT else too_long
+            too_long = ExecutionEnd("livelock", f"no end after {MAX_STEPS} steps")
+            self.stop = ExecutionEnd("cut") if index == CUT else too_long
             return None
         self.depth += 1
         if self.places is not None:
@@ -359,7 +359,7 @@ class Run:
             self._wake()
             return True
         if busy:
-            self.stop = Stop("deadlock", self._who_waits())
+            self.stop = ExecutionEnd("deadlock", self._who_waits())
         return False
 
     def wait_until(self, deadline_ms: int | None) -> int:

@@ -13,7 +13,7 @@ from typing import Final
 
 from purgatorio_stress.explorer.program import Program
 from purgatorio_stress.explorer.result import Exploration, Limits
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.explorer.schedule import preemptions_of
 from purgatorio_stress.explorer.search import explore_by
 from purgatorio_stress.explorer.step import TIME
@@ -30,7 +30,7 @@ class _Sampler:
         self.chosen: list[int] = []
         self._enabled: list[int] = []
 
-    def after(self, run: Run, /) -> None: ...
+    def after(self, run: Execution, /) -> None: ...
 
     def next_schedule(self) -> list[int] | None:
         """Nothing of the next run is known."""
@@ -40,14 +40,14 @@ class _Sampler:
     def preemptions(self) -> int:
         return preemptions_of(self.chosen, self._enabled)
 
-    def choose(self, run: Run, /) -> int:
+    def choose(self, run: Execution, /) -> int:
         able = [task.index for task in run.tasks if run.is_enabled(task)]
         index = self._pick(run, able)
         self.chosen.append(index)
         self._enabled.append(sum(1 << one for one in able))
         return index
 
-    def _pick(self, run: Run, able: list[int]) -> int:
+    def _pick(self, run: Execution, able: list[int]) -> int:
         """At every step each task that can continue is equally likely."""
         return self._rng.choice(able) if able else TIME
 
@@ -67,7 +67,7 @@ class _Priorities(_Sampler):
         self._draw()
         return super().next_schedule()
 
-    def _pick(self, run: Run, able: list[int]) -> int:
+    def _pick(self, run: Execution, able: list[int]) -> int:
         for index in able:
             if index not in self._priority:
                 self._priority[index] = _DEPTH + self._rng.random()

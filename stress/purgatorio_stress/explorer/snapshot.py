@@ -17,11 +17,11 @@ from types import BuiltinFunctionType, CellType, FunctionType, MappingProxyType,
 from typing import Final
 
 from purgatorio_stress.explorer.naming import slots_of
-from purgatorio_stress.explorer.run import Run, Shared
+from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.task import Task
 
 _OPAQUE: Final = (
-    bool, int, str, float, bytes, type(None), type, ModuleType, BuiltinFunctionType, Enum, Run, Task,
+    bool, int, str, float, bytes, type(None), type, ModuleType, BuiltinFunctionType, Enum, Execution, Task,
     type(threading.Lock()), type(threading.RLock()),
 )  # fmt: skip
 """Not looked into: plain values, and what a run puts back itself."""

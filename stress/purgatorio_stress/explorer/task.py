@@ -27,7 +27,7 @@ class Gate(Protocol):
         """What it waits for, and who has it."""
 
 
-class Held(Protocol):
+class HeldLock(Protocol):
     """A lock that a task has."""
 
     @property
@@ -81,7 +81,7 @@ class Task:
         self.place: tuple[str, str] = ("", "start")
         self.error: BaseException | None = None
         self.said: object = None
-        self.held: list[Held] = []
+        self.held: list[HeldLock] = []
         self.loops: dict[FrameType, int] = {}
         self.wake_ms: int | None = None
         self.notified = False
@@ -118,7 +118,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class ExecutionEnd:
     """How a run ended: `end`, `deadlock`, `livelock`, `cut`, `turns` (a loop beyond its bound). `text` says more."""
 
     kind: str

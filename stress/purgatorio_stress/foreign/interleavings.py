@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from purgatorio_stress.foreign.explored import Explored
+    from purgatorio_stress.foreign.explored import AdapterResult
 
 
 @pytest.fixture
-def purgatorio_interleavings(request: pytest.FixtureRequest) -> Callable[..., Explored]:
+def purgatorio_interleavings(request: pytest.FixtureRequest) -> Callable[..., AdapterResult]:
     """`explore(*packages, adapter, strategy="dpor", schedules=20_000, seconds=30.0, early=0, races=False)`: the last of
     the names is the adapter, MODULE:CLASS. Returns what was explored, where nothing is broken."""
 
@@ -31,7 +31,7 @@ def purgatorio_interleavings(request: pytest.FixtureRequest) -> Callable[..., Ex
         seconds: float = 30.0,
         early: int = 0,
         races: bool = False,
-    ) -> Explored:
+    ) -> AdapterResult:
         from purgatorio_spec.verdict import Verdict
         from purgatorio_stress.explorer.result import Limits
         from purgatorio_stress.foreign.explored import explore_foreign, lines_of, table

@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Final, cast
 
 from purgatorio_stress.explorer.naming import attributes, slots_of
-from purgatorio_stress.explorer.task import Stop
+from purgatorio_stress.explorer.task import ExecutionEnd
 from purgatorio_stress.foreign.hooks import Hooks
 from purgatorio_stress.foreign.rewrite import Rewriter, assigned_names
 from purgatorio_stress.foreign.threads import Clocks, ForeignLock, thread_names
@@ -515,7 +515,7 @@ def _meet(name: str, world: World) -> None:
     """Name what cannot be controlled, and end the run before it waits in the operating system for ever."""
     world.uncontrolled.add(name)
     if not name.startswith(_HARMLESS):
-        world.run.finish(Stop("cut"))
+        world.run.finish(ExecutionEnd("cut"))
 
 
 def _named_function(function: Callable[..., object], name: str, world: World) -> Callable[..., object]:

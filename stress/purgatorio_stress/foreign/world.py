@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Final
 
-from purgatorio_stress.explorer.run import Run, Shared
+from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
-from purgatorio_stress.explorer.task import Gate, Stop, Task
+from purgatorio_stress.explorer.task import ExecutionEnd, Gate, Task
 from purgatorio_stress.printed import Race
 
 _Clock = dict[int, int]
@@ -79,13 +79,13 @@ class World:
         self._identities: dict[int, tuple[object, int]] = {}
         self._memory: dict[int, _Memory] = {}
         self._sync: dict[int, _Clock] = {}
-        self.run = Run(_Nobody(), [])
+        self.run = Execution(_Nobody(), [])
         self.point: Callable[[int, int], None] = self.run.point
         self._real_threads = 0
         self._time_shown = 0
         self._early_used: dict[int, int] = {}
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: Execution) -> None:
         """A run is about to be set up."""
         self.loading = False
         run.current.made = max((shared.oid for shared in self.kept), default=0)
@@ -188,7 +188,7 @@ class World:
         if run.live and not gate.is_open(run.current):
             # Only a schedule that was made for other code than this sends somebody through a closed gate.
             self.diverged = True
-            run.finish(Stop("cut"))
+            run.finish(ExecutionEnd("cut"))
 
     def synchronise(self, number: int) -> None:
         """An operation on something that orders: all before it here comes before all after the next one there."""
@@ -248,10 +248,12 @@ class World:
         loops[frame] = turn = loops.get(frame, 0) + 1
         if turn > MAX_TURNS:
             where = f"{_file(frame.f_code.co_filename)}:{frame.f_lineno}"
-            run.finish(Stop("turns", f"{run.current.name} went round the loop at {where} {MAX_TURNS} times"))
+            run.finish(
+                ExecutionEnd("turns", f"{run.current.name} went round the loop at {where} {MAX_TURNS} times")
+            )
 
     def _record(self, number: int, kind: int, gate: Gate | None = None) -> None:
-        """A step of a replay: as `Run.point`, and noted once it is made."""
+        """A step of a replay: as `Execution.point`, and noted once it is made."""
         run = self.run
         if not run.live or self.rows is None:
             return
@@ -309,5 +311,5 @@ def _not_loaded(task: Task) -> object:
 class _Nobody:
     """Nothing is chosen while modules are loaded."""
 
-    def choose(self, run: Run, /) -> int:
+    def choose(self, run: Execution, /) -> int:
         raise AssertionError("no task runs while the modules are loaded")

@@ -16,7 +16,7 @@ from purgatorio_stress.harness.batch import PATIENCE_BEATS, Batch, Wait, rng_of,
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round import RoundMaker
 from purgatorio_stress.harness.round_trace import RoundTrace
-from purgatorio_stress.harness.seam import OwnThread, Stop
+from purgatorio_stress.harness.seam import OwnThread, StopFlag
 from purgatorio_stress.harness.settings import BATCH_ROUNDS, Settings, drawn
 from purgatorio_stress.harness.subject import REFERENCE_SUBJECT, StressSubject
 from purgatorio_stress.mutant.catalogue import MUTANTS
@@ -149,7 +149,7 @@ def why_not_raced(name: str) -> str | None:
     """Why this scenario cannot be raced; None where it can."""
     scenario = SCENARIOS[name]
     try:
-        RoundMaker(scenario, scenario.dialects[0], Stop()).make(recorded=False)
+        RoundMaker(scenario, scenario.dialects[0], StopFlag()).make(recorded=False)
     except OwnThread as thread:
         return f"it has {thread}"
     return NOT_RACED.get(name)
@@ -178,7 +178,7 @@ def _about(subject: StressSubject) -> list[str]:
         for name in SEVERAL
         if why_not_raced(name) is None
         and subject.is_asked_for(
-            RoundMaker(SCENARIOS[name], SCENARIOS[name].dialects[0], Stop(), parts=subject.parts)
+            RoundMaker(SCENARIOS[name], SCENARIOS[name].dialects[0], StopFlag(), parts=subject.parts)
             .make(recorded=False)
             .world
         )
@@ -208,7 +208,7 @@ def run_stress(
     """Carry it out. A stuck round, a trace that cannot be written and Ctrl-C end it; the result says so."""
     result = StressResult(plan.seed, subject=plan.subject.name, mutant=plan.mutant)
     start_s, start_cpu_s = clock_s(), time.process_time()
-    stop = Stop()
+    stop = StopFlag()
     inside: AbstractContextManager[None] = MUTANTS[plan.mutant].applied() if plan.mutant else nullcontext()
     lanes = [_lane(plan, name, dialect) for name, dialect in plan.scenarios]
     result.tables = [lane.table for lane in lanes]

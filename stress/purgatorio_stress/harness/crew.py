@@ -16,7 +16,7 @@ from typing import Final
 
 from purgatorio_stress.harness.noise import Lane, Noise
 from purgatorio_stress.harness.round import Round
-from purgatorio_stress.harness.seam import RoundStopped, Stop
+from purgatorio_stress.harness.seam import RoundStopped, StopFlag
 
 _LOOKS: Final = 4
 """Looks at the others that only hand over; after them each look sleeps."""
@@ -35,7 +35,7 @@ class Crew:
     rounds: Sequence[Round]
     seed: str
     spin: int
-    stop: Stop
+    stop: StopFlag
     noise: Noise | None = None
     most_yields: int = 0
     arrived: list[int] = field(default_factory=list)

@@ -7,7 +7,7 @@ from typing import Unpack
 from purgatorio_stress.explorer.history_judge import HistoryJudge
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.harness.noise import Noise
-from purgatorio_stress.harness.seam import NoisySync, RoundSync, Stop
+from purgatorio_stress.harness.seam import NoisySync, RoundSync, StopFlag
 from purgatorio_stress.harness.stage import RoundLog, RoundTime, SilentLog, ThreadStage
 from purgatorio_stress.scenario.contract import Final_, Scenario, ended_by, looked_at
 from purgatorio_stress.scenario.parts import REFERENCE, Parts
@@ -83,7 +83,7 @@ class RoundMaker:
 
     scenario: Scenario
     dialect: str
-    stop: Stop
+    stop: StopFlag
     calls: int = 0
     noise: Noise | None = None
     parts: Parts = REFERENCE

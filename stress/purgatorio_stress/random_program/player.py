@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.random_program.act import Act, Drawn
 from purgatorio_stress.scenario.contract import Final_
 from purgatorio_stress.scenario.world import World
@@ -47,7 +47,7 @@ class Player:
     def _begin(self, do: str) -> tuple[int, str]:
         """Marks whom it meets: every other task that is within an act, with what that is about to use."""
         run = self.world.run
-        assert isinstance(run, Run), "random programs are explored"
+        assert isinstance(run, Execution), "random programs are explored"
         me = run.current.index
         outer = self.open.get(me, "")
         self.open[me] = do
@@ -158,7 +158,7 @@ class Vocabulary:
 def play(vocabulary: Vocabulary, drawn: Drawn, world: World) -> Final_:
     """Set the program up: what comes before is done, the threads are ready to start."""
     run = world.run
-    if isinstance(run, Run) and run.names is None:
+    if isinstance(run, Execution) and run.names is None:
         run.names = {}
     player = vocabulary.build(world, drawn)
     try:

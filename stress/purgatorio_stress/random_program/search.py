@@ -25,7 +25,7 @@ from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
 from purgatorio_stress.explorer.minimise import minimise
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
-from purgatorio_stress.explorer.result import Exploration, Found, Limits
+from purgatorio_stress.explorer.result import BrokenExecution, Exploration, Limits
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.printed import DrawnSum, Enumeration, Explored
 from purgatorio_stress.random_program.act import Act, Callback, Drawn, acts_of
@@ -55,7 +55,7 @@ class DrawnFound:
 
     program: Drawn
     dialect: str
-    found: Found
+    found: BrokenExecution
     at: int
     cpu_seconds: float
     first: Drawn
@@ -294,7 +294,7 @@ def explore_program(
 
 
 def _found_outside(broken: Broken) -> Exploration:
-    return Exploration("dpor", "", schedules=1, found=[Found((broken,), (), 0)])
+    return Exploration("dpor", "", schedules=1, found=[BrokenExecution((broken,), (), 0)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +324,9 @@ class _Asked:
         ).found
 
 
-def _shrunk(drawn: Drawn, dialect: str, found: Found, at: int, seconds: float, of: _Asked) -> DrawnFound:
+def _shrunk(
+    drawn: Drawn, dialect: str, found: BrokenExecution, at: int, seconds: float, of: _Asked
+) -> DrawnFound:
     """The smallest program that still breaks the clause, as far as one change after the other leads; a change that
     leaves the program as large as it was must make the run shorter."""
     start = time.process_time()
@@ -358,7 +360,7 @@ def _shrunk(drawn: Drawn, dialect: str, found: Found, at: int, seconds: float, o
     return DrawnFound(small, dialect, best, at, seconds, drawn, run, of.mutant)
 
 
-def _measure(drawn: Drawn, found: Found) -> tuple[int, int, int]:
+def _measure(drawn: Drawn, found: BrokenExecution) -> tuple[int, int, int]:
     return drawn.size(), len(drawn.things), len(found.schedule)
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio import InvariantBroken
-from purgatorio_spec.history.run import Run as SpecRun
+from purgatorio_spec.history.run import Execution as SpecRun
 from purgatorio_spec.history.run import RunFacts, run_of
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
 from purgatorio_stress.explorer.history_judge import HistoryJudge
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.recorded import RECORDED
-from purgatorio_stress.scenario.world import Explored, World
+from purgatorio_stress.scenario.world import ExplorerStage, World
 
 BOTH: Final = ("pending-flag", "locked")
 ONE: Final = ("pending-flag",)
@@ -108,10 +108,10 @@ class ScenarioProgram:
     def horizon_ms(self) -> int:
         return self.scenario.horizon_ms
 
-    def set_up(self, run: Run, /) -> None:
+    def set_up(self, run: Execution, /) -> None:
         scenario = self.scenario
         self._raced = []
-        stage = Explored(
+        stage = ExplorerStage(
             run,
             scenario.start_ms,
             step_clock=scenario.step_clock,
@@ -124,7 +124,7 @@ class ScenarioProgram:
     def roots(self) -> Iterable[object]:
         return self.world, self._final, self._raced, *self.memory
 
-    def judge(self, run: Run, /) -> Sequence[Broken]:
+    def judge(self, run: Execution, /) -> Sequence[Broken]:
         """Errors of tasks, the structures at the end, and the clauses over the recorded history."""
         world = self.world
         assert world is not None, "a run is judged after its set-up"

@@ -5,7 +5,7 @@ from itertools import groupby, permutations
 from typing import Final
 
 from purgatorio_stress.explorer.program import carry_out
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.explorer.step import TIME
 from purgatorio_stress.printed import Grade, Outcome
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
@@ -35,7 +35,7 @@ class _InOrder:
         self._order = order
         self.chosen: list[int] = []
 
-    def choose(self, run: Run, /) -> int:
+    def choose(self, run: Execution, /) -> int:
         able = [task.index for task in run.tasks if run.is_enabled(task)]
         able.sort(key=lambda index: self._order.index(index) if index in self._order else len(self._order))
         self.chosen.append(able[0] if able else TIME)

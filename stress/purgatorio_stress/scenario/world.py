@@ -17,7 +17,7 @@ from purgatorio_stress.explorer.controlled import ControlledSync, VirtualClock
 from purgatorio_stress.explorer.history_log import HistoryLog
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.races import RacingSync
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.recorded import (
     DIALECTS,
     ReadingClock,
@@ -84,13 +84,13 @@ class Stage(Protocol):
         """What timers read."""
 
 
-class Explored:
+class ExplorerStage:
     """The explorer's stage. `step_clock`: tasks of the scenario move the time; `stepping`: see `ControlledSync`;
     `races`: what is called with each data race, where they are searched for."""
 
     def __init__(
         self,
-        run: Run,
+        run: Execution,
         start_ms: int,
         *,
         step_clock: bool = False,
@@ -107,7 +107,7 @@ class Explored:
 class _Clock(RecordingClock):
     """Remembers each task's last reading."""
 
-    def __init__(self, run: Run, clock: VirtualClock) -> None:
+    def __init__(self, run: Execution, clock: VirtualClock) -> None:
         super().__init__(clock)
         self._run = run
         self._read: dict[int, int] = {}

@@ -21,7 +21,7 @@ DEFAULT_EXAMPLES: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Failing:
     """`clause` is the first word of what was said: an id, `T3 or T4`, or `CHECK` for a structure's own invariant.
 
     `O8`: the reference itself raised. `examples` counts the one that failed.
@@ -41,11 +41,11 @@ class Search:
     examples: int = DEFAULT_EXAMPLES
     """Of a hunt that is not told otherwise; what the CI profile spends on it."""
 
-    def hunt(self, examples: int | None = None) -> Found | None:
+    def hunt(self, examples: int | None = None) -> Failing | None:
         """Search so many examples, the same ones every time, until the first that fails. Does not shrink."""
         return self.run(settings(HUNT, max_examples=examples or self.examples))
 
-    def run(self, profile: settings, of_seed: int | None = None) -> Found | None:
+    def run(self, profile: settings, of_seed: int | None = None) -> Failing | None:
         """Search as this profile says, from a seed where it is not derandomised; None where nothing was found."""
         search, begun = self.begin(of_seed)
         try:
@@ -53,11 +53,11 @@ class Search:
             with contextlib.redirect_stdout(io.StringIO()):
                 search(profile)
         except Disagreement as wrong:
-            return Found(str(wrong).partition(":")[0], str(wrong), begun())
+            return Failing(str(wrong).partition(":")[0], str(wrong), begun())
         except InvariantBroken as wrong:
-            return Found("CHECK", str(wrong), begun())
+            return Failing("CHECK", str(wrong), begun())
         except Exception as error:
-            return Found("O8", f"{type(error).__name__}: {error}", begun())
+            return Failing("O8", f"{type(error).__name__}: {error}", begun())
         return None
 
 

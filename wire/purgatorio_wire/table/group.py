@@ -21,7 +21,7 @@ class GroupPhase(Enum):
     DEAD = "Dead"
 
 
-class Outcome(Enum):
+class RebalanceResult(Enum):
     """Of a rebalance that is looked at."""
 
     WAITS = "the operation goes on waiting"
@@ -67,19 +67,20 @@ JOIN: Final[DecisionTable[Joining, bool]] = DecisionTable(
     ),
 )  # fmt: skip
 
-JOIN_TIMEOUT: Final[DecisionTable[Joining, Outcome]] = DecisionTable(
+JOIN_TIMEOUT: Final[DecisionTable[Joining, RebalanceResult]] = DecisionTable(
     "DelayedJoin, completed",
     _JOINING,
     (
-        Case("B404", "the group is Dead: do nothing", Outcome.NOTHING, lambda s: s.dead),
+        Case("B404", "the group is Dead: do nothing", RebalanceResult.NOTHING, lambda s: s.dead),
         Case("B405", "no member is left after the dynamic members that did not rejoin are removed: the group is "
              "Empty, which is stored",
-             Outcome.EMPTY, lambda s: all(member is Join.MISSING for member in s.members)),
-        Case("B406", "members are left, but none that rejoined can lead: start another DelayedJoin", Outcome.AGAIN,
+             RebalanceResult.EMPTY, lambda s: all(member is Join.MISSING for member in s.members)),
+        Case("B406", "members are left, but none that rejoined can lead: start another DelayedJoin",
+        RebalanceResult.AGAIN,
              lambda s: Join.JOINED not in s.members),
         Case("B407", "otherwise the next generation begins with the members that are left; every JoinGroup request "
              "is answered",
-             Outcome.GENERATION),
+             RebalanceResult.GENERATION),
     ),
 )  # fmt: skip
 
