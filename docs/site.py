@@ -45,13 +45,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Links as the site has them."""
     url = os.environ.get("PROJECT_URL", "").rstrip("/")
     beside = page.file.src_uri in BESIDE
+    folder = os.path.dirname(page.file.src_uri)
 
     def led(found: re.Match[str]) -> str:
         text, target, anchor = found[1], found[2], found[3] or ""
-        path = os.path.normpath(target if beside else f"docs/{target}")
+        path = os.path.normpath(target if beside else os.path.join("docs", folder, target))
         inside = path.removeprefix("docs/")
         if files.get_file_from_path(inside) is not None:
-            return f"[{text}]({inside}{anchor})"
+            return f"[{text}]({os.path.relpath(inside, folder or '.')}{anchor})"
         return f"[{text}]({url}/blob/HEAD/{path})" if url else text
 
     return LINK.sub(led, markdown)

@@ -232,7 +232,7 @@ CASES: Final[dict[str, Case]] = {
     "return before that of an inner call": ("a.parquet", INVALID, spoilt(_lose_inner_return)),
     "end counts another number": ("a.jsonl", INVALID, ended(End(7))),
     "unknown profile": ("a.jsonl", INVALID, changed(0, b'"locked"', b'"lokced"')),
-    "other format": ("a.jsonl", INVALID, changed(0, b"trace/1", b"trace/2")),
+    "other format": ("a.jsonl", INVALID, changed(0, b"trace/1", b"trace/9")),
     "dropped records": ("a.jsonl", UNKNOWN, ended(End(len(good().events), dropped=3))),
 }
 

@@ -244,8 +244,9 @@ WHEEL: Final = Promise(
     lacks=IN_MS,
 )
 HEAP: Final = Promise("locked", tick_ns=NS_PER_MS, early_ns=0, late_ns=0, subject="HeapTimer", lacks=IN_MS)
+# No profile of netty's: its executor has all that is due at once, and a task of these that cancels another is too late.
 HASHED: Final = Promise(
-    "netty-hashed-wheel",
+    "timer",
     tick_ns=NS_PER_MS,
     early_ns=0,
     late_ns=0,

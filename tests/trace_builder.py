@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -26,7 +26,16 @@ from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.show.selection import CauseKey, causes
 from purgatorio_spec.trace.coded import coded
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
-from purgatorio_spec.trace.record import FUNCTIONS, End, Event, Header, Implementation, State, TimerConstants
+from purgatorio_spec.trace.record import (
+    FUNCTIONS,
+    SINCE_2,
+    End,
+    Event,
+    Header,
+    Implementation,
+    State,
+    TimerConstants,
+)
 from purgatorio_spec.trace.writer import TraceWriter
 
 MS: Final = 1_000_000
@@ -37,14 +46,14 @@ HEADER: Final = Header(
     profile="locked",
     timer=TimerConstants(tick_ns=MS, wheel_size=20, early_ns=0, late_ns=50 * MS),
     purge_interval=2,
-    recorded=FUNCTIONS,
+    recorded=tuple(f for f in FUNCTIONS if f not in SINCE_2),
 )
 
 
 class Trace:
     """Events in the order in which they are written; time goes on by a microsecond an event, or by `wait`."""
 
-    def __init__(self, profile: str = "locked", *, run: str = HEADER.run, **timer: int | None) -> None:
+    def __init__(self, profile: str = "locked", *, run: str = HEADER.run, **timer: Any) -> None:
         self.header = replace(HEADER, run=run, profile=profile, timer=replace(HEADER.timer, **timer))
         self.file = "hand-made.jsonl"
         self.events: list[Event] = []
@@ -189,7 +198,7 @@ class Trace:
     def judge(self, *, dropped: int = 0) -> RunResult:
         """The verdicts of the process engine, whole unless the end record says that records were dropped."""
         table = self.table()
-        found = run_facts(table, self.header.recorded)
+        found = run_facts(table, self.header)
         run = run_of(self.header, found, whole=not dropped, dropped=dropped > 0)
         facts = TraceFacts(self.file, self.header, len(self.events), dropped=dropped)
         return conclude(facts, run, judge_run(run, table))
@@ -200,7 +209,7 @@ class Trace:
         for batch in self.table().to_batches(max_chunksize=7):
             fold.feed(coded(batch))
         tally = fold.conclude(Outer(whole=True, dropped=False), lambda: ())
-        run = run_of(self.header, run_facts(self.table(), self.header.recorded), whole=True)
+        run = run_of(self.header, run_facts(self.table(), self.header), whole=True)
         return conclude(TraceFacts(self.file, self.header, len(self.events)), run, tally)
 
     def result(self) -> CheckResult:

@@ -12,6 +12,7 @@ from typing import Final
 
 from purgatorio_conformance.protocol.driver import CommandSubject
 from purgatorio_conformance.protocol.npm_timer_wheel import NpmTimerWheel
+from purgatorio_conformance.protocol.periodic_subjects import asyncio_periodic, jdk_periodic, npm_periodic
 from purgatorio_conformance.subject.asyncio_loop import asyncio_loop
 from purgatorio_conformance.subject.child import LineChild
 from purgatorio_conformance.subject.contract import Progress, Subject, SubjectFailed, silent
@@ -63,14 +64,20 @@ SUBJECTS: Final[Mapping[str, SubjectFactory]] = {
     "sched": lambda: [sched_scheduler()],
     "threading-timer": lambda: [threading_timer()],
     "npm-timer-wheel": lambda: [NpmTimerWheel("virtual-steps"), NpmTimerWheel("virtual-jumps")],
+    "jdk-periodic": jdk_periodic,
+    "asyncio-periodic": asyncio_periodic,
+    "npm-periodic": npm_periodic,
 }
 """Every built-in subject: the name, and what makes its configurations."""
 
 MAIN: Final = ("reference", "netty", "asyncio")
 """What `purgatorio verify` drives when it is not told: what every installation has, and is expected to pass."""
 
-FOREIGN: Final = tuple(name for name in SUBJECTS if name != "reference")
-"""What nobody here wrote."""
+PERIODIC: Final = ("jdk-periodic", "asyncio-periodic", "npm-periodic")
+"""What is driven with periodic tasks."""
+
+FOREIGN: Final = tuple(name for name in SUBJECTS if name not in ("reference", *PERIODIC))
+"""What nobody here wrote, driven with tasks that run once."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ _HEAD = """# Clauses
 Every promise that is judged from a trace, under the id that verdicts name. *Holds for*: the profiles that promise it.
 *Needs*: the functions that the trace must record and the constants that its header must give; where one is missing the
 clause is SKIPPED, never judged by a default. `purgatorio clause ID` prints one of them.
+T8 to T12 are not even SKIPPED for a trace that declares none of the functions and constants that ask for them.
 If a run gave a clause no *occasion*, nothing in it could have broken the clause, and the clause is UNKNOWN; or SKIPPED,
 if every occasion needs a call that the program never made, such as a cancel.
 What O1, O2, O3 and O6 allow next, call by call, is drawn as

@@ -84,7 +84,7 @@ def _row_by_row(reader: TraceReader, failure: Failure, tally: RunTally | None, o
     if header is not None and header.profile in PROFILES:
         try:
             outer = outer_of(facts)
-            run = run_of(header, run_facts(table, header.recorded), whole=outer.whole, dropped=outer.dropped)
+            run = run_of(header, run_facts(table, header), whole=outer.whole, dropped=outer.dropped)
             result = conclude(facts, run, judge_run(run, table, only, found))
         except Exception as error:
             result = unjudged(facts, failure_of(f"judging {reader.name}", error))
@@ -133,7 +133,7 @@ def judge_table(reader: TraceReader, table: pa.Table) -> RunResult:
     if header is None or header.profile not in PROFILES:
         return conclude(facts, None, RunTally())
     outer = outer_of(facts)
-    run = run_of(header, run_facts(table, header.recorded), whole=outer.whole, dropped=outer.dropped)
+    run = run_of(header, run_facts(table, header), whole=outer.whole, dropped=outer.dropped)
     return conclude(facts, run, judge_run(run, table))
 
 

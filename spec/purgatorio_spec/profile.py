@@ -7,7 +7,7 @@ defaulted; a profile holds only what follows from the protocol itself.
 from dataclasses import dataclass
 from typing import Final
 
-_TIMER: Final = frozenset({"T1", "T2", "T3", "T4", "T5"})
+_TIMER: Final = frozenset({"T1", "T2", "T3", "T4", "T5", "T8", "T9", "T10", "T11", "T12"})
 _OPERATION: Final = frozenset({"O1", "O2", "O3", "O4", "O5", "O6", "O7"})
 _PURGATORY: Final = frozenset({"P1", "P2"})
 

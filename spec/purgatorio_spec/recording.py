@@ -85,9 +85,7 @@ def judge(recording: Recording) -> Judged:
         events=len(events),
         has_end=not recording.broken_off,
     )
-    run = run_of(
-        recording.header, run_facts(table, recording.header.recorded), whole=not recording.broken_off
-    )
+    run = run_of(recording.header, run_facts(table, recording.header), whole=not recording.broken_off)
     result = conclude(facts, run, judge_run(run, table))
     return Judged(recording.broken_off, recording.write, result, table)
 

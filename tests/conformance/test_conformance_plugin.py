@@ -125,9 +125,9 @@ def test_one_clause(toy: pytest.Pytester) -> None:
     named = [line for line in of_t3.outlines if "::" in line]
     assert any("test_other" in line for line in named)
     assert all("-T3-" in line or "test_other" in line for line in named)
-    wrong = toy.runpytest_inprocess("--purgatorio-clause", "T9")
+    wrong = toy.runpytest_inprocess("--purgatorio-clause", "T99")
     assert wrong.ret == pytest.ExitCode.USAGE_ERROR
-    wrong.stderr.fnmatch_lines(["*no clause T9; there are O1, *"])
+    wrong.stderr.fnmatch_lines(["*no clause T99; there are O1, *"])
 
 
 def test_parametrised_by_promise(toy: pytest.Pytester) -> None:

@@ -14,7 +14,7 @@ from conformance.kit_classes import QUICK
 from purgatorio_conformance.protocol import driver, gates
 from purgatorio_conformance.protocol.coverage import not_looked_for
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects
-from purgatorio_conformance.protocol.gate_program import CLASSES, GateProgram, delays_for, gate_programs
+from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.jdwp import (
     Jvm,
     JvmGone,
@@ -28,6 +28,7 @@ from purgatorio_conformance.protocol.lines import Lines, Point
 from purgatorio_conformance.protocol.played_order import NO_LINE, NO_LINE_OF_ITS_OWN, Orders
 from purgatorio_conformance.protocol.session import noted
 from purgatorio_conformance.protocol.shortest import order_of_run
+from purgatorio_conformance.protocol.small_program import CLASSES, SmallProgram, delays_for
 from purgatorio_conformance.subject.child import LineChild, Quiet
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subject.plan import MS
@@ -110,7 +111,7 @@ def test_programs_that_were_stopped_at_no_line_are_told_with_the_reason(
     """Of each run in one line; that it was played elsewhere does not hide it."""
     lines, at_gates = subject(built, "clean"), subject(built, "clean", mode="virtual-gates")
     first, second, third = gate_programs("timer", delays_for(lines.description, MS))[:3]
-    everything = [Orders(GateProgram("", looks_for, (), ()), 1) for looks_for in CLASSES["timer"]]
+    everything = [Orders(SmallProgram("", looks_for, (), ()), 1) for looks_for in CLASSES["timer"]]
     at_gates.account.orders += [*everything, Orders(first, 3)]
     lines.account.orders += [Orders(first, skipped=why), Orders(second, 3), Orders(third, skipped=why)]
     assert [one for one in not_looked_for([lines, at_gates]) if one[0] == lines.name] == [
@@ -267,6 +268,17 @@ class _Stops:
         self.stops.append(Stopped(1, thread, at))
         return 1
 
+    def watch(self, thread: int, without: tuple[str, ...], within: str) -> int:
+        """See `Jvm`."""
+        return 2
+
+    def forget(self, request: int) -> None:
+        """See `Jvm`."""
+
+    def inside(self, at: Location) -> list[Location]:
+        """See `Jvm`. A call behind another, in the line that begins at 4."""
+        return [(1, 2, 19)] if at == (1, 2, 4) else []
+
     def read(self, within_s: float) -> list[Stopped]:
         """See `Jvm`."""
         stops, self.stops = self.stops, []
@@ -307,6 +319,20 @@ def test_lines_of_who_takes_the_calls_are_left_out(
     lines.points += [Point("", child.line((of, 2, n)), 1, (of, 2, n)) for n, of in enumerate(classes)]
     lines.leave_adapter_out()
     assert lines.adapters == {point.line for point in lines.points[:left_out]}
+
+
+def test_a_thread_that_comes_back_into_a_line_stops_there_once() -> None:
+    """Behind a getter the JVM tells of the midst of the line, which was found within it too: one place, one stop."""
+    child = _Stops(b'{"m":"answer","n":5}')
+    lines = Lines(cast(LineChild, child), cast(Listening, child), "*")
+    assert lines.connect()
+    lines.watch(workers=False)
+    lines.say(b'{"m":"cancel","n":5,"id":"t"}')
+    child.stops = [Stopped(2, 7, (1, 2, index)) for index in (4, 19, 25, 4, 19)]
+    lines.read_lines()
+    lines.hear(0)
+    steps = [lines.points[step] for step in lines.seen(lines.watched)]
+    assert [(step.at[2], step.nth) for step in steps] == [(4, 1), (19, 1), (25, 1), (4, 2), (19, 2)]
 
 
 @pytest.mark.parametrize("gate", [True, False], ids=["at a gate", "in the subject"])

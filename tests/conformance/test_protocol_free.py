@@ -11,8 +11,9 @@ import pytest
 from purgatorio_conformance.protocol.coverage import looked_for, not_looked_for
 from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.protocol.free_play import free_programs
-from purgatorio_conformance.protocol.gate_program import CLASSES, OTHER_WAYS, Delays, Inside, gate_programs
+from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.played_order import BROKEN, Orders
+from purgatorio_conformance.protocol.small_program import CLASSES, OTHER_WAYS, Delays, Inside
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_conformance.subjects import record_runs
 from purgatorio_spec.check import check_files
@@ -64,7 +65,7 @@ def test_calls_from_inside_are_made_where_code_of_others_runs() -> None:
         one for one in programs if any(isinstance(call, Inside) and not call.at for call in one.calls())
     ]
     assert inside
-    assert not [one.name for one in inside if {"timer_add", "timer_cancel"} & {*one.stops}]
+    assert not [one.name for one in inside if {"timer_add", "timer_cancel"} & {*one.places}]
 
 
 def test_a_run_with_gates_that_broke_off_is_not_called_one_without() -> None:

@@ -22,13 +22,14 @@ from purgatorio_conformance.protocol.coverage import not_looked_for
 from purgatorio_conformance.protocol.describe import reported
 from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.protocol.gate_play import Play, Plays
-from purgatorio_conformance.protocol.gate_program import Expiry, GateProgram, delays_for, gate_programs
+from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import Steps
 from purgatorio_conformance.protocol.gates import GatedRun
 from purgatorio_conformance.protocol.lines import Lines
 from purgatorio_conformance.protocol.message import STEP, Add, Check, Description, Register, Start
 from purgatorio_conformance.protocol.played_order import Orders, PlayedOrder, Stop, comes_of_order
 from purgatorio_conformance.protocol.session import Peer, Session, noted
+from purgatorio_conformance.protocol.small_program import Expiry, SmallProgram, Stepped, delays_for
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.subject.plan import MS
@@ -60,6 +61,7 @@ def _only(monkeypatch: pytest.MonkeyPatch, *programs: str) -> None:
     )
     monkeypatch.setattr(GatedRun, "_sleep", lambda run: None)
     monkeypatch.setattr(driver, "_DRAWN_MOST", 0)
+    monkeypatch.setattr(driver, "_CROSSED_MOST", 0)
     monkeypatch.setattr(gated_conformance, "_DRAWN", 0)
 
 
@@ -587,12 +589,12 @@ def test_each_program_is_watched_in_a_subject_of_its_own(
     that are there for them. In real time that would take too long."""
     run = _Noted(object() if virtual else None)
 
-    def watched(self: Steps, lines: Lines, program: GateProgram, stop: Stop) -> Mapping[int, str]:
+    def watched(self: Steps, lines: Lines, program: SmallProgram, stop: Stop) -> Mapping[int, str]:
         run.noted.append(program.name)
         return {}
 
     monkeypatch.setattr(Steps, "_watched", watched)
-    programs = [(GateProgram(name, "", ((Check(name),),), ()), "") for name in "ab"]
+    programs = [(SmallProgram(name, "", ((Check(name),),), ()), "") for name in "ab"]
     found = Steps(cast(Plays, run))._at_lines(cast(Lines, run), programs, ("step",))
     assert list(found) == [[], []]
     first, *_ = run.noted
@@ -768,7 +770,11 @@ def test_an_add_that_hands_its_work_over_meets_one_who_has_taken_all(
     looks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The add has seen that time moves; that ends; only then it says what there is to be done."""
-    programs = [one for one in gate_programs("timer", delays_for(_MILLISECONDS, MS * 3_600_000)) if one.ahead]
+    programs = [
+        one
+        for one in gate_programs("timer", delays_for(_MILLISECONDS, MS * 3_600_000))
+        if one.schedule is Stepped.BEHIND_FIRST
+    ]
     _only(monkeypatch, *(one.name for one in programs))
     promise = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True)
     judged = play(GatedProgram("steps"), of_timer(promise, lambda _: HandsOver(looks=looks)))
@@ -927,7 +933,7 @@ def test_what_is_left_out_for_a_promise_that_is_kept_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the part said, the whole is judged."""
-    monkeypatch.setattr(driver, "_breaks_so_far", lambda recording: True)
+    monkeypatch.setattr(driver._SoFar, "breaks", lambda recording: True)
     subjects = [one for one in command_subjects(PURGATORY) if one.mode.endswith("-gates")]
     (record,) = record_runs(subjects, tmp_path, suffix=".jsonl")
     assert record.failure is not None
@@ -1362,7 +1368,7 @@ def test_an_expiry_that_comes_before_its_play_begins_is_held(waited_for: bool) -
     peer = _Goes()
     described = Description(0, "", "x", ("purgatory", "real-time"), ())
     run = Plays(Session(cast(Peer, peer), scene.conversation, ChildLimits()), described, "purgatory", None)
-    program = GateProgram("expiry", "", ((Expiry("op"),),), ("timer_fire",))
+    program = SmallProgram("expiry", "", ((Expiry("op"),),), ("timer_fire",))
     run.let_go(Play(run, program, 1))
     assert peer.asked == ([[1]] if waited_for else [])
 
@@ -1394,7 +1400,7 @@ def test_who_waits_for_one_that_is_held_is_waited_for_again_where_something_came
     described = Description(0, "", "x", ("timer", "virtual-time"), ())
     session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
     run = Plays(session, described, "timer", VirtualClock())
-    play_of_it = Play(run, GateProgram("adds", "", (), ()), 1)
+    play_of_it = Play(run, SmallProgram("adds", "", (), ()), 1)
     for name in ("u", "v"):
         scene.conversation.ask(Add(name, 50), 1)
         run.settle(play_of_it)

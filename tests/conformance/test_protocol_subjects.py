@@ -87,7 +87,7 @@ def test_a_correct_subject_passes_every_clause_with_occasions(
 ) -> None:
     """No false alarm, and no empty pass: each clause that the subject can be judged by had something to judge."""
     subjects, runs = record(command, tmp_path, 150)
-    assert [subject.mode for subject in subjects] == ["virtual-steps", "virtual-jumps"]
+    assert [subject.mode for subject in subjects] == ["virtual-steps", "virtual-jumps", "virtual-scope"]
     for run in runs:
         check_intervals(read_run(Path(run.file)).events)
         verdicts = {name: clause.verdict for name, clause in run.clauses.items()}
@@ -378,5 +378,6 @@ def test_odd_constants_give_no_false_alarm(text: str, instead: str, tmp_path: Pa
     odd = tmp_path / "odd.py"
     odd.write_text(source.replace(text, instead), encoding="utf-8")
     _, runs = record([*PYTHON, str(odd)], tmp_path, 40)
-    assert [run.verdict for run in runs] == [Verdict.PASS, Verdict.PASS]
-    assert all(run.clauses["T2"].occasions > 20 for run in runs)
+    assert {run.verdict for run in runs} == {Verdict.PASS}
+    # Of the scope there may be little, or nothing: it has no room, or no delay.
+    assert all(run.clauses["T2"].occasions > 20 for run in runs[:2])

@@ -11,6 +11,7 @@ from purgatorio_spec.trace.record import (
     FUNCTIONS,
     OF_AN_OPERATION,
     POINTS,
+    SINCE_2,
     WITH_KEYS,
     WITH_STATE,
     Event,
@@ -20,7 +21,7 @@ from purgatorio_spec.trace.record import (
 from spec.drawn_history import LATE_NS
 
 KEYS: Final = ("k", "l", "m")
-INTERVALS: Final = tuple(f for f in FUNCTIONS if f in OF_AN_OPERATION and f not in POINTS)
+INTERVALS: Final = tuple(f for f in FUNCTIONS if f in OF_AN_OPERATION and f not in POINTS | SINCE_2)
 RARE: Final = ("timer_add", "timer_cancel", "timer_fire", "on_expiration")
 HUGE: Final = (1 << 63) - 1
 TIMES: Final = (-2 * LATE_NS, -700, -1, 0, 1, 700, 2 * LATE_NS, HUGE)

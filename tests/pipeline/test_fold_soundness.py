@@ -36,6 +36,7 @@ from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.trace.coded import Coded, coded
 from spec.drawn_history import Drawn, said
+from spec.drawn_periodic import draw as draw_periodic
 
 pytestmark = pytest.mark.xdist_group("fold-soundness")  # `many` is made once
 
@@ -110,6 +111,8 @@ def many(request: pytest.FixtureRequest) -> list[Expecting]:
     """Runs that are the same each time, whose fold says what the clauses say; 1,200 with --slow."""
     first = range(1_200 if request.config.getoption("--slow") else 60)
     played = [Played.of(sampled(seed), seed) for seed in dict.fromkeys((*first, *RARE))]
+    periodic = [draw_periodic(seed, fault) for seed in range(4) for fault in ("", "other-turn")]
+    played += [Played.of(one, seed) for seed, one in enumerate(periodic)]
     some = [one for one in played if one.table.num_rows]
     assert sum(_same_violations(one, one.concluded()) for one in some) > 30
     return [(one, expect(one.run, one.table)) for one in some]

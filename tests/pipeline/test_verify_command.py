@@ -42,9 +42,10 @@ def test_a_program_that_keeps_its_promises_passes(tmp_path: Path) -> None:
     assert [run["run"] for run in said["runs"]] == [
         "toy-wheel-timer-virtual-steps-seed1",
         "toy-wheel-timer-virtual-jumps-seed1",
+        "toy-wheel-timer-virtual-scope-seed1",
     ]
     assert all("failure" not in run for run in said["runs"])
-    assert len(list((tmp_path / "traces").iterdir())) == 2
+    assert len(list((tmp_path / "traces").iterdir())) == 3
     again = CliRunner().invoke(purgatorio, ["check", str(tmp_path / "traces"), "--engine", "process"])
     assert again.exit_code == 0
     assert "toy-wheel" in (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -125,9 +126,9 @@ def test_a_bad_end_is_told_as_soon_as_its_run_has_ended(tmp_path: Path) -> None:
     early, then, _ = done.stderr.partition("minimizing ")
     assert then
     assert "checking " not in done.stderr
-    for manner in ("steps", "jumps"):
+    for manner in ("steps", "jumps", "scope"):
         assert f"toy-wheel-timer-virtual-{manner}-seed1: VIOLATED: T1" in early
-    assert early.count("VIOLATED") == early.count("T1  not early: ") == 2
+    assert early.count("VIOLATED") == early.count("T1  not early: ") == 3
     assert early.count(": UNKNOWN: answered-twice") == early.count("was answered before") == 2
     assert "T1 in 1 call: " in done.stdout
     assert f"traces: {tmp_path / 'traces'}" in done.stdout
@@ -142,7 +143,8 @@ def test_what_hears_of_the_end_of_a_run_hears_of_it_before_the_next_begins(tmp_p
         subjects, traces, ops=10, workers=1,
         ended=lambda record: heard.append((record.run, len(list(traces.iterdir())))),
     )  # fmt: skip
-    assert heard == [("toy-wheel-timer-virtual-steps-seed1", 1), ("toy-wheel-timer-virtual-jumps-seed1", 2)]
+    ways = ("steps", "jumps", "scope")
+    assert heard == [(f"toy-wheel-timer-virtual-{way}-seed1", at) for at, way in enumerate(ways, 1)]
 
 
 def test_misbehaviour_is_the_verdict_of_its_run_alone(tmp_path: Path) -> None:
@@ -151,7 +153,11 @@ def test_misbehaviour_is_the_verdict_of_its_run_alone(tmp_path: Path) -> None:
     said = json.loads(done.stdout)
     assert (done.exit_code, said["verdict"]) == (3, "UNKNOWN")
     verdicts = [(run["verdict"], run.get("failure")) for run in said["runs"]]
-    assert verdicts == [("UNKNOWN", "answered-twice")] * 2 + [("PASS", None)] * 2
+    assert verdicts == [
+        *[("UNKNOWN", "answered-twice")] * 2,
+        ("UNKNOWN", "rubbish"),
+        *[("PASS", None)] * 3,
+    ]
     assert all("was answered before" in run["problems"][0] for run in said["runs"][:2])
     assert said["runs"][0]["events"] > 0
     assert said["runs"][0]["clauses"]["T1"]["verdict"] == "PASS"
@@ -201,8 +207,8 @@ def test_what_cannot_be_a_subject_is_a_usage_error(command: str, why: str, tmp_p
 def test_two_programs_of_one_name_keep_their_runs_apart(tmp_path: Path) -> None:
     """One before and one after a change, side by side."""
     said = json.loads(verify(tmp_path, WHEEL, f"{WHEEL} --bug").stdout)
-    assert len({run["run"] for run in said["runs"]}) == 4
-    assert [run["verdict"] for run in said["runs"]] == ["PASS", "PASS", "VIOLATED", "VIOLATED"]
+    assert len({run["run"] for run in said["runs"]}) == 6
+    assert [run["verdict"] for run in said["runs"]] == ["PASS"] * 3 + ["VIOLATED"] * 3
 
 
 def test_a_session_that_stayed_long_is_cut_in_json() -> None:

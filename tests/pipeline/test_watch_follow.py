@@ -217,7 +217,7 @@ def test_time_that_runs_backwards_over_a_border_makes_the_run_invalid(tmp_path: 
         moved = pa.array([*t[:at], seen_at, *t[at + 1 :]], pa.int64())
         changed = events.set_column(events.schema.get_field_index("t"), events.schema.field("t"), moved)
         seen = watched(tmp_path / name, facts, changed, [at])
-        run = run_of(facts.header, run_facts(changed, facts.header.recorded), whole=True)
+        run = run_of(facts.header, run_facts(changed, facts.header), whole=True)
         assert (BACKWARDS in run.facts.broken) == (name == "back")
         assert seen.result == conclude(facts, run, judge_run(run, changed))
         first = f"time runs backwards on a thread, 1 time, first at i = {events.column('i')[at]}"

@@ -19,7 +19,15 @@ from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
-from purgatorio_spec.trace.record import FUNCTIONS, Event, Header, Implementation, State, TimerConstants
+from purgatorio_spec.trace.record import (
+    FUNCTIONS,
+    SINCE_2,
+    Event,
+    Header,
+    Implementation,
+    State,
+    TimerConstants,
+)
 
 US: Final = 1_000
 MS: Final = 1_000_000
@@ -27,6 +35,9 @@ TICK_NS: Final = MS
 PURGATORIES: Final = ("locked", "pending-flag")
 LATE_NS: Final = 30_000 * MS
 """Above any time that a drawn run takes: a timer that is played is late by as much as threads take turns."""
+
+PLAYED: Final = tuple(f for f in FUNCTIONS if f not in SINCE_2)
+"""What the player records. Periodic tasks and resets are played in `drawn_periodic`."""
 
 Steps = Generator[None, None, Any]
 
@@ -88,7 +99,7 @@ class Drawn:
 
     def run(self) -> Run:
         """The run, with the outer facts that reading its events would give."""
-        facts = run_facts(self.table(), self.header.recorded)
+        facts = run_facts(self.table(), self.header)
         return run_of(self.header, facts, whole=self.whole and not self.dropped, dropped=self.dropped > 0)
 
 
@@ -558,7 +569,7 @@ def draw(seed: int, fault: str = "", profile: str | None = None) -> Drawn:
         c = player.note("executor", "call", "timer_fire", "ghost")
         player.note("executor", "ret", "timer_fire", "ghost", c=c)
     # Who records no `cancelled` cannot tell of a shutdown, so there was none.
-    hidden = [f for f in FUNCTIONS if f != "cancelled" or not player.closed]
+    hidden = [f for f in PLAYED if f != "cancelled" or not player.closed]
     unrecorded = set(random.sample(hidden, random.choice((0, 0, 0, 1)))) if not fault else set()
     if any(one.startswith("task") for one in player.tasks):
         unrecorded.discard("timer_add")  # of a timer that is shared every task is told, or P2 knows of none
@@ -568,7 +579,7 @@ def draw(seed: int, fault: str = "", profile: str | None = None) -> Drawn:
         name,
         TimerConstants(TICK_NS, 20, player.early_ns, player.late_ns),
         purge_interval=player.interval,
-        recorded=tuple(f for f in FUNCTIONS if f not in unrecorded),
+        recorded=tuple(f for f in PLAYED if f not in unrecorded),
     )
     drawn = Drawn(header, [event for event in player.events if event.f not in unrecorded])
     if not fault and random.random() < 0.1:

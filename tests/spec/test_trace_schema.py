@@ -24,12 +24,13 @@ from purgatorio_spec.trace.record import (
     MAX_INT,
     MIN_INT,
     PHASES,
+    SINCE_2,
     End,
     Event,
 )
 
 TRACE: Final = Path(record.__file__).parent
-SCHEMA: Final = orjson.loads(TRACE.joinpath("purgatorio-trace-1.schema.json").read_bytes())
+SCHEMA: Final = orjson.loads(TRACE.joinpath("purgatorio-trace-2.schema.json").read_bytes())
 VALIDATOR: Final = jsonschema.Draft202012Validator(SCHEMA)
 
 Fields = dict[str, object]
@@ -67,19 +68,22 @@ EVENTS = st.fixed_dictionaries(
         "x_mine": VALUES,
     },
 )
+TURNING: Final = ({"catch_up": "burst"}, {"turn": "next"}, {"turn": None}, {"catch_up": "often"}, {"turn": 1})
 HEADERS = st.fixed_dictionaries(
     {
         "kind": st.just("header"),
-        "format": st.just("purgatorio-trace/1"),
+        "format": st.sampled_from(
+            ["purgatorio-trace/1", "purgatorio-trace/2", "purgatorio-trace/2", "purgatorio-trace/3"]
+        ),
         "run": st.just("r"),
         "implementation": st.sampled_from(
             [{"name": "n"}, {"name": "n", "version": "1"}, {}, {"name": "n", "q": 1}]
         ),
         "profile": st.just("locked"),
-        "recorded": st.lists(st.sampled_from([*FUNCTIONS[:3], "no_such"]), max_size=2),
+        "recorded": st.lists(st.sampled_from([*FUNCTIONS[:2], "timer_reset", "no_such"]), max_size=2),
     },
     optional={
-        "timer": st.sampled_from([{}, {"tick_ns": 1}, {"tick_ns": -1}, {"tick": 1}, None]),
+        "timer": st.sampled_from([{}, {"tick_ns": 1}, {"tick_ns": -1}, {"tick": 1}, *TURNING, None]),
         "purge_interval": st.sampled_from([0, 1000, -1]),
         "clock": st.sampled_from([{}, {"unit": "ns"}, {"unit": "ms"}, {"id": "manual"}]),
         "params": st.sampled_from([{}, {"a": [1.5]}, []]),
@@ -234,10 +238,33 @@ def test_the_schema_is_one_and_knows_every_function() -> None:
     assert event["ph"] == {"enum": list(PHASES)}
 
 
+def test_the_schema_of_version_one_stays() -> None:
+    """Who validates with it validates what version 1 is: it knows nothing of what came later."""
+    old = orjson.loads(TRACE.joinpath("purgatorio-trace-1.schema.json").read_bytes())
+    known = set(old["oneOf"][1]["properties"]["f"]["enum"])
+    assert known == set(FUNCTIONS) - SINCE_2
+    header: Fields = {"kind": "header", "format": "purgatorio-trace/1", "run": "r"}
+    header |= {"implementation": {"name": "n"}}
+    header |= {"profile": "timer", "recorded": ["timer_add"]}
+    newer: list[Fields] = [
+        {"recorded": ["timer_reset"]},
+        {"timer": {"turn": "next"}},
+        {"timer": {"catch_up": "burst"}},
+    ]
+    for validator in (VALIDATOR, jsonschema.Draft202012Validator(old)):
+        assert validator.is_valid(header)
+        assert not any(validator.is_valid(header | one) for one in newer)
+    for one in newer:
+        assert not accepted(_dumps(header | one))
+        record = parse_line(_dumps(header | one | {"format": "purgatorio-trace/2"}))
+        assert fields_of(record)["format"] == "purgatorio-trace/2"
+    assert fields_of(parse_line(_dumps(header)))["format"] == "purgatorio-trace/1"
+
+
 def test_the_columns_are_published(golden: Golden) -> None:
     """One a line, in Arrow's own notation."""
     text = f"# Columns of {record.FORMAT} in Parquet and Arrow; a column that a record lacks is null.\n"
     for field in TRACE_SCHEMA:
         holds = f"  # {field.metadata[b'holds'].decode()}" if field.metadata else ""
         text += f"{field.name}: {field.type}{'' if field.nullable else ' not null'}{holds}\n"
-    golden(str(TRACE / "purgatorio-trace-1.arrow.txt"), text)
+    golden(str(TRACE / "purgatorio-trace-2.arrow.txt"), text)

@@ -108,6 +108,9 @@ KNOWN: dict[str, Run | Elsewhere | NotHere] = {
     "make verify": INSTALLS,
     "make test": ALL_TESTS,
     "make lint": NotHere("is what CI runs beside the suite"),
+    "python -m docs.makers.kafka_releases_wire docs/kafka-releases-wire.md --results DIR 3.9.0 4.4.0": NotHere(
+        "takes Maven, Java and minutes: a slow test of the wire drives one release of each kind"
+    ),
     "purgatorio check runs/ --master spark://host:7077": CLUSTER,
     "purgatorio check 'traces/*.parquet' --master spark://host:7077 --out lake": CLUSTER,
     "purgatorio check 'hdfs://name:8020/traces/*.parquet' --out hdfs://name:8020/lake": NotHere(

@@ -43,7 +43,8 @@ def listed(index: str) -> list[str]:
 def test_the_index_has_every_page_once() -> None:
     """The site's order is this list, so a page that is not in it is found by nobody."""
     pages = listed((ROOT / "docs" / "index.md").read_text())
-    there = [path.name for path in (ROOT / "docs").glob("*.md") if path.name != "index.md"]
+    docs = ROOT / "docs"
+    there = [path.relative_to(docs).as_posix() for path in docs.rglob("*.md") if path.name != "index.md"]
     assert sorted(page for page in pages if not page.startswith("../")) == sorted(there)
     assert len(set(pages)) == len(pages)
 

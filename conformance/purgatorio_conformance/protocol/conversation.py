@@ -48,6 +48,8 @@ from purgatorio_conformance.protocol.message import (
     Quiesce,
     Ready,
     Register,
+    Repeat,
+    Reset,
     Said,
     Start,
     call_line,
@@ -154,6 +156,7 @@ class Conversation:
     ) -> None:
         self.description: Description | None = None
         self.settled = Settled()
+        self._periodic: set[str] = set()
         self.doubts = Doubts()
         self._ready: set[str] = set()
         self._recorder = recorder
@@ -240,10 +243,11 @@ class Conversation:
         task = entered.f == "timer_fire" and not self._operations[entered.id].keys
         return entered.f in self._gates and (task or entered.f in ("on_complete", "on_expiration"))
 
-    def overdue(self, by_ns: int = 0) -> list[str]:
+    def overdue(self, by_ns: int = 0, *, before_now: bool = False) -> list[str]:
         """The tasks and operations whose time is over, so long ago, and which are not: what a subject that hangs may
         have lost. Their time counts from when they were begun, as in T2 and O5. None that a call without an answer is
-        about, which may take it back, and none in whose functions a thread is."""
+        about, which may take it back, and none in whose functions a thread is. `before_now`: only those that were begun
+        before the clock came to where it is."""
         now_t = self._recorder.clock_ns() - by_ns
         calls = [one.call for one in self._open.values()]
         unsettled = {call.id for call in calls if isinstance(call, Add | Cancel | Force)}
@@ -255,6 +259,7 @@ class Conversation:
             for one, told in known
             if told.delay_ns is not None
             and _deadline(told.begun_t, told.delay_ns) <= now_t
+            and not (before_now and told.begun_t >= now_t + by_ns)
             and given_back.isdisjoint(told.keys)
         )
 
@@ -316,7 +321,7 @@ class Conversation:
         """Whether what a cancel, a force or a go speaks of is known to be there; true of any other call."""
         if isinstance(call, Go):
             return all(hold in self._holds and self._holds[hold].making is None for hold in call.holds)
-        return not isinstance(call, (Cancel, Force)) or call.id in self.settled.known
+        return not isinstance(call, (Cancel, Force, Reset)) or call.id in self.settled.known
 
     def ask(
         self,
@@ -397,6 +402,12 @@ class Conversation:
             # One that is added again is not over any more.
             self.settled.known.discard(call.id)
             return log.call(f, call.id, keys=keys or None, delay_ns=call.delay_ns)
+        if isinstance(call, Repeat):
+            self._operations[call.id] = _Operation(asked_t)
+            self._periodic.add(call.id)
+            return log.call(_kind(call), call.id, delay_ns=call.period_ns)
+        if isinstance(call, Reset):
+            return log.call(f, call.id, delay_ns=call.delay_ns)
         if isinstance(call, (Cancel, Force)):
             return log.call(f, call.id)
         if isinstance(call, (Check, CancelKey)):
@@ -489,6 +500,13 @@ class Conversation:
         if isinstance(call, Add):
             self._end(ended, deadline_t=_deadline(ended.asked_t, call.delay_ns))
             self._begun(call.id)
+        elif isinstance(call, Repeat):
+            self._end(ended, deadline_t=_deadline(ended.asked_t, call.delay_ns))
+            self.settled.known.add(call.id)
+        elif isinstance(call, Reset):
+            self._end(ended, out=said.out, deadline_t=_deadline(ended.asked_t, call.delay_ns))
+            if said.out:
+                self._moved(call, ended.asked_t)
         elif isinstance(call, CancelKey):
             self._given_back(call, said, ended)
         elif isinstance(call, Gauge):
@@ -518,7 +536,7 @@ class Conversation:
 
     def _check_told(self, call: Call, said: Answer) -> None:
         """Whether one that completed something told enough of it: else what is judged is not what happened."""
-        if not said.out or isinstance(call, Cancel):
+        if not said.out or isinstance(call, Cancel | Reset):
             return
         mute = [f for f in ("try_complete", "force_complete") if not self._says_result.get(f, True)]
         lack = ""
@@ -557,10 +575,14 @@ class Conversation:
         self, ended: _OpenCall, out: int | None = None, err: str | None = None, deadline_t: int | None = None
     ) -> None:
         call = ended.call
-        operation = call.id if isinstance(call, (Add, Register, Cancel, Force)) else None
-        ended.log.ret(
-            _RECORDED_AS[type(call)], ended.ticket, operation, out=out, err=err, deadline_t=deadline_t
-        )
+        operation = call.id if isinstance(call, (Add, Register, Cancel, Force, Repeat, Reset)) else None
+        f = _kind(call) if isinstance(call, Repeat) else _RECORDED_AS[type(call)]
+        ended.log.ret(f, ended.ticket, operation, out=out, err=err, deadline_t=deadline_t)
+
+    def _moved(self, call: Reset, asked_t: int) -> None:
+        """The deadline of a task counts from a reset, unless it fired meanwhile."""
+        known = self._operations[call.id]
+        known.asked_t, known.delay_ns, known.begun_t = asked_t, call.delay_ns, self._recorder.clock_ns()
 
     def _begun(self, operation: str) -> None:
         self._operations[operation].begun_t = self._recorder.clock_ns()
@@ -613,7 +635,7 @@ class Conversation:
         else:
             ticket = log.call(f, said.id, delay_ns=self._delay(f, said.id))
             log.ret(f, ticket, said.id, deadline_t=self._armed_until(f, said.id))
-        if f in ("timer_fire", "on_complete"):
+        if f in ("timer_fire", "on_complete") and said.id not in self._periodic:
             self._over(said.id)
         elif f == "timer_add":
             self._operations[said.id].begun_t = self._recorder.clock_ns()
@@ -741,6 +763,8 @@ def _deadline(asked_t: int, delay_ns: int) -> int:
 _RECORDED_AS: Final[dict[type[Call], str]] = {
     Add: "timer_add",
     Cancel: "timer_cancel",
+    Repeat: "timer_fixed_rate",
+    Reset: "timer_reset",
     Advance: "advance_clock",
     Register: "try_complete_else_watch",
     Check: "check_and_complete",
@@ -748,13 +772,18 @@ _RECORDED_AS: Final[dict[type[Call], str]] = {
     Force: "force_complete",
     Gauge: "gauge",
 }
-"""The functions of the trace format that calls are recorded as intervals of."""
+"""The functions of the trace format that calls are recorded as intervals of; see `_kind` for a `repeat`."""
+
+
+def _kind(call: Repeat) -> str:
+    return "timer_fixed_rate" if call.kind == "fixed-rate" else "timer_fixed_delay"
 
 
 _HAS_RESULT: Final[dict[type[Call], tuple[int | None, ...]]] = {
     Register: (0, 1),
     Force: (0, 1),
     Cancel: (None, 0, 1),
+    Reset: (0, 1),
 }
 """The results that there are; of a check any number."""
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.driver import CommandSubject
-from purgatorio_conformance.protocol.gate_program import CLASSES, INTERVAL_ABOVE, OTHER_WAYS
 from purgatorio_conformance.protocol.played_order import BROKEN, NO_LINE, NO_LINE_OF_ITS_OWN
+from purgatorio_conformance.protocol.small_program import CLASSES, INTERVAL_ABOVE, OTHER_WAYS
 
 
 def _parts(subjects: Sequence[CommandSubject]) -> Iterator[tuple[str, Part, list[CommandSubject]]]:
@@ -31,14 +31,13 @@ def _looked(ways: Sequence[CommandSubject]) -> dict[str, int]:
 
 def looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
     """Of each program and part, by its name: the classes of bugs that were looked for, and how often."""
-    return [
-        (
-            name,
-            "looked for, in so many plays: " + "; ".join(f"{one} {plays:,}" for one, plays in looked.items()),
-        )
-        for name, _, ways in _parts(subjects)
-        if (looked := _looked(ways))
-    ]
+    found: list[tuple[str, str]] = []
+    for name, _, ways in _parts(subjects):
+        found += [(name, f"{way.mode}: {way.account.reached}") for way in ways if way.account.reached]
+        if looked := _looked(ways):
+            plays = "; ".join(f"{one} {plays:,}" for one, plays in looked.items())
+            found.append((name, f"looked for, in so many plays: {plays}"))
+    return found
 
 
 def _unstopped(way: CommandSubject) -> Iterator[str]:

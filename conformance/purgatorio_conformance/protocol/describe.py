@@ -16,7 +16,13 @@ _MUST_REPORT: Final[dict[Part, frozenset[str]]] = {
     "timer": frozenset({"timer_fire"}),
     "purgatory": frozenset({"on_complete", "force_complete"}),
 }
+_SINCE_1_2: Final = frozenset({"fixed-rate", "fixed-delay", "reset", "period-first"})
 _SINCE_1_1: Final = frozenset({"add-again", "add-same", "failing"})
+_PERIODIC: Final = {
+    "fixed-rate": "timer_fixed_rate",
+    "fixed-delay": "timer_fixed_delay",
+    "reset": "timer_reset",
+}
 _PLAIN_TIMER: Final = "timer"
 _BARRIER_TIMER: Final = "timer-cancel-barrier"
 
@@ -54,6 +60,12 @@ def _contradictions(description: Description) -> Iterator[str]:
     newer = [*description.gates, *_SINCE_1_1.intersection(description.capabilities)]
     if newer and description.protocol == PROTOCOL:
         yield f"{PROTOCOL} does not know {newer[0]}: it came with {PROTOCOL}.1"
+    newest = [*_SINCE_1_2.intersection(description.capabilities)]
+    newest += [name for name in ("catch_up", "turn") if getattr(description, name) is not None]
+    if newest and description.protocol in (PROTOCOL, f"{PROTOCOL}.1"):
+        yield f"{description.protocol} does not know {newest[0]}: it came with {PROTOCOL}.2"
+    if "fixed-rate" in description.capabilities and description.catch_up is None:
+        yield "a fixed rate without catch_up: say what is done about runs that were missed"
     known = (*REPORTABLE, STEP)
     own = [place for place in description.gates if place not in known and not place.startswith("x_")]
     if own:
@@ -92,8 +104,10 @@ def header_of(
     virtual: bool,
     late_slack_ns: int,
     params: dict[str, object],
+    periodic: bool = False,
 ) -> Header:
-    """The header of a run's trace. `late_slack_ns` is added to a late bound that was declared, and to no other."""
+    """The header of a run's trace. `late_slack_ns` is added to a late bound that was declared, and to no other.
+    `periodic`: periodic tasks, resets and turns are played."""
     late_ns = None if description.late_ns is None else description.late_ns + late_slack_ns
     real_ns = None if virtual else description.early_real_ns
     return Header(
@@ -105,15 +119,17 @@ def header_of(
             wheel_size=description.wheel_size,
             early_ns=description.early_ns if real_ns is None else real_ns,
             late_ns=late_ns,
+            catch_up=description.catch_up if periodic else None,
+            turn=description.turn if periodic and virtual else None,
         ),
         purge_interval=description.purge_interval,
         clock=TraceClock("manual" if virtual else "monotonic", "ns"),
-        recorded=_recorded(description, part, virtual=virtual),
+        recorded=_recorded(description, part, virtual=virtual, periodic=periodic),
         params={"protocol": PROTOCOL, **params},
     )
 
 
-def _recorded(description: Description, part: Part, *, virtual: bool) -> tuple[str, ...]:
+def _recorded(description: Description, part: Part, *, virtual: bool, periodic: bool) -> tuple[str, ...]:
     functions = {"quiesce", *reported(description, part)}
     if virtual:
         functions.add("advance_clock")
@@ -124,4 +140,14 @@ def _recorded(description: Description, part: Part, *, virtual: bool) -> tuple[s
         functions |= {"timer_add", "timer_cancel"}
     else:
         functions |= {"try_complete_else_watch", "check_and_complete", "cancel_for_key", "cancelled", "ready"}
+    if periodic:
+        functions.update(f for can, f in _PERIODIC.items() if can in description.capabilities)
     return tuple(sorted(functions))
+
+
+def plays_periodic(description: Description, *, virtual: bool) -> bool:
+    """Whether it has anything of what came with 1.2 that can be played."""
+    chains = virtual and description.turn is not None and "timer_fire" in description.gates
+    return "timer" in description.capabilities and (
+        chains or not _SINCE_1_2.isdisjoint(description.capabilities)
+    )

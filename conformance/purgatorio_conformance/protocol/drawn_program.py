@@ -12,16 +12,7 @@ import random
 from typing import Final
 
 from purgatorio_conformance.protocol.describe import Part
-from purgatorio_conformance.protocol.gate_program import (
-    ANY,
-    Delays,
-    Expiry,
-    GateProgram,
-    Inside,
-    LaneCall,
-    Until,
-    left_behind,
-)
+from purgatorio_conformance.protocol.gate_program import left_behind
 from purgatorio_conformance.protocol.message import (
     REPORTABLE,
     STEP,
@@ -35,6 +26,16 @@ from purgatorio_conformance.protocol.message import (
     Gauge,
     Ready,
     Register,
+)
+from purgatorio_conformance.protocol.small_program import (
+    ANY,
+    Delays,
+    Expiry,
+    Fault,
+    Inside,
+    LaneCall,
+    SmallProgram,
+    Until,
 )
 
 DRAWN: Final = "drawn-"
@@ -56,7 +57,7 @@ _INSIDE: Final = ("on_complete", "on_expiration")
 
 def drawn_program(
     name: str, part: Part, delays: Delays, description: Description, *, virtual: bool
-) -> GateProgram:
+) -> SmallProgram:
     """The program of this name for a part, of calls that the subject knows."""
     drawn = _Drawn if part == "purgatory" else _DrawnOfTimer
     return drawn(random.Random(name), delays, description, virtual).program(name)
@@ -72,7 +73,7 @@ class _Drawn:
         self._waiting: list[Register] = []
         self._number = 0
 
-    def program(self, name: str) -> GateProgram:
+    def program(self, name: str) -> SmallProgram:
         rng, gates = self._rng, self._description.gates
         before: list[Call | Until] = [self._registered() for _ in range(rng.choice((1, 2, 2, 3, 4)))]
         garbage = self._garbage()
@@ -100,11 +101,11 @@ class _Drawn:
         after: tuple[Call, ...] = (
             (*(Ready(one.id) for one in self._waiting), *map(Check, _KEYS)) if rng.random() < 0.5 else ()
         )
-        fails: tuple[tuple[str, str], ...] = ()
+        fault: Fault | None = None
         failing = [one for one in _CALLBACKS if one in gates]
         if failing and "failing" in self._description.capabilities and rng.random() < 0.1:
-            fails = ((rng.choice(failing), rng.choice(self._waiting).id),)
-        return GateProgram(name, ANY, tuple(lanes), tuple(stops), tuple(before), after, fails=fails)
+            fault = Fault(rng.choice(failing), rng.choice(self._waiting).id)
+        return SmallProgram(name, ANY, tuple(lanes), tuple(stops), tuple(before), after, fault=fault)
 
     def _garbage(self) -> tuple[Call, ...]:
         """Seldom as much of it as has it purged when something expires."""
@@ -164,7 +165,7 @@ class _DrawnOfTimer:
         self._few_ns = rng.sample(all_ns, rng.choice((1, 2, 3)))
         self._added: list[Add] = []
 
-    def program(self, name: str) -> GateProgram:
+    def program(self, name: str) -> SmallProgram:
         rng = self._rng
         before: list[Call | Until] = [self._add() for _ in range(rng.choice((1, 2, 2, 3, 4)))]
         there = [*self._added]
@@ -185,7 +186,7 @@ class _DrawnOfTimer:
         cancels = tuple(Cancel(one.id) for one in self._added if rng.random() < 0.3)
         after = cancels if "cancel" in self._description.capabilities else ()
         # Its sizes are read at rest: what is cancelled while it is added may be counted until its time is over.
-        return GateProgram(name, ANY, tuple(lanes), stops or (STEP,), tuple(before), after)
+        return SmallProgram(name, ANY, tuple(lanes), stops or (STEP,), tuple(before), after)
 
     def _add(self, delay_ns: int | None = None) -> Add:
         if delay_ns is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -17,16 +18,24 @@ from typing import Final, Literal, get_args
 
 from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM
 from purgatorio_conformance.protocol.conversation import Conversation
-from purgatorio_conformance.protocol.describe import Part, header_of, parts_of, profile_of, reported
+from purgatorio_conformance.protocol.describe import (
+    Part,
+    header_of,
+    parts_of,
+    plays_periodic,
+    profile_of,
+    reported,
+)
 from purgatorio_conformance.protocol.free_play import drive_free, free_programs
 from purgatorio_conformance.protocol.gate_play import Plays
-from purgatorio_conformance.protocol.gate_program import delays_for, gate_programs
+from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import STEPS_S
 from purgatorio_conformance.protocol.gates import GatedRun, Way, takes_steps
 from purgatorio_conformance.protocol.jdwp import AGENT, Listening
 from purgatorio_conformance.protocol.lines import ANY_CLASS, Lines
 from purgatorio_conformance.protocol.message import STEP, Description
 from purgatorio_conformance.protocol.missed_deadline import past_deadlines
+from purgatorio_conformance.protocol.periodic import drive_periodic
 from purgatorio_conformance.protocol.played_order import (
     PlayedOrder,
     unfinished,
@@ -34,7 +43,9 @@ from purgatorio_conformance.protocol.played_order import (
 from purgatorio_conformance.protocol.proof import Proof
 from purgatorio_conformance.protocol.real_time import drive_real
 from purgatorio_conformance.protocol.run_record import Account
+from purgatorio_conformance.protocol.scope import longest_of_scope_ns, scope, scope_delays
 from purgatorio_conformance.protocol.session import Listener, Session
+from purgatorio_conformance.protocol.small_program import delays_for
 from purgatorio_conformance.protocol.timeline import fitted, shape_of, timeline
 from purgatorio_conformance.protocol.virtual_time import (
     VirtualClock,
@@ -55,12 +66,15 @@ from purgatorio_spec.verdict import Verdict
 Mode = Literal[
     "virtual-steps",
     "virtual-jumps",
+    "virtual-scope",
     "real",
     "real-free",
     "virtual-gates",
     "virtual-lines",
     "real-gates",
     "real-lines",
+    "virtual-periodic",
+    "real-periodic",
 ]
 TimeChoice = Literal["virtual", "real", "all"]
 
@@ -71,6 +85,12 @@ _LINES_MOST: Final = 5_000_000
 """Of a run with gates: before each play beside a purge there are as many operations as have it made."""
 _DRAWN_MOST: Final = 1_000
 """So many programs are drawn, or half as many as operations were asked for."""
+_CROSSED_MOST: Final = 60
+"""So many programs of two calls are played in all their orders, or a thirtieth as many as operations were asked for."""
+_PLACES_LATER: Final[dict[str, int]] = {"virtual-jumps": 2, "virtual-scope": 1}
+"""Where the clock of a run starts, by places."""
+_GZIP: Final = 31
+"""What zlib calls that form."""
 _UNFIT: Final = re.compile(r"[^a-z0-9_]+")
 """No dot either: a run is called by its file's name up to the first one."""
 
@@ -156,6 +176,10 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     virtual = mode.startswith("virtual")
     if mode == "real-free":
         return bool(free_programs(description, part))
+    if mode.endswith("-periodic"):
+        return part == "timer" and plays_periodic(description, virtual=virtual)
+    if mode == "virtual-scope":
+        return any(scope(part, scope_delays(description), description))
     programs = gate_programs(part, delays_for(description, 0))
     if mode.endswith("-gates"):
         return any(program.ruled_out(description, virtual=virtual) is None for program in programs)
@@ -211,6 +235,11 @@ class CommandSubject:
         return self.mode.endswith(("-gates", "-lines"))
 
     @property
+    def small(self) -> bool:
+        """Whether it is asked for small programs whose names are kept, so that one of them can be played again."""
+        return self.held or self.mode == "virtual-scope"
+
+    @property
     def tick_ns(self) -> int:
         """Its granularity, or a millisecond where it names none."""
         return self.description.tick_ns or max(MS, self.description.unit_ns)
@@ -244,8 +273,11 @@ class CommandSubject:
         run = run_of_file(out_path)
         limits = self._limits(plan)
         clock = VirtualClock(
-            start_of_clock(plan.seed, self.description, later=2 * (self.mode == "virtual-jumps"))
+            start_of_clock(plan.seed, self.description, later=_PLACES_LATER.get(self.mode, 0))
         )
+        if self.mode == "virtual-scope":
+            # Its programs are about what a tick is no boundary of; the other ways come to those.
+            clock.now_ns -= clock.now_ns % max(self.tick_ns, self.description.unit_ns)
         recorder = Recorder(clock if self.virtual else time.monotonic_ns)
         talked = Conversation(recorder, reported(self.description, self.part), virtual=self.virtual)
         with self._child(limits) as (child, lines):
@@ -253,9 +285,7 @@ class CommandSubject:
                 header = self._header(run, plan)
                 with StreamedRecording(recorder, out_path, header, every_s=None) as recording:
                     session = Session(lines or child, talked, limits, self.listener, recording.flush)
-                    self._drive(
-                        session, child, lines, clock, plan, progress, lambda: _breaks_so_far(recording)
-                    )
+                    self._drive(session, child, lines, clock, plan, progress, _SoFar(recording).breaks)
                 self.account.errors, self.account.erred = talked.errors(), talked.erred
                 self.account.doubted = talked.doubted()
                 self.account.refused = talked.refused
@@ -344,16 +374,18 @@ class CommandSubject:
             again = _with_steps(again)
         if replace(again, n=self.description.n) != self.description:
             raise child.failed("rubbish", "it describes itself in another way than before")
-        if self.held:
-            self._drive_gates(
-                session,
-                child,
-                lines,
-                clock if self.virtual else None,
-                judge,
-                lambda share: progress(self.name, int(share * plan.timers), plan.timers),
-                plan,
-            )
+        if self.small:
+            alone = self.mode == "virtual-scope" and self.description.lanes == 1
+            with child.on_one_processor() if alone else nullcontext():
+                self._drive_small(
+                    session,
+                    child,
+                    lines,
+                    clock if self.virtual else None,
+                    judge,
+                    lambda share: progress(self.name, int(share * plan.timers), plan.timers),
+                    plan,
+                )
         elif self.mode == "real-free":
             drive_free(
                 session,
@@ -363,12 +395,21 @@ class CommandSubject:
                 plan.timers,
                 lambda done: progress(self.name, done, plan.timers),
             )
+        elif self.mode.endswith("-periodic"):
+            drive_periodic(
+                session,
+                self.description,
+                clock if self.virtual else None,
+                plan.seed,
+                plan.timers,
+                lambda done: progress(self.name, done, plan.timers),
+            )
         else:
             with child.on_one_processor() if self.virtual else nullcontext():
                 self._drive_plan(session, child, clock, plan, progress)
         session.finish()
 
-    def _drive_gates(
+    def _drive_small(
         self,
         session: Session,
         child: LineChild,
@@ -382,7 +423,8 @@ class CommandSubject:
             raise child.failed("died", "its JVM is not heard by the debugger's protocol any more")
         plays = Plays(session, self.description, self.part, clock, lines=lines, judge=judge)
         self.account.plays = plays.played
-        run = GatedRun(plays, tell, plan.seed, min(_DRAWN_MOST, plan.timers // 2))
+        crossed = min(_CROSSED_MOST, plan.timers // 30) if self.virtual else 0
+        run = GatedRun(plays, tell, plan.seed, min(_DRAWN_MOST, plan.timers // 2), plan.timers, crossed)
         self.account.orders = run.orders
         try:
             run.drive(self._ways(), self.account.only)
@@ -393,10 +435,13 @@ class CommandSubject:
             raise
         if self.virtual:
             self.account.erring = plays.erred
+        self.account.reached = run.reached
         if lines is not None and lines.unknown:
             self.account.lost = lines.unknown
 
     def _ways(self) -> Sequence[Way]:
+        if self.mode == "virtual-scope":
+            return ("scope",)
         if self.mode.endswith("-lines"):
             return ("alone", "drawn")
         # Shared so that both runs take about as long.
@@ -443,8 +488,10 @@ class CommandSubject:
         slack_ns = {
             "virtual-steps": 0,
             "virtual-jumps": longest_jump_ns(self.description),
+            "virtual-scope": self._longest_of_scope_ns(),
             "real": self.late_slack_ns,
             "real-free": self.late_slack_ns,
+            "real-periodic": self.late_slack_ns,
         }.get(self.mode, 0)
         # A thread that is held keeps others from their deadlines: nothing is late there.
         described = replace(self.description, late_ns=None) if self.held else self.description
@@ -455,7 +502,11 @@ class CommandSubject:
             virtual=self.virtual,
             late_slack_ns=slack_ns,
             params={"seed": plan.seed, "timers": plan.timers, "mode": self.mode, "late_slack_ns": slack_ns},
+            periodic=self.mode.endswith("-periodic"),
         )
+
+    def _longest_of_scope_ns(self) -> int:
+        return longest_of_scope_ns(scope_delays(self.description), self.description)
 
     def _give_up_ns(self, plan: Plan) -> int:
         return plan.end_ns + (self.description.late_ns or 0) + 2 * self.late_slack_ns
@@ -463,7 +514,7 @@ class CommandSubject:
     def _limits(self, plan: Plan) -> ChildLimits:
         if self.limits is not None:
             return self.limits
-        if self.held or self.mode == "real-free":
+        if self.small or self.mode == "real-free":
             return ChildLimits(total_s=2 * STEPS_S, lines=_LINES_MOST)
         real_s = 0.0 if self.virtual else 60.0 + 4 * self._give_up_ns(plan) / 1e9
         return ChildLimits(
@@ -476,12 +527,39 @@ def _called(command: Sequence[str]) -> str:
     return Path(command[0]).name if command else "command"
 
 
-def _breaks_so_far(recording: StreamedRecording) -> bool:
-    recording.flush()
-    # The run goes on, and its trace has its end: what fails here is told when that is judged.
-    with surviving("judging so far", []):
-        return _breaks(recording.path)
-    return False
+class _SoFar:
+    """Whether what was recorded so far breaks a promise. Only what is new is read, as a run of its own, for each play
+    has tasks and operations of its own; what looks broken there may hang on what was before, so then all is read."""
+
+    def __init__(self, recording: StreamedRecording) -> None:
+        self._recording = recording
+        self._unpacks = zlib.decompressobj(_GZIP) if recording.path.suffix == ".gz" else None
+        self._read_bytes = 0
+        self._header = b""
+
+    def breaks(self) -> bool:
+        """Down to what was recorded last."""
+        self._recording.flush()
+        # The run goes on, and its trace has its end: what fails here is told when that is judged.
+        with surviving("judging so far", []):
+            return self._judged(self._recording.path)
+        return False
+
+    def _judged(self, path: Path) -> bool:
+        with path.open("rb") as trace:
+            trace.seek(self._read_bytes)
+            packed = trace.read()
+        self._read_bytes += len(packed)
+        new = packed if self._unpacks is None else self._unpacks.decompress(packed)
+        self._header = self._header or new[: new.find(b"\n") + 1]
+        part = path.with_name(f"{run_of_file(path)}-part.jsonl")
+        part.write_bytes(new if new.startswith(self._header) else self._header + new)
+        try:
+            # A call that was under way at the last look has its return in this part alone: then all is read, too.
+            suspect = check_files([part]).runs[0].verdict in (Verdict.VIOLATED, Verdict.INVALID_TRACE)
+            return suspect and _breaks(path)
+        finally:
+            part.unlink()
 
 
 def _breaks(trace: Path) -> bool:

@@ -13,18 +13,18 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from purgatorio_conformance.protocol.describe import Part
-from purgatorio_conformance.protocol.gate_program import (
-    Expiry,
-    GateProgram,
-    Inside,
-    LaneCall,
-    Until,
-    delays_for,
-    gate_programs,
-    named_in,
-)
+from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.message import Add, Call, Description, Gauge, Quiesce, Register, Start
 from purgatorio_conformance.protocol.session import Session
+from purgatorio_conformance.protocol.small_program import (
+    Expiry,
+    Inside,
+    LaneCall,
+    SmallProgram,
+    Until,
+    delays_for,
+    named_in,
+)
 from purgatorio_conformance.subject.contract import LATE_SLACK_NS
 from purgatorio_conformance.subject.plan import MS
 
@@ -40,7 +40,7 @@ _EARLY_S: Final = 0.001
 """Calls come so much before a deadline at the earliest, and as much after it."""
 
 
-def free_programs(description: Description, part: Part) -> tuple[GateProgram, ...]:
+def free_programs(description: Description, part: Part) -> tuple[SmallProgram, ...]:
     """Those that the subject can be put through without any gate. A volley of one is an order, and kept by gates."""
     programs = [one for one in gate_programs(part, delays_for(description, _FAR_NS)) if one.volley != 1]
     return tuple(
@@ -76,7 +76,7 @@ def drive_free(
 
 
 class _Round:
-    def __init__(self, session: Session, program: GateProgram, number: int, rng: random.Random) -> None:
+    def __init__(self, session: Session, program: SmallProgram, number: int, rng: random.Random) -> None:
         self._session = session
         self._rng = rng
         self._before = _plain(named_in(program.before, number))

@@ -18,17 +18,6 @@ from typing import Final
 
 from purgatorio_conformance.protocol.conversation import Hold
 from purgatorio_conformance.protocol.describe import Part
-from purgatorio_conformance.protocol.gate_program import (
-    ANY,
-    Expiry,
-    GateProgram,
-    Inside,
-    LaneCall,
-    Until,
-    delays_for,
-    late_for,
-    named_in,
-)
 from purgatorio_conformance.protocol.lines import Lines
 from purgatorio_conformance.protocol.message import (
     STEP,
@@ -46,6 +35,19 @@ from purgatorio_conformance.protocol.message import (
 )
 from purgatorio_conformance.protocol.played_order import PlayedOrder
 from purgatorio_conformance.protocol.session import Session
+from purgatorio_conformance.protocol.small_program import (
+    ANY,
+    Barrier,
+    Expiry,
+    Inside,
+    InTurn,
+    LaneCall,
+    SmallProgram,
+    Until,
+    delays_for,
+    late_for,
+    named_in,
+)
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.contract import LATE_SLACK_NS
 from purgatorio_conformance.subject.plan import MS
@@ -63,6 +65,7 @@ _EXPIRY_GIVES_UP_S: Final = 1.2
 """Who tries for a lock may try for half a second, and on the one thread on which all else expires for a second."""
 _WAITS_MOST: Final = 10
 _LATE_S: Final = 5.0
+_ANSWERED_EARLY_S: Final = 0.1
 _EXPIRY_LATE_S: Final = 1.0
 _EXPIRY_LEAST_S: Final = 0.1
 _TAKES_NOTE_S: Final = 1.0
@@ -115,6 +118,8 @@ class Plays:
         self._waited: Counter[tuple[str, ...]] = Counter()
         self._said = 0
         self._begun_ns = 0
+        self._asked_ns: dict[str, int] = {}
+        """In virtual time, when each task or operation of a play was asked for last."""
 
     def start(self, gates: tuple[str, ...]) -> None:
         """The subject begins anew, with these gates."""
@@ -136,29 +141,68 @@ class Plays:
         by_ns += -by_ns % self.description.unit_ns
         self.play_to_the_end([Advance(self.clock.now_ns + by_ns)])
 
-    def begun(self, program: GateProgram, beside: str = "") -> Play:
+    def begun(self, program: SmallProgram, beside: str = "") -> Play:
         """The next play; the first that comes to the gate `beside` stays there."""
         # What a program before it was told to end with an error excuses nobody here.
         self.session.conversation.fails = False
         self._said = 0
         self._begun_ns = 0 if self.clock is None else self.clock.now_ns
+        self._asked_ns = {}
         return Play(self, program, len(self.played) + 1, beside=beside, keeps=bool(beside))
 
     def end(self, play: Play, order: PlayedOrder) -> None:
         """What the program makes at its end, and a look at what is late, raised, or broken."""
         self.played.append(order)
         play.over = True
-        other = bool(play.program.fails) and self.description.lanes > 1
+        other = play.program.fault is not None and self.description.lanes > 1
         self.play_to_the_end(play.after, lane=int(other))
         if self.session.conversation.erred:
             self.erred = self.erred or order
-        if self.clock is not None and self.clock.now_ns > self._begun_ns and not play.program.fails:
+        if self.clock is not None and self.clock.now_ns > self._begun_ns and play.program.fault is None:
             self._look_for_late(play)
-        elif self.clock is None and not play.program.fails:
+        elif self.clock is None and play.program.fault is None:
             self._wait_for_late(play)
+        self._look_for_broken()
+
+    def _look_for_broken(self) -> None:
+        """Whether a promise is broken, now and then."""
         if self._judge is not None and not self.broken and len(self.played) >= self._judged_at:
             self._judged_at *= _JUDGED_AGAIN
             self.broken = self._judge()
+
+    def in_turn(self, program: SmallProgram, leap_ns: int) -> None:
+        """One play of the calls of one lane, in a subject that is started anew; then time goes on until all is over.
+        When time has gone on nothing may be overdue: else it goes on by more than `leap_ns` at once, which is more than
+        it goes at once where all is well, so that what comes then is late by the clause."""
+        assert self.clock is not None, "it is for virtual time"
+        self.start(program.places)
+        play = self.begun(program)
+        order = PlayedOrder(program.name, ())
+        self.play_to_the_end(play.before, play)
+        before_ns = self.clock.now_ns
+        while acts := play.acts():
+            next(iter(acts.values()))()
+            self.settle(play)
+            if self.clock.now_ns > before_ns and not self.session.conversation.unanswered():
+                before_ns = self._past_overdue(leap_ns)
+        play.over = True
+        self.leap(self.delays.far_ns + self.late_ns)
+        self._past_overdue(leap_ns)
+        self.play_to_the_end([Quiesce()])
+        self.played.append(order)
+        if self.session.conversation.erred:
+            self.erred = self.erred or order
+        self._look_for_broken()
+
+    def _past_overdue(self, leap_ns: int) -> int:
+        """See `in_turn`; what the clock says then."""
+        assert self.clock is not None, "it is for virtual time"
+        late_ns = self.description.late_ns
+        if late_ns is not None and self.session.conversation.overdue(late_ns, before_now=True):
+            # One that answers before its own threads are done is refused as that.
+            self._hear(_ANSWERED_EARLY_S)
+            self.leap(leap_ns + self.late_ns)
+        return self.clock.now_ns
 
     def _look_for_late(self, play: Play) -> None:
         """In virtual time, where nobody is held any more, all that was due is over when time has gone on twice: a wheel
@@ -298,6 +342,8 @@ class Plays:
     def ask(self, call: Call, lane: int = 0, hold: int | None = None, steps: tuple[int, ...] = ()) -> None:
         """Make a call and do not wait."""
         moves = self.clock.to(call.now_ns) if self.clock is not None and isinstance(call, Advance) else None
+        if self.clock is not None and isinstance(call, Add | Register):
+            self._asked_ns[call.id] = self.clock.now_ns
         self.session.ask(call, lane, moves, hold=hold, steps=steps)
 
     def go(self, holds: Sequence[Hold], *, fail: bool = False) -> None:
@@ -317,9 +363,8 @@ class Plays:
     def wait_until(self, call: Until, lane: int, delay_ns: int, steps: tuple[int, ...]) -> None:
         """Let virtual time come near the deadline of an operation or task."""
         assert self.clock is not None, "a program for virtual time"
-        self.ask(
-            Advance(max(self.clock.now_ns, self._begun_ns + delay_ns - call.before_ns)), lane, steps=steps
-        )
+        due_ns = self._asked_ns.get(call.id, self._begun_ns) + delay_ns
+        self.ask(Advance(max(self.clock.now_ns, due_ns - call.before_ns)), lane, steps=steps)
 
     def expire(
         self, operation: str, lane: int, delay_ns: int, begun_s: float, steps: tuple[int, ...]
@@ -385,7 +430,7 @@ class Plays:
 @dataclass(slots=True)
 class Play:
     plays: Plays
-    program: GateProgram
+    program: SmallProgram
     number: int
     over: bool = False
     before: list[LaneCall] = field(default_factory=list)
@@ -425,9 +470,7 @@ class Play:
             self.stopped.add(hold.number)
             return not self.passes
         mine = hold.id is None or hold.id.startswith(f"p{self.number}-")
-        if not mine or (hold.f not in self.program.stops and not self.early(hold)):
-            return False
-        if self.program.whose and self._where(hold) not in self.program.whose:
+        if not mine or not (self.program.pauses_at(*self._where(hold)) or self.early(hold)):
             return False
         if self.keeps and hold.f == self.beside:
             self.kept = self.kept or hold
@@ -443,7 +486,7 @@ class Play:
         conversation = self.plays.session.conversation
         standing = [hold for hold in conversation.standing() if not self.early(hold)]
         calls = {f"lane {lane}": self._call(lane) for lane in range(len(self.lanes)) if self.can_call(lane)}
-        if self.program.volley:
+        if isinstance(self.program.schedule, Barrier | InTurn):
             if calls:
                 lane = next(iter(calls))
                 return {lane: calls[lane]}
@@ -463,10 +506,11 @@ class Play:
         return hold.f, (hold.id or "").removeprefix(f"p{self.number}-")
 
     def _fails(self, hold: Hold) -> bool:
-        if self._where(hold) not in self.program.fails:
+        fault = self.program.fault
+        if fault is None or self._where(hold) != (fault.place, fault.id):
             return False
         self.gone += 1
-        return self.program.spared is None or self.gone == self.program.spared + 1
+        return fault.nth is None or self.gone == fault.nth + 1
 
     def can_call(self, lane: int) -> bool:
         """Whether the lane's next call can be made."""

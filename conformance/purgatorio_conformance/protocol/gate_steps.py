@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import Final
 
 from purgatorio_conformance.protocol.gate_play import Play, Plays
-from purgatorio_conformance.protocol.gate_program import Expiry, GateProgram, Inside, LaneCall, Until
 from purgatorio_conformance.protocol.lines import Lines, Point
 from purgatorio_conformance.protocol.message import STEP, Gauge, Ready
 from purgatorio_conformance.protocol.played_order import (
@@ -28,6 +27,14 @@ from purgatorio_conformance.protocol.played_order import (
     Orders,
     PlayedOrder,
     Stop,
+)
+from purgatorio_conformance.protocol.small_program import (
+    Expiry,
+    Inside,
+    LaneCall,
+    SmallProgram,
+    Stepped,
+    Until,
 )
 
 STEPS_S: Final = 1_800.0
@@ -48,6 +55,9 @@ _UNSTOPPED: Final = 0.2
 _TWO_STEPS: Final = 0.3
 """And in such a share of the others it is stopped at two, if it comes to both."""
 
+_STARTED_MOST: Final = 24
+"""In real time a program has a subject started anew so often: each may have threads of new names."""
+
 _WATCHED_MOST: Final = 3
 """A call of which no line is seen is watched so often."""
 
@@ -58,9 +68,9 @@ def _told_apart(point: Point, times: int = _TIMES_MOST) -> bool:
     return bool(point.line.written) and not made and point.nth <= times
 
 
-def _plays_about(program: GateProgram) -> int:
+def _plays_about(program: SmallProgram) -> int:
     """For each of its calls, where its steps are counted."""
-    return _TWICE_WITHIN**2 // 2 if program.twice else 2 * _TWICE_WITHIN
+    return _TWICE_WITHIN**2 // 2 if program.schedule is Stepped.FIRST_TWICE else 2 * _TWICE_WITHIN
 
 
 class Steps:
@@ -74,7 +84,7 @@ class Steps:
         self._known: dict[type[LaneCall], list[int]] = {}
         """Of a JVM, the lines to which calls came, by the kind of call."""
 
-    def again(self, programs: Sequence[GateProgram], stop: Stop) -> None:
+    def again(self, programs: Sequence[SmallProgram], stop: Stop) -> None:
         """One stop in a program that was started anew."""
         gates = self._gates()
         self._plays.start(gates)
@@ -82,7 +92,7 @@ class Steps:
             self._stopped_at(program, self.found_again(program, stop, gates))
         self._plays.come_to_rest()
 
-    def drive(self, programs: Sequence[GateProgram], *, beside: bool) -> Iterator[Orders]:
+    def drive(self, programs: Sequence[SmallProgram], *, beside: bool) -> Iterator[Orders]:
         """Each call of the programs without volleys stopped at each of its steps: alone, or beside another."""
         lines, stepped = self._plays.lines, self.stepped(programs)
         pairs = [(one, "") for one in stepped]
@@ -112,7 +122,7 @@ class Steps:
         if self._plays.clock is None:
             self._plays.come_to_rest()
 
-    def drawn(self, program: GateProgram, draws: random.Random) -> Stop | None:
+    def drawn(self, program: SmallProgram, draws: random.Random) -> Stop | None:
         """One of the program's calls, and a step at which it may stop, or two: to which such a call came before, or
         any."""
         if STEP not in self._plays.description.gates or draws.random() < _UNSTOPPED:
@@ -149,8 +159,8 @@ class Steps:
     def _known_beside(
         self,
         lines: Lines,
-        alone: Mapping[GateProgram, Iterable[Stop]],
-        pairs: Sequence[tuple[GateProgram, str]],
+        alone: Mapping[SmallProgram, Iterable[Stop]],
+        pairs: Sequence[tuple[SmallProgram, str]],
         gates: tuple[str, ...],
     ) -> list[list[Stop]]:
         """The stops of each program beside its place: those of its calls `alone`, and what is seen there."""
@@ -164,18 +174,21 @@ class Steps:
             found.append([*{(one.lane, one.place, one.points): one for one in (*moved, *seen)}.values()])
         return found
 
-    def stepped(self, programs: Sequence[GateProgram]) -> list[GateProgram]:
+    def stepped(self, programs: Sequence[SmallProgram]) -> list[SmallProgram]:
         """Those that can be played step by step; of several with the same calls, in more lanes or others, one."""
         found = {
-            (frozenset(one.lanes), one.before, one.after, one.twice, one.fresh): one
+            (frozenset(one.lanes), one.before, one.after, one.schedule, one.fresh): one
             for one in reversed(programs)
             if one.steps(self._plays.description, virtual=self._plays.clock is not None) is None
             and (self._plays.lines is not None or not one.long)
         }
         return list(reversed(found.values()))
 
-    def _steps_of(self, program: GateProgram, stops: Iterable[Stop], until_s: float) -> Orders:
+    def _steps_of(self, program: SmallProgram, stops: Iterable[Stop], until_s: float) -> Orders:
         plays = 0
+        if program.fresh and self._plays.clock is None:
+            stops = [*stops]
+            stops = stops[:: max(1, -(-len(stops) // _STARTED_MOST))]
         for stop in stops:
             if self._plays.broken:
                 return Orders(program, plays, cut=BROKEN) if plays else Orders(program, skipped=BROKEN)
@@ -189,16 +202,16 @@ class Steps:
         why = NO_LINE_OF_ITS_OWN if program.long else NO_LINE
         return Orders(program, plays, skipped="" if plays else why)
 
-    def _counted(self, program: GateProgram, beside: str = "") -> Iterator[Stop]:
+    def _counted(self, program: SmallProgram, beside: str = "") -> Iterator[Stop]:
         """Where calls of a subject that counts its steps can be stopped: of each call until it does not stop."""
         calls = [(lane, place) for lane, place, _ in program.stepped()]
         if beside:
             calls = [(other, place) for lane, place in calls for other in program.beside(lane)]
-        few = program.twice or program.counts
-        for lane, place in () if program.ahead else calls:
+        few = program.schedule is Stepped.FIRST_TWICE or program.counts
+        for lane, place in () if program.schedule is Stepped.BEHIND_FIRST else calls:
             for first in range(_TWICE_WITHIN - 1) if few else itertools.count():
                 ways: list[tuple[int, ...]] = [(first,)]
-                if program.twice:
+                if program.schedule is Stepped.FIRST_TWICE:
                     ways = [(first, again) for again in range(first + 1, _TWICE_WITHIN)]
                 for steps in ways:
                     yield Stop(lane, place, steps, beside=beside)
@@ -207,7 +220,9 @@ class Steps:
                 if not self._stops_made:
                     break
         for first in (
-            range(0, _TWICE_WITHIN, _TWICE_WITHIN // _AHEAD_MOST) if program.ahead and not beside else ()
+            range(0, _TWICE_WITHIN, _TWICE_WITHIN // _AHEAD_MOST)
+            if program.schedule is Stepped.BEHIND_FIRST and not beside
+            else ()
         ):
             for step in range(_TWICE_WITHIN):
                 yield Stop(1, 0, (step,), ahead=(first,))
@@ -215,7 +230,7 @@ class Steps:
                     break
 
     def _at_lines(
-        self, lines: Lines, programs: Sequence[tuple[GateProgram, str]], gates: tuple[str, ...]
+        self, lines: Lines, programs: Sequence[tuple[SmallProgram, str]], gates: tuple[str, ...]
     ) -> Iterator[list[Stop]]:
         """Where calls of each program, alone or beside the first lane at a gate, can be stopped on a JVM: at the lines
         to which they come, those of its other threads too where a call moves time, but for lines that nobody else can
@@ -254,12 +269,14 @@ class Steps:
                 times = 1 if program.long or program.counts else _TIMES_MOST
                 steps = [step for step in seen if _told_apart(lines.points[step], times)]
                 steps = [step for step in steps if lines.points[step].line not in leaves_out]
-                first, count = (steps[:_TWICE_WITHIN], 2) if program.twice else (steps, 1)
+                first, count = (
+                    (steps[:_TWICE_WITHIN], 2) if program.schedule is Stepped.FIRST_TWICE else (steps, 1)
+                )
                 for way in itertools.combinations(first, count):
                     stops.append(replace(stop, steps=way, points=tuple(lines.points[step] for step in way)))
-            yield self._led(lines, program, stops) if program.ahead else stops
+            yield self._led(lines, program, stops) if program.schedule is Stepped.BEHIND_FIRST else stops
 
-    def _led(self, lines: Lines, program: GateProgram, stops: Sequence[Stop]) -> list[Stop]:
+    def _led(self, lines: Lines, program: SmallProgram, stops: Sequence[Stop]) -> list[Stop]:
         """The second lane's call at each of its lines while the first's stands at some of its own."""
         found: list[Stop] = []
         for leader in stops[:: max(1, len(stops) // _AHEAD_MOST)]:
@@ -272,7 +289,7 @@ class Steps:
         return found
 
     def _seen(
-        self, lines: Lines, program: GateProgram, stop: Stop, watched: Mapping[int, str]
+        self, lines: Lines, program: SmallProgram, stop: Stop, watched: Mapping[int, str]
     ) -> Sequence[int]:
         """The steps of a call that was watched."""
         known = lines.seen(watched)
@@ -285,7 +302,7 @@ class Steps:
             known = lines.seen(again)
         return known
 
-    def _unwatched(self, program: GateProgram, beside: str) -> Iterator[Stop]:
+    def _unwatched(self, program: SmallProgram, beside: str) -> Iterator[Stop]:
         """The calls of a program that can be stopped, without a step yet."""
         for lane, place, call in program.stepped():
             if self._plays.clock is not None or not isinstance(call, Expiry):
@@ -293,12 +310,12 @@ class Steps:
                     for other in program.beside(lane) if beside else (lane,):
                         yield Stop(other, place, workers=workers, beside=beside)
 
-    def _watched(self, lines: Lines, program: GateProgram, stop: Stop) -> Mapping[int, str]:
+    def _watched(self, lines: Lines, program: SmallProgram, stop: Stop) -> Mapping[int, str]:
         lines.watched = {}
         self._stopped_at(program, replace(stop, steps=(), points=()))
         return lines.watched
 
-    def found_again(self, program: GateProgram, stop: Stop, gates: tuple[str, ...]) -> Stop:
+    def found_again(self, program: SmallProgram, stop: Stop, gates: tuple[str, ...]) -> Stop:
         """The same stop in a program that was started anew: its first call comes to other lines than all later ones."""
         if stop.led:
             leader = Stop(0, 0, stop.ahead, workers=bool(stop.led[0].thread), points=stop.led)
@@ -318,7 +335,7 @@ class Steps:
             return stop
         return replace(stop, steps=tuple(places[point] for point in stop.points if point in places))
 
-    def _stopped_at(self, program: GateProgram, stop: Stop) -> None:
+    def _stopped_at(self, program: SmallProgram, stop: Stop) -> None:
         """One play: a call goes as far as its steps, the other lanes make theirs, and then all go on to their ends."""
         if program.fresh:
             self._plays.start_anew((STEP,))
@@ -393,7 +410,7 @@ class Steps:
                 play.make(other)
                 self._plays.settle(play)
             standing = [hold for hold in self._plays.session.conversation.standing() if hold.f == STEP]
-            if other == others[0] and play.program.twice and standing:
+            if other == others[0] and play.program.schedule is Stepped.FIRST_TWICE and standing:
                 self._plays.go(standing)
                 self._plays.settle(play)
 

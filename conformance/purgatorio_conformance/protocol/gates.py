@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import itertools
 import random
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,14 +21,31 @@ from typing import Final, Literal
 from purgatorio_conformance.protocol.boundary_plan import REAPER_NS, levels_of
 from purgatorio_conformance.protocol.drawn_program import DRAWN, PLACES, drawn_program
 from purgatorio_conformance.protocol.gate_play import Act, Play, Plays
-from purgatorio_conformance.protocol.gate_program import ANY, GateProgram, gate_programs
+from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import Steps
-from purgatorio_conformance.protocol.message import STEP, Add, Description, Gauge, Quiesce, Register
+from purgatorio_conformance.protocol.message import (
+    MAX_TIME_NS,
+    STEP,
+    Add,
+    Description,
+    Gauge,
+    Quiesce,
+    Register,
+)
 from purgatorio_conformance.protocol.played_order import BROKEN, TOO_MANY, Orders, PlayedOrder, Stop
+from purgatorio_conformance.protocol.scope import (
+    SCOPE_S,
+    crossed,
+    longest_of_scope_ns,
+    scope,
+    scope_delays,
+    turn_of,
+)
+from purgatorio_conformance.protocol.small_program import ANY, SmallProgram
 
-Way = Literal["orders", "alone", "beside", "drawn"]
-"""All orders of gates; a call stopped at each of its steps, alone, or beside a lane that stands at a gate; what is
-drawn."""
+Way = Literal["scope", "orders", "alone", "beside", "drawn"]
+"""The enumerated programs of one lane, one after the other; all orders of gates; a call stopped at each of its steps,
+alone, or beside a lane that stands at a gate; what is drawn."""
 
 _ORDERS_MOST: Final = 1_000
 _ASLEEP: Final = 1_100
@@ -61,32 +80,43 @@ class GatedRun:
         tell: Callable[[float], None] = lambda share: None,
         seed: int = 1,
         drawn: int = 0,
+        scope: int = 0,
+        crossed: int = 0,
     ) -> None:
         self._plays = plays
         self._tell = tell
         self._seed = seed
         self._most_drawn = drawn
+        self._most_of_scope = scope
+        self._most_crossed = crossed
         self._gates: tuple[str, ...] = ()
         self._steps = Steps(plays, tell)
         self.orders: list[Orders] = []
         """What was played so far, program by program."""
+        self.reached = ""
+        """How far the scope was played."""
 
     def drive(
         self,
         ways: Sequence[Way],
         only: PlayedOrder | None = None,
-        leaving_out: Callable[[GateProgram], bool] = lambda program: False,
+        leaving_out: Callable[[SmallProgram], bool] = lambda program: False,
     ) -> None:
         """Play all programs that the subject can be put through in these ways, or one order of one only, then wait
         until all is over. Raises SubjectFailed."""
         programs = gate_programs(self._plays.part, self._plays.delays)
+        crossings = crossed(self._plays.part, self._plays.delays, self._plays.description)
         programs = tuple(program for program in programs if not leaving_out(program))
+        fit = [program for program in crossings if not leaving_out(program)]
+        if ways == ("scope",):
+            self._scope(leaving_out, only)
+            return
         if only is not None:
-            programs = tuple(one for one in programs if one.name == only.program)
+            programs = tuple(one for one in (*programs, *fit) if one.name == only.program)
             if only.program.startswith(DRAWN):
                 programs = (self._drawn(only.program),)
             if not only.errors:
-                programs = tuple(replace(one, fails=()) for one in programs)
+                programs = tuple(replace(one, fault=None) for one in programs)
             if only.stop is None:
                 self._all_orders(programs, only)
             elif only.acts:
@@ -100,19 +130,60 @@ class GatedRun:
         for place, way in enumerate(ways):
             tell = partial(self._told, place, len(ways))
             if way == "orders":
-                self._all_orders(programs, tell=tell)
+                self._all_orders((*programs, *fit[: self._most_crossed]), tell=tell)
+                left = len(fit) - min(self._most_crossed, len(fit))
+                share = f"{100 - left * 100 // max(1, len(fit))} % of {len(fit):,}"
+                self.reached = (
+                    f"two calls from each start state in all orders: {share}" if left < len(fit) else ""
+                )
             elif way == "drawn":
                 self._all_drawn(tell, leaving_out)
             elif not self._plays.broken:
                 self._steps.tell = tell
                 self.orders.extend(self._steps.drive(programs, beside=way == "beside"))
 
+    def _scope(self, leaving_out: Callable[[SmallProgram], bool], only: PlayedOrder | None) -> None:
+        """The enumerated programs of one lane, in the order of size, as many as are wanted and as time has room for."""
+        plays, description = self._plays, self._plays.description
+        assert plays.clock is not None, "it is for virtual time"
+        plays.delays = scope_delays(description)
+        leap_ns, turn_ns = longest_of_scope_ns(plays.delays, description), turn_of(description)
+        rest_ns = 4 * (plays.delays.far_ns + plays.late_ns)
+        until_s = time.monotonic() + SCOPE_S
+        whole, left = 0, self._most_of_scope
+        for size, programs in enumerate(scope(plays.part, plays.delays, description), 1):
+            fit = [one for one in programs if (one.name == only.program if only else not leaving_out(one))]
+            done: Counter[str] = Counter()
+            why = ""
+            for program in fit:
+                needs_ns = 2 * leap_ns + MAX_TIME_NS // 2 if program.goes_by(turn_ns) else rest_ns
+                if plays.clock.now_ns + needs_ns > MAX_TIME_NS:
+                    # The others may have room.
+                    why = "virtual time was up"
+                    continue
+                if plays.broken or not left or time.monotonic() > until_s:
+                    why = BROKEN if plays.broken else "the time was up" if left else "so many were asked for"
+                    break
+                plays.in_turn(program, leap_ns)
+                done[program.looks_for] += 1
+                left -= 1
+                self._tell(1 - left / self._most_of_scope)
+            cut = BROKEN if plays.broken else ""
+            self.orders += [Orders(SmallProgram(f"size {size}", one, ()), done[one], cut=cut) for one in done]
+            before = f"all {whole:,} programs up to size {size - 1}; " if whole else ""
+            if why:
+                share = sum(done.values()) * 100 // len(fit)
+                self.reached = f"{before}size {size}: {share} % of {len(fit):,} ({why})"
+                return
+            whole += len(fit)
+            self.reached = f"all {whole:,} programs up to size {size}"
+
     def _told(self, before: int, ways: int, share: float) -> None:
         self._tell((before + share) / ways)
 
     def _all_orders(
         self,
-        programs: Sequence[GateProgram],
+        programs: Sequence[SmallProgram],
         only: PlayedOrder | None = None,
         tell: Callable[[float], None] = lambda share: None,
     ) -> None:
@@ -120,9 +191,9 @@ class GatedRun:
         description, virtual = self._plays.description, self._plays.clock is not None
         if takes_steps(description, virtual=virtual):
             # The others are played step by step.
-            programs = [one for one in programs if one.stops or one.steps(description, virtual=virtual)]
+            programs = [one for one in programs if one.pauses or one.steps(description, virtual=virtual)]
         fit = {one.name: one.ruled_out(description, virtual=virtual) for one in programs}
-        stops = {stop for one in programs if fit[one.name] is None for stop in one.stops}
+        stops = {stop for one in programs if fit[one.name] is None for stop in one.places}
         if any(one.expiring() for one in programs if fit[one.name] is None):
             stops.add("timer_fire")
         self._gates = tuple(place for place in description.gates if place in stops)
@@ -177,7 +248,7 @@ class GatedRun:
             self._plays.leap(REAPER_NS)
         self._plays.play_to_the_end([Quiesce()])
 
-    def _drawn(self, name: str) -> GateProgram:
+    def _drawn(self, name: str) -> SmallProgram:
         plays = self._plays
         virtual = plays.clock is not None
         return drawn_program(name, plays.part, plays.delays, plays.description, virtual=virtual)
@@ -186,9 +257,9 @@ class GatedRun:
         places = PLACES if self._plays.part == "purgatory" else ("timer_fire",)
         return tuple(one for one in (*places, STEP) if one in self._plays.description.gates)
 
-    def _all_drawn(self, tell: Callable[[float], None], leaving_out: Callable[[GateProgram], bool]) -> None:
+    def _all_drawn(self, tell: Callable[[float], None], leaving_out: Callable[[SmallProgram], bool]) -> None:
         """Programs that nobody wrote down, each in one order, most with a call stopped at a step of its own, or two."""
-        drawn = GateProgram("drawn", ANY, (), ())
+        drawn = SmallProgram("drawn", ANY, (), ())
         if self._plays.part == "timer" and STEP not in self._plays.description.gates:
             self.orders.append(Orders(drawn, skipped=f"no gate at {STEP}"))
             return
@@ -213,7 +284,7 @@ class GatedRun:
         self._plays.come_to_rest()
         self.orders.append(Orders(drawn, plays, cut=why or "") if plays else Orders(drawn, skipped=why or ""))
 
-    def _orders(self, program: GateProgram) -> Orders:
+    def _orders(self, program: SmallProgram) -> Orders:
         if program.volley:
             for plays in range(1, program.volley + 1):
                 self._play(program, [])
@@ -235,7 +306,7 @@ class GatedRun:
 
     def _play(
         self,
-        program: GateProgram,
+        program: SmallProgram,
         trail: list[_Choice],
         draws: random.Random | None = None,
         stop: Stop | None = None,

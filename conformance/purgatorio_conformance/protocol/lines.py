@@ -147,10 +147,12 @@ class Lines:
         with suppress(JvmGone):
             for request, thread in watched.items():
                 times: Counter[Location] = Counter()
+                stops: dict[tuple[Location, int], None] = {}
                 for come_to in self._seen.pop(request):
                     times[come_to] += 1
-                    for at in (come_to, *jvm.inside(come_to)):
-                        self.points.append(Point(thread, jvm.line(at), times[come_to], at))
+                    # Behind a getter the thread comes back into the midst of a line, which is inside the line too.
+                    stops.update({(at, times[come_to]): None for at in (come_to, *jvm.inside(come_to))})
+                self.points.extend(Point(thread, jvm.line(at), nth, at) for at, nth in stops)
         return range(first, len(self.points))
 
     def leave_adapter_out(self) -> None:

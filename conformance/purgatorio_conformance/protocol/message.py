@@ -14,11 +14,13 @@ import orjson
 
 from purgatorio_conformance.protocol.rule import Items, Number, Text, decoded, written
 from purgatorio_spec.trace.parse import Refusal, shown
+from purgatorio_spec.trace.record import CATCH_UP, TURNS
 
 PROTOCOL: Final = "purgatorio-subject/1"
 
-SPOKEN: Final = (PROTOCOL, f"{PROTOCOL}.1")
-"""What a subject may answer that it speaks. Gates came with 1.1; a subject of version 1 is never told of them."""
+SPOKEN: Final = (PROTOCOL, f"{PROTOCOL}.1", f"{PROTOCOL}.2")
+"""What a subject may answer that it speaks. Gates came with 1.1, periodic tasks, resets and turns with 1.2; a subject
+of an earlier version is never told of them."""
 
 MAX_TIME_NS: Final = (1 << 53) - 1
 """No time or delay beyond this is sent unless the subject asks for it: a JavaScript number holds it exactly."""
@@ -38,6 +40,10 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "gauge": "knows `gauge`, and says its sizes in answer to `quiesce`",
     "add-again": "takes an `add` of an id again: a task that is over starts anew, one that waits is moved",
     "add-same": "as `add-again`, with no other delay than the one that it had",
+    "fixed-rate": "1.2: knows `repeat` at a fixed rate, and says in `catch_up` what it does about runs that it missed",
+    "fixed-delay": "1.2: knows `repeat` with a fixed delay from the end of a run to the next one",
+    "reset": "1.2: knows `reset`",
+    "period-first": "1.2: the first run of a `repeat` comes a period after it: its `delay_ns` is always its period",
     "failing": "ends a callback with an error where `go` says `fail`; its thread runs on, and `advance` has none",
 }
 """What a subject may declare, and what it means."""
@@ -97,6 +103,29 @@ class Add:
 @dataclass(frozen=True, slots=True)
 class Cancel:
     id: Annotated[str, _ID, "of a task that was added"]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """1.2: run the task `id` again and again until it is cancelled: first when `delay_ns` have passed, then period by
+    period. Report each run: `fired`, or `enter` and `leave` of `timer_fire`."""
+
+    id: Annotated[str, _ID, "of the task, never used again in a run"]
+    kind: Annotated[
+        str,
+        Text(words=("fixed-rate", "fixed-delay")),
+        "whether periods count from the first deadline, or from the end of the run before",
+    ]
+    delay_ns: Annotated[int, Number(), "from now to the first run"]
+    period_ns: Annotated[int, Number(1), "from one run to the next"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """1.2: move the deadline of the task `id` to `delay_ns` from now."""
+
+    id: Annotated[str, _ID, "of a task that was added by `add`"]
+    delay_ns: Annotated[int, Number(), "from now to its new deadline"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +203,8 @@ Call = (
     | Start
     | Add
     | Cancel
+    | Repeat
+    | Reset
     | Advance
     | Register
     | Ready
@@ -191,6 +222,8 @@ CALLS: Final[Mapping[str, type[Call]]] = {
     "start": Start,
     "add": Add,
     "cancel": Cancel,
+    "repeat": Repeat,
+    "reset": Reset,
     "advance": Advance,
     "register": Register,
     "ready": Ready,
@@ -213,7 +246,7 @@ class Description:
 
     n: Annotated[int, _CALL_NUMBER, "number of the call"]
     protocol: Annotated[
-        str, Text(), "the version that the subject speaks: `purgatorio-subject/1` or `.../1.1`"
+        str, Text(), "the version that the subject speaks: `purgatorio-subject/1`, `.../1.1` or `.../1.2`"
     ]
     name: Annotated[str, Text(100), "of the implementation, as its makers call it"]
     capabilities: Annotated[
@@ -262,6 +295,17 @@ class Description:
         int, Number(1, 16), "calls that may be under way at once: in real time, and where there are gates"
     ] = 1
     gates: Annotated[tuple[str, ...], _PLACES, "1.1: the places where its threads can be made to stop"] = ()
+    catch_up: Annotated[
+        str | None,
+        Text(words=CATCH_UP),
+        "1.2: what a fixed rate does about runs that it missed: `burst` all of them, `once` one for all, `skip` none,"
+        " `restart` one, from which the periods count",
+    ] = None
+    turn: Annotated[
+        str | None,
+        Text(words=TURNS),
+        "1.2: a task that a task adds without a delay runs in the `same` advance, or not before the `next`",
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +331,7 @@ class _Event:
 
 @dataclass(frozen=True, slots=True)
 class Fired(_Event):
-    """A task starts: `timer_fire`, over at once."""
+    """A task starts: `timer_fire`, over at once. A periodic task fires each time that it runs."""
 
 
 @dataclass(frozen=True, slots=True)

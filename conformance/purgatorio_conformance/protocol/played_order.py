@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from purgatorio_conformance.protocol.gate_program import GateProgram
 from purgatorio_conformance.protocol.lines import Point
+from purgatorio_conformance.protocol.small_program import SmallProgram
 from purgatorio_spec.judge.result import ClauseResult
 
 STEPS_MOST: Final = 5_000
@@ -36,7 +36,7 @@ class Orders:
     """What came of one program: how many plays, and why these were not all orders (`cut`), or why there were none
     (`skipped`)."""
 
-    program: GateProgram
+    program: SmallProgram
     plays: int = 0
     cut: str = ""
     skipped: str = ""

@@ -14,7 +14,6 @@ from typing import Final
 
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.fewest import fewest
-from purgatorio_conformance.protocol.gate_program import delays_for
 from purgatorio_conformance.protocol.message import (
     Add,
     Advance,
@@ -29,6 +28,7 @@ from purgatorio_conformance.protocol.played_order import AGAIN, RACED, PlayedOrd
 from purgatorio_conformance.protocol.recorded_calls import about, concerned, leaping, script_of
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.script import Script, ScriptPlayer
+from purgatorio_conformance.protocol.small_program import delays_for
 from purgatorio_conformance.subject.child import ChildLimits
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 from purgatorio_conformance.subject.plan import MS

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 
@@ -20,10 +21,13 @@ from purgatorio_conformance.protocol.message import (
     Force,
     Ready,
     Register,
+    Repeat,
+    Reset,
 )
-from purgatorio_conformance.protocol.script import Script, ScriptStep
+from purgatorio_conformance.protocol.script import AtGate, Script, ScriptStep
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.trace.record import PERIODIC_ADDS
 
 
 def script_of(path: Path, part: Part, until: int | None = None, last: Call | None = None) -> Script:
@@ -31,24 +35,46 @@ def script_of(path: Path, part: Part, until: int | None = None, last: Call | Non
     the first that ended with an error, or else never did, which is this one. `quiesce` and `gauge` are left out: a
     script reads them itself."""
     table = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA)
-    rows = table.select(["i", "t", "ph", "f", "id", "c", "keys", "delay_ns", "err"]).to_pylist()
+    rows = table.select(["i", "t", "ph", "f", "id", "c", "keys", "delay_ns", "deadline_t", "err"]).to_pylist()
     if last is not None:
         until = next((row["c"] for row in rows if row["err"] is not None), None)
     ended = {row["c"]: row["t"] for row in rows if row["ph"] == "ret"}
-    calls: list[Call] = []
+    calls: list[ScriptStep] = []
     depth = 0
+    first_t = {
+        row["id"]: row["deadline_t"] for row in rows if row["f"] in PERIODIC_ADDS and row["ph"] == "ret"
+    }
+    fires: list[str] = []
     for row in rows:
         # What the subject itself did stands inside a call of the driver.
         if depth == 0 and row["ph"] != "ret" and (until is None or row["i"] <= until):
-            calls += _call(row["f"], row["id"], row["keys"] or [], row["delay_ns"] or 0, ended.get(row["i"]))
+            delay_ns, first_ns = row["delay_ns"] or 0, (first_t.get(row["id"]) or row["t"]) - row["t"]
+            calls += _call(row["f"], row["id"], row["keys"] or [], delay_ns, ended.get(row["i"]), first_ns)
+        elif fires and row["ph"] == "call" and row["f"] in _AT_GATES and (until is None or row["i"] <= until):
+            # The driver made it at a gate, inside an advance.
+            made = tuple(_call(row["f"], row["id"], [], row["delay_ns"] or 0, None))
+            calls.insert(len(calls) - isinstance(calls[-1], Advance), AtGate("timer_fire", fires[-1], made))
+        if part == "timer" and row["f"] == "timer_fire":
+            fires += [row["id"]] * (row["ph"] == "call")
+            del fires[len(fires) - (row["ph"] == "ret") :]
         depth += {"call": 1, "ret": -1, "at": 0}[row["ph"]]
     # An advance that ends the run: the trace does not tell how far it was to go.
     calls += [last] if isinstance(last, Advance) else []
     return Script(part, rows[0]["t"] if rows else 0, tuple(calls))
 
 
-def _call(f: str, operation: str, keys: list[str], delay_ns: int, ended_t: int | None) -> Iterator[Call]:
-    if f == "timer_add":
+_AT_GATES: Final = frozenset({"timer_add", "timer_cancel", "timer_reset"})
+
+
+def _call(
+    f: str, operation: str, keys: list[str], delay_ns: int, ended_t: int | None, first_ns: int = 0
+) -> Iterator[Call]:
+    if f in PERIODIC_ADDS:
+        kind = "fixed-rate" if f == "timer_fixed_rate" else "fixed-delay"
+        yield Repeat(operation, kind, first_ns, delay_ns)
+    elif f == "timer_reset":
+        yield Reset(operation, delay_ns)
+    elif f == "timer_add":
         yield Add(operation, delay_ns)
     elif f == "timer_cancel":
         yield Cancel(operation)
@@ -66,9 +92,12 @@ def _call(f: str, operation: str, keys: list[str], delay_ns: int, ended_t: int |
         yield Force(operation)
 
 
+_OF_ONE: Final = Add | Cancel | Register | Ready | Force | Repeat | Reset | AtGate
+
+
 def concerned(script: Script, call: ScriptStep) -> list[str]:
     """The tasks or operations that this call of the script speaks of, by name or by key."""
-    if isinstance(call, Add | Cancel | Register | Ready | Force):
+    if isinstance(call, _OF_ONE):
         return [call.id]
     if not isinstance(call, Check | CancelKey):
         return []
@@ -83,7 +112,7 @@ def about(script: Script, *operations: str) -> Script:
         call
         for call in script.calls
         if isinstance(call, Advance)
-        or (isinstance(call, Add | Cancel | Register | Ready | Force) and call.id in operations)
+        or (isinstance(call, _OF_ONE) and call.id in operations)
         or (isinstance(call, Check | CancelKey) and call.key in keys)
     )
     return replace(script, calls=tuple(kept))

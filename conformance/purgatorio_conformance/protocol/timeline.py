@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from purgatorio_conformance.protocol.message import (
     Add,
@@ -23,6 +24,9 @@ from purgatorio_conformance.protocol.message import (
 )
 from purgatorio_conformance.subject.plan import HUGE_NS, MS, Plan, PlanShape, Step
 from purgatorio_conformance.subject.purgatory_plan import Act, purgatory_plan
+
+_AGAIN: Final = 1 / 4
+"""Such a share of the tasks is added again, where that is declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +107,26 @@ def _boundaries(description: Description, shape: PlanShape) -> list[int]:
 
 def _of_timers(plan: Plan, description: Description) -> Iterator[Due]:
     cancels = "cancel" in description.capabilities
+    again = {"add-again", "add-same"} & {*description.capabilities}
+    rng = random.Random(f"again/{plan.seed}")
     for step in plan.steps:
         if step.delay_ns is not None:
             yield Due(step.at_ns, step.thread, Add(step.id, step.delay_ns))
+            if again and 0 < step.delay_ns < HUGE_NS and rng.random() < _AGAIN:
+                yield _again(step.at_ns, step.thread, Add(step.id, step.delay_ns), description, rng)
         elif cancels:
             yield Due(step.at_ns, step.thread, Cancel(step.id))
+
+
+def _again(at_ns: int, lane: int, add: Add, description: Description, rng: random.Random) -> Due:
+    """The same task once more: at once, in the midst of its time, about its end, or when it is over; earlier or later
+    than before, where it may have another delay."""
+    unit_ns, tick_ns = description.unit_ns, max(description.tick_ns or MS, description.unit_ns)
+    after_ns = rng.choice((0, add.delay_ns // 2, add.delay_ns, add.delay_ns + 2 * tick_ns))
+    delay_ns = add.delay_ns
+    if "add-again" in description.capabilities:
+        delay_ns = max(description.least_delay_ns, rng.choice((delay_ns, delay_ns // 2, delay_ns // 4)))
+    return Due(at_ns + after_ns - after_ns % unit_ns, lane, Add(add.id, delay_ns + -delay_ns % unit_ns))
 
 
 def _of_purgatory(plan: Plan, description: Description) -> Iterator[Due]:

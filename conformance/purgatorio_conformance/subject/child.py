@@ -470,6 +470,10 @@ class LineChild(AbstractContextManager["LineChild"]):
         an option that we gave it."""
         return _OPTION_TOLD.sub(b"", self._errors)
 
+    def close(self) -> None:
+        """See `__exit__`."""
+        self.__exit__()
+
     def __exit__(self, *error: object) -> None:
         self._kill()
         # Once it has been waited for, its number may be another's.

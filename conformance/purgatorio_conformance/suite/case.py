@@ -12,6 +12,7 @@ from typing import Final, Literal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.suite import purgatory_scenarios, timer_scenarios
 from purgatorio_conformance.suite.contract import Promise, PurgatoryFactory, TimerFactory
 from purgatorio_conformance.suite.gated import (
@@ -21,7 +22,9 @@ from purgatorio_conformance.suite.gated import (
     of_timer,
     play,
     played_through,
+    scope_scenario,
 )
+from purgatorio_conformance.suite.periodic_scenarios import periodic_scenarios
 from purgatorio_conformance.suite.program import CallProgram, GatedProgram, PlanProgram, Program, Scenario
 from purgatorio_conformance.suite.purgatory_scenarios import PURGATORY_SCENARIOS
 from purgatorio_conformance.suite.real_time import SubjectFactory, plan_scenario, run_plan
@@ -236,9 +239,13 @@ class _FoundOne(Exception):
 
 def cases(kind: Kind, promise: Promise, part: str = "") -> list[Case]:
     """Every clause that the profile could promise in every scenario that lets it fail; in the same order always."""
+    of: Part = "timer" if kind == "timer" else "purgatory"
     scenarios: tuple[Scenario, ...] = TIMER_SCENARIOS if kind == "timer" else PURGATORY_SCENARIOS
+    if kind == "timer":
+        scenarios += periodic_scenarios(promise)
+    scenarios += (scope_scenario(of),)
     if not part:
-        scenarios += gated_scenarios("timer" if kind == "timer" else "purgatory")
+        scenarios += gated_scenarios(of)
     return [
         Case(kind, promise, scenario, clause, part)
         for clause in CLAUSES

@@ -16,7 +16,8 @@ from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_conformance.suite.case import Kind, Subject
 from purgatorio_conformance.suite.contract import Promise
-from purgatorio_conformance.suite.program import NEVER_NS, CallProgram, Program
+from purgatorio_conformance.suite.gated import of_command, play
+from purgatorio_conformance.suite.program import NEVER_NS, CallProgram, GatedProgram, Program
 from purgatorio_conformance.suite.purgatory_scenarios import drawn_programs as drawn_for_purgatories
 from purgatorio_conformance.suite.timer_scenarios import drawn_programs as drawn_for_timers
 from purgatorio_spec.recording import Judged, Recording, judge
@@ -76,6 +77,7 @@ class CommandPlayer:
         self._description = description
         self._part: Part = "purgatory" if kind == "purgatory" else "timer"
         self._player: ScriptPlayer | None = None
+        self._promise = command_promise(description)
 
     def subject(self, promise: Promise) -> Subject:
         """For the cases."""
@@ -85,7 +87,9 @@ class CommandPlayer:
 
     def carry_out(self, program: Program) -> Judged:
         """Play and judge it; what the child does wrong is in `broken_off`."""
-        assert isinstance(program, CallProgram), "a command gets programs"
+        if isinstance(program, GatedProgram):
+            return play(program, of_command(self._promise, self._part, self._description, self._command))
+        assert isinstance(program, CallProgram), "plans are for real time"
         script = program.script(self._part, self._description)
         try:
             if self._player is None:

@@ -16,6 +16,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from purgatorio_conformance.suite.probe import Probe
 from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.trace.record import CATCH_UP, TURNS
 
 LACKS: Final[Mapping[str, str]] = {
     "cancel": "timers: a task cannot be cancelled",
@@ -37,6 +38,15 @@ LACKS: Final[Mapping[str, str]] = {
 """What a subject may lack. The reason is the subject's own."""
 
 
+OFFERS: Final[Mapping[str, str]] = {
+    "fixed-rate": "timers: `fixed_rate`; the promise says its `catch_up`",
+    "fixed-delay": "timers: `fixed_delay`",
+    "reset": "timers: `reset`",
+    "period-first": "timers: the first run of a periodic task comes a period after it was added",
+}
+"""What a timer may offer besides tasks that run once: the method that it then must have, and how it is called."""
+
+
 class BadPromise(ValueError):
     """The promises are not ones that can be checked: an unknown profile, lack or clause, or a missing method."""
 
@@ -50,7 +60,10 @@ class Promise:
     are SKIPPED. `wheel_size`: buckets, where there is a wheel. `longest_delay_ns`: None for no limit. `purge_interval`:
     operations; None: P1 is SKIPPED. `threads`: whether calls may come from several threads at once; None: as its
     profile has it, which for those of purgatories is yes, and for others no. `lacks`: see `LACKS`. `expected_failures`:
-    clause, or clause/scenario, with the reason; one that passes after all is a failure.
+    clause, or clause/scenario, with the reason; one that passes after all is a failure. `offers`: see `OFFERS`.
+    `catch_up`: what a fixed rate does about runs that it missed: `burst` all of them, `once` one for all, `skip` none,
+    `restart` one, from which the periods count. `turn`: whether a task that a task adds without a delay runs in the
+    `same` advance or not before the `next`.
     """
 
     profile: str
@@ -66,6 +79,9 @@ class Promise:
     subject: str = "subject"
     version: str = ""
     language: str = "Python"
+    offers: tuple[str, ...] = ()
+    catch_up: str | None = None
+    turn: str | None = None
 
     def __post_init__(self) -> None:
         if self.profile not in PROFILES:
@@ -75,6 +91,14 @@ class Promise:
         unknown = [lack for lack in self.lacks if lack not in LACKS]
         if unknown:
             raise BadPromise(f"no such lack: {', '.join(unknown)}; there are {', '.join(LACKS)}")
+        unknown = [offer for offer in self.offers if offer not in OFFERS]
+        if unknown:
+            raise BadPromise(f"no such offer: {', '.join(unknown)}; there are {', '.join(OFFERS)}")
+        for name, words in (("catch_up", CATCH_UP), ("turn", TURNS)):
+            if getattr(self, name) not in (None, *words):
+                raise BadPromise(f"{name} is one of {', '.join(words)}, not {getattr(self, name)!r}")
+        if ("fixed-rate" in self.offers) != (self.catch_up is not None):
+            raise BadPromise("a fixed rate and its catch_up are promised together")
 
     @property
     def has_threads(self) -> bool:
@@ -111,6 +135,31 @@ class Counts(Protocol):
 
     def size(self) -> int:
         """How many tasks wait."""
+
+
+@runtime_checkable
+class RepeatsAtRate(Protocol):
+    """A timer with tasks at a fixed rate."""
+
+    def fixed_rate(self, first_ns: int, period_ns: int, task: Callable[[], None]) -> object:
+        """Let `task` run `first_ns` from now, and then at every period from that deadline on, until it is cancelled;
+        what comes back is for `cancel`."""
+
+
+@runtime_checkable
+class RepeatsAfterDelay(Protocol):
+    """A timer with tasks at a fixed delay."""
+
+    def fixed_delay(self, first_ns: int, period_ns: int, task: Callable[[], None]) -> object:
+        """Let `task` run `first_ns` from now, and then a period after the end of each run, until it is cancelled."""
+
+
+@runtime_checkable
+class Resets(Protocol):
+    """A timer whose deadlines can be moved."""
+
+    def reset(self, handle: object, delay_ns: int) -> bool:
+        """Move the deadline to `delay_ns` from now. True: it will run then, and not before. False: it is over."""
 
 
 class PurgatoryUnderTest(Protocol):

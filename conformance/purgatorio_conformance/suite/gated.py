@@ -1,14 +1,14 @@
-"""An adapter under the suite: programs of calls played to it, and its races by control, with gates and steps.
+"""An adapter under the suite: programs of calls played to it, the enumerated scope, and races by control.
 
-Of the races one run plays all; its verdicts are asked for clause by clause. A violation is shown by the one order that
-made it, played again to a fresh subject, as a session.
+Of the scope, of the races at gates and of those at steps one run each plays all; its verdicts are asked for clause by
+clause. A violation is shown by the one play that made it, played again to a fresh subject, as a session.
 """
 
 from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,6 @@ from typing import Final
 from purgatorio_conformance.protocol.conversation import Conversation
 from purgatorio_conformance.protocol.describe import Part, header_of, reported
 from purgatorio_conformance.protocol.gate_play import Plays
-from purgatorio_conformance.protocol.gate_program import GateProgram, Inside
 from purgatorio_conformance.protocol.gates import GatedRun, Way
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.protocol.played_order import (
@@ -28,10 +27,12 @@ from purgatorio_conformance.protocol.played_order import (
     to_play_again,
     unfinished,
 )
+from purgatorio_conformance.protocol.scope import longest_of_scope_ns, scope, scope_delays
 from purgatorio_conformance.protocol.script import play as play_script
 from purgatorio_conformance.protocol.session import Listener, Session, noted
+from purgatorio_conformance.protocol.small_program import Inside, SmallProgram
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
-from purgatorio_conformance.subject.child import ChildLimits
+from purgatorio_conformance.subject.child import ChildLimits, LineChild
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 from purgatorio_conformance.suite.contract import Promise, PurgatoryFactory, TimerFactory
 from purgatorio_conformance.suite.in_process import (
@@ -54,6 +55,9 @@ _LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
 _DRAWN: Final = 300
 """So many programs are drawn: a test takes some seconds more."""
 
+_SCOPE: Final = 800
+"""So many programs of the scope are played at most, the smallest first."""
+
 _OF_PLAY: Final = re.compile(r'"(p\d+-[^"]*)"')
 
 
@@ -71,12 +75,14 @@ class PlayedSession:
 
 @dataclass(frozen=True, slots=True)
 class Under:
-    """What is played to: the part, its description, and a fresh subject for each start."""
+    """What is played to: the part, its description, and a fresh subject for each start. `asks`: it is a program, which
+    is asked first what it is."""
 
     promise: Promise
     part: Part
     description: Description
-    peer: Callable[[], InProcess]
+    peer: Callable[[], InProcess | LineChild]
+    asks: bool = False
 
 
 def of_purgatory(promise: Promise, factory: PurgatoryFactory) -> Under:
@@ -87,6 +93,11 @@ def of_purgatory(promise: Promise, factory: PurgatoryFactory) -> Under:
 def of_timer(promise: Promise, factory: TimerFactory) -> Under:
     make = partial(DrivenTimer, promise, factory)
     return Under(promise, "timer", describe_timer(promise), lambda: InProcess(promise.subject, make))
+
+
+def of_command(promise: Promise, part: Part, description: Description, command: Sequence[str]) -> Under:
+    """A program that speaks the protocol."""
+    return Under(promise, part, description, lambda: LineChild(command[0], command, _LIMITS), asks=True)
 
 
 def played_through(program: CallProgram, under: Under) -> tuple[Judged, FailureKind | None]:
@@ -174,14 +185,16 @@ def _played(
     recorder = Recorder(clock)
     description = under.description
     conversation = Conversation(recorder, reported(description, under.part), virtual=True)
-    conversation.description = description
+    if not under.asks:
+        conversation.description = description
+    in_turn = program.name == SCOPE
     # A thread that is held keeps others from their deadlines: nothing is late there.
     header = header_of(
-        replace(description, late_ns=None),
+        description if in_turn else replace(description, late_ns=None),
         under.part,
         run=program.name,
         virtual=True,
-        late_slack_ns=0,
+        late_slack_ns=longest_of_scope_ns(scope_delays(description), description) if in_turn else 0,
         params={},
     )
     peer = under.peer()
@@ -189,10 +202,11 @@ def _played(
     try:
         with StreamedRecording(recorder, path, header, every_s=None) as recording:
             session = Session(peer, conversation, limits or _LIMITS, listener, recording.flush)
+            if under.asks:
+                session.describe()
             plays = Plays(session, description, under.part, clock)
-            steps: tuple[Way, ...] = ("alone", "beside", "drawn")
-            ways: tuple[Way, ...] = steps if program.name == "steps" else ("orders",)
-            run = GatedRun(plays, drawn=_DRAWN)
+            run = GatedRun(plays, drawn=_DRAWN, scope=_SCOPE)
+            ways = _WAYS[program.name]
             run.drive(ways, only, partial(_lacking, under.promise))
     except SubjectFailed as failure:
         order = None if plays is None or failure.kind != "hang" else plays.under_way
@@ -223,9 +237,9 @@ def _narrowed(
     return whole, program
 
 
-def _lacking(promise: Promise, program: GateProgram) -> bool:
+def _lacking(promise: Promise, program: SmallProgram) -> bool:
     """Whether the promise rules the program out."""
-    if "expiry" in promise.lacks and program.expiring():
+    if "expiry" in promise.lacks and (program.expiring() or program.passes_time):
         return True
     inside = any(isinstance(call, Inside) for call in program.calls())
     return inside and bool({"callbacks", "re-entry"} & set(promise.lacks))
@@ -241,15 +255,36 @@ def _kept_nowhere(path: Path) -> None:
 
 
 _CLAUSES: Final[dict[Part, tuple[str, ...]]] = {
-    "timer": ("T1", "T3", "T4", "T5"),
-    "purgatory": ("O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2", "T1", "T3", "T4", "T5"),
+    "timer": ("T1", "T2", "T3", "T4", "T5"),
+    "purgatory": ("O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2", "T1", "T2", "T3", "T4", "T5"),
+}
+SCOPE: Final = "scope"
+_WAYS: Final[Mapping[str, tuple[Way, ...]]] = {
+    SCOPE: ("scope",),
+    "gates": ("orders",),
+    "steps": ("alone", "beside", "drawn"),
 }
 
 
 def gated_scenarios(part: Part) -> tuple[Scenario, ...]:
+    """The races of a part."""
+    clauses = tuple(clause for clause in _CLAUSES[part] if clause != "T2")
     return tuple(
-        Scenario(name, about, _CLAUSES[part], partial(_whole, name), threads=True) for name, about in _ABOUT
+        Scenario(name, about, clauses, partial(_whole, name), threads=True) for name, about in _ABOUT
     )
+
+
+def scope_scenario(part: Part) -> Scenario:
+    """The scope of a part."""
+    about = "every small program of one caller, in the order of size"
+    none = partial(_none_in_scope, part)
+    return Scenario(SCOPE, about, _CLAUSES[part], partial(_whole, SCOPE), ("leap",), also=none)
+
+
+def _none_in_scope(part: Part, promise: Promise) -> str | None:
+    description = describe_timer(promise) if part == "timer" else describe_purgatory(promise)
+    found = any(scope(part, scope_delays(description), description))
+    return None if found else "its delays are too short for any program of the scope"
 
 
 def _whole(name: str, promise: Promise) -> Iterable[GatedProgram]:

@@ -16,6 +16,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from types import FrameType
@@ -32,6 +33,9 @@ from purgatorio_conformance.suite.contract import (
     Counts,
     Promise,
     PurgatoryFactory,
+    RepeatsAfterDelay,
+    RepeatsAtRate,
+    Resets,
     TimerFactory,
 )
 from purgatorio_conformance.suite.probe import Probe
@@ -57,7 +61,9 @@ def describe_purgatory(promise: Promise) -> Description:
 def describe_timer(promise: Promise) -> Description:
     """What a timer's promise says, as a description of the protocol."""
     has = {"cancel": "cancel", "gauge": "size", "failing": "raising"}
-    return _described(promise, "timer", has, ("timer_fire",))
+    described = _described(promise, "timer", has, ("timer_fire",))
+    capabilities = (*described.capabilities, *promise.offers)
+    return replace(described, capabilities=capabilities, catch_up=promise.catch_up, turn=promise.turn)
 
 
 def _described(promise: Promise, part: str, has: Mapping[str, str], reports: tuple[str, ...]) -> Description:
@@ -81,6 +87,7 @@ def _described(promise: Promise, part: str, has: Mapping[str, str], reports: tup
         late_ns=promise.late_ns,
         purge_interval=promise.purge_interval,
         unit_ns=promise.tick_ns if "between-ticks" in promise.lacks else 1,
+        least_delay_ns=promise.tick_ns if "past" in promise.lacks else 0,
         most_delay_ns=min(promise.longest_delay_ns or MAX_TIME_NS, MAX_TIME_NS),
         lanes=LANES if promise.has_threads else 1,
         gates=(*reports, STEP),
@@ -302,6 +309,17 @@ class DrivenTimer:
                 raise BadPromise(
                     f"the timer has no {method}: give it one, or a lack {lack!r} with its reason"
                 )
+        for offer, can, method in (
+            ("fixed-rate", isinstance(self._timer, RepeatsAtRate), "fixed_rate(first_ns, period_ns, task)"),
+            (
+                "fixed-delay",
+                isinstance(self._timer, RepeatsAfterDelay),
+                "fixed_delay(first_ns, period_ns, task)",
+            ),
+            ("reset", isinstance(self._timer, Resets), "reset(handle, delay_ns)"),
+        ):
+            if offer in promise.offers and not can:
+                raise BadPromise(f"the timer has no {method}, and the promise offers {offer!r}")
         self._now_ns = now_ns
         self._handles: dict[str, object] = {}
 
@@ -311,6 +329,20 @@ class DrivenTimer:
             case {"m": "add", "id": str(name), "delay_ns": int(delay_ns)}:
                 task = partial(self._stage.around, "timer_fire", name)
                 self._handles[name] = timer.add(delay_ns, task)
+            case {
+                "m": "repeat",
+                "id": str(name),
+                "kind": kind,
+                "delay_ns": int(first_ns),
+                "period_ns": int(period_ns),
+            }:
+                task = partial(self._stage.around, "timer_fire", name)
+                if kind == "fixed-rate" and isinstance(timer, RepeatsAtRate):
+                    self._handles[name] = timer.fixed_rate(first_ns, period_ns, task)
+                elif isinstance(timer, RepeatsAfterDelay):
+                    self._handles[name] = timer.fixed_delay(first_ns, period_ns, task)
+            case {"m": "reset", "id": str(name), "delay_ns": int(delay_ns)} if isinstance(timer, Resets):
+                return {"out": int(timer.reset(self._handles[name], delay_ns))}
             case {"m": "cancel", "id": str(name)} if isinstance(timer, Cancels):
                 won = timer.cancel(self._handles[name])
                 return {} if won is None else {"out": int(won)}

@@ -18,6 +18,8 @@ from purgatorio_conformance.protocol.message import (
     Gauge,
     Ready,
     Register,
+    Repeat,
+    Reset,
     call_name,
 )
 from purgatorio_conformance.protocol.script import AtGate, Script, ScriptStep
@@ -67,7 +69,7 @@ class CallProgram:
                 continue
             begins_ns = due.get(step.id, now_ns) + rest_ns if isinstance(step, AtGate) else now_ns
             for call in step.calls if isinstance(step, AtGate) else (step,):
-                if isinstance(call, Add | Register) and call.delay_ns < NEVER_NS:
+                if isinstance(call, Add | Register | Repeat | Reset) and call.delay_ns < NEVER_NS:
                     due[call.id] = begins_ns + call.delay_ns
             yield _in_range(step)
             if isinstance(step, Register | Check):
@@ -81,12 +83,13 @@ class CallProgram:
 
 @dataclass(frozen=True, slots=True)
 class GatedProgram:
-    """`gates`: every order of every small program. `steps`: each of their calls stopped at each of its steps."""
+    """`scope`: the small programs of one caller. `gates`: every order of those of several. `steps`: each of their calls
+    stopped at each of its steps."""
 
     name: str
 
     def lines(self) -> Iterable[str]:
-        yield f"every small program, by its {self.name}: purgatorio_conformance.protocol.gate_program"
+        yield f"every small program, by its {self.name}: purgatorio_conformance.protocol.small_program"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,10 @@ def in_words(step: ProgramStep) -> str:
             return f"add({id}, {_time(delay_ns)})"
         case Register(id, keys, delay_ns):
             return f"register({id}, {'+'.join(keys)}, {'never' if delay_ns >= NEVER_NS else _time(delay_ns)})"
+        case Repeat(id, kind, delay_ns, period_ns):
+            return f"repeat({id}, {kind}, {_time(delay_ns)}, {_time(period_ns)})"
+        case Reset(id, delay_ns):
+            return f"reset({id}, {_time(delay_ns)})"
         case Cancel(id) | Ready(id) | Force(id):
             return f"{call_name(step)}({id})"
         case Check(key) | CancelKey(key):
@@ -148,10 +155,14 @@ class Scenario:
     programs: Callable[[Promise], Iterable[Program]]
     needs: tuple[str, ...] = ()
     threads: bool = False
+    also: Callable[[Promise], str | None] | None = None
+    """What else may rule it out: why."""
 
     def ruled_out(self, promise: Promise) -> str | None:
         """Why it cannot be run, in the subject's own words."""
         if self.threads and not promise.has_threads:
             return "its calls come from one thread: the promise says no `threads`"
         lacking = [lack for lack in self.needs if lack in promise.lacks]
-        return f"the subject lacks {lacking[0]}: {promise.lacks[lacking[0]]}" if lacking else None
+        if lacking:
+            return f"the subject lacks {lacking[0]}: {promise.lacks[lacking[0]]}"
+        return None if self.also is None else self.also(promise)

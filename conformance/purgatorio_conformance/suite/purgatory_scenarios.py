@@ -64,17 +64,6 @@ def _event(promise: Promise) -> Iterator[CallProgram]:
     )  # fmt: skip
 
 
-def _force(promise: Promise) -> Iterator[CallProgram]:
-    """Forced before its event and after it, and twice."""
-    yield CallProgram(
-        "force",
-        (
-            _waits("op-0", "a"), Force("op-0"), Force("op-0"), Ready("op-0"), Check("a"), _waits("op-1", "a"),
-            Ready("op-1"), Check("a"), Force("op-1"),
-        ),
-    )  # fmt: skip
-
-
 def _expiry(promise: Promise) -> Iterator[CallProgram]:
     """Time-outs on and beside the ends of ticks and levels; some completed before, at and after theirs."""
     tick_ns, size = promise.tick_ns, promise.buckets
@@ -112,17 +101,6 @@ def _raising(promise: Promise) -> Iterator[CallProgram]:
                 Ready("op-1"), Ready("op-2"), Check("a"),
             ),
         )  # fmt: skip
-
-
-def _cancel_for_key(promise: Promise) -> Iterator[CallProgram]:
-    """What is taken off one key waits under its others."""
-    yield CallProgram(
-        "cancel-for-key",
-        (
-            _waits("op-0", "a"), _waits("op-1", "ab"), _waits("op-2", "b"), CancelKey("a"), CancelKey("nobody"),
-            Ready("op-1"), Ready("op-2"), Check("a"), Check("b"),
-        ),
-    )  # fmt: skip
 
 
 def _garbage(promise: Promise) -> Iterator[CallProgram]:
@@ -179,11 +157,9 @@ PURGATORY_SCENARIOS: Final = (
     Scenario("ready-before", "ready before it registers", ("O1", "O2", "O4", "O7"), _ready_before),
     Scenario("window", "ready while it registers", ("O4", *DONE), _window, ("callbacks",)),
     Scenario("event", "events on one to three keys", ("O4", *DONE, "P2"), _event),
-    Scenario("force", "completed by hand", ("O1", "O2", "O7", "T4"), _force, ("force",)),
     Scenario("expiry", "time-outs", ("O1", "O3", "O5", "P2", "T5", *TIMED), _expiry, ("expiry",)),
     Scenario("re-entry", "on_complete checks keys", ("O4", *DONE), _re_entry, ("callbacks",)),
     Scenario("raising", "callbacks raise", ("O4", "O1", "O7"), _raising, ("raising", "callbacks")),
-    Scenario("cancel-for-key", "taken off a key", ("O4", "O7", "P2"), _cancel_for_key, ("cancel-for-key",)),
     Scenario("garbage", "what is left in lists", ("P1", "P2"), _garbage, ("gauges",)),
     drawn_scenario("O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2", "T1", "T3", "T4", "T5"),
 )

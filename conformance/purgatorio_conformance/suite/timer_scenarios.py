@@ -11,7 +11,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from purgatorio_conformance.protocol.message import Add, Call, Cancel
+from purgatorio_conformance.protocol.message import Add, Cancel
 from purgatorio_conformance.protocol.script import AtGate
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.program import NEVER_NS, CallProgram, Pass, ProgramStep, Scenario
@@ -97,24 +97,6 @@ def _between_ticks(promise: Promise) -> Iterator[CallProgram]:
     yield CallProgram("between-ticks", tuple(steps))
 
 
-def _cancel(promise: Promise) -> Iterator[CallProgram]:
-    """Cancels at once, well before the deadline, one tick before it, after it, and twice."""
-    tick_ns = promise.tick_ns
-    delays = [ticks for ticks in level_ticks(promise) if ticks >= 2][:6]
-    if not delays:
-        return
-    adds: list[ProgramStep] = [
-        Add(f"{name}-{ticks}", ticks * tick_ns) for ticks in delays for name in ("at-once", "stays", "later")
-    ]
-    steps: list[ProgramStep] = [*adds, *(Cancel(f"at-once-{ticks}") for ticks in delays)]
-    passed = 0
-    for ticks in delays:
-        steps += [_walk(promise, ticks - 1 - passed), Cancel(f"later-{ticks}"), Cancel(f"later-{ticks}")]
-        passed = ticks - 1
-    steps += [_walk(promise, 2), *(Cancel(f"stays-{ticks}") for ticks in delays[:2])]
-    yield CallProgram("cancel", tuple(step for step in steps if not isinstance(step, Pass) or step.times))
-
-
 def _again(promise: Promise) -> Iterator[CallProgram]:
     """The same bucket serves one tick after another, and two tasks at once."""
     tick_ns, size = promise.tick_ns, promise.buckets
@@ -127,24 +109,6 @@ def _again(promise: Promise) -> Iterator[CallProgram]:
                 steps += [Add(f"short-{turn}", tick_ns)]
             steps.append(_walk(promise, size))
         yield CallProgram(f"again-{delay}", tuple(steps))
-
-
-def _re_entry(promise: Promise) -> Iterator[CallProgram]:
-    """Tasks that add and cancel tasks when they run, into the bucket that is just being emptied too."""
-    tick_ns, size = promise.tick_ns, promise.buckets
-    longest = max(level_ticks(promise))
-    steps: list[ProgramStep] = []
-
-    def add(name: str, ticks: int, then: Call) -> None:
-        steps.extend((Add(name, ticks * tick_ns), AtGate("timer_fire", name, (then,))))
-
-    for number, ticks in enumerate(sorted({1, 2, min(size, longest)})):
-        add(f"adds-{number}", ticks, Add(f"added-{number}", tick_ns))
-        add(f"far-{number}", ticks, Add(f"added-far-{number}", min(size, longest) * tick_ns))
-        if "cancel" not in promise.lacks and ticks + 1 <= longest:
-            steps.append(Add(f"victim-{number}", (ticks + 1) * tick_ns))
-            add(f"cancels-{number}", ticks, Cancel(f"victim-{number}"))
-    yield CallProgram("re-entry", tuple(steps))
 
 
 def _raising(promise: Promise) -> Iterator[CallProgram]:
@@ -220,8 +184,6 @@ TIMER_SCENARIOS: Final = (
     Scenario("again", "one bucket serves many ticks", FIRES, _again),
     Scenario("lag", "time leaps over what is due", FIRES, _lag, ("leap",)),
     Scenario("between-ticks", "no multiples of the tick", FIRES, _between_ticks, ("between-ticks",)),
-    Scenario("cancel", "cancels early, late and twice", ("T3", "T4", "T5"), _cancel, ("cancel",)),
-    Scenario("re-entry", "tasks add and cancel tasks", FIRES, _re_entry, ("re-entry",)),
     Scenario("raising", "tasks raise", FIRES, _raising, ("raising",)),
     Scenario("past", "delays of zero and below", FIRES, _past, ("past",)),
     Scenario("far", "delays that never end", FIRES, _far, ("far",)),

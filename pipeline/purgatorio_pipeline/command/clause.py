@@ -64,7 +64,7 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
     broken = [f"{m.number} {m.name}: {m.what}" for m in MUTANTS.values() if name in m.clauses]
     yield "broken by", broken or ["no mutant"]
     quoted = _tested(name)
-    twins = _lines(ROOT / "tests", quoted, "clause_twins.py")
+    twins = _lines(ROOT / "tests", quoted, "*_twins.py")
     yield "negative controls", twins or nothing
     files = sorted({line.partition(":")[0] for line in _lines(ROOT / "tests", quoted, "test_*.py")})
     yield "tests", files or nothing

@@ -87,7 +87,8 @@ class OpenRun:
             name: Clause(
                 _open_verdict(name in self.found), sum(map(len, self.found.get(name, {}).values())), 0
             )
-            for name in CLAUSES
+            for name, clause in CLAUSES.items()
+            if clause.is_asked(self.header)
         }
         waits = (
             "no end record yet" if self.declared is None else f"{self.declared - self.events} events to come"

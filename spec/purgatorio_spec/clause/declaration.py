@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 from purgatorio_spec.history.operation import OperationHistory
 from purgatorio_spec.history.part import CheckCall, Reading
 from purgatorio_spec.history.run import Run
+from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import WANT_OF_RECORDS, Judgement, Violation
 
 
@@ -48,7 +49,8 @@ class Clause:
 
     `records`: the functions that a trace must record (`a|b`: one of them). `constants`: what its header must give.
     `needs_whole`: without an end record, or with dropped records, the clause cannot PASS. `asks`: the calls of the
-    program without which there is no occasion (`a|b`: one of them).
+    program without which there is no occasion (`a|b`: one of them). `asked_by`: a function of the format, or a constant
+    of the header's timer: of a trace that declares none of these it is not even SKIPPED.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Clause:
         constants: tuple[str, ...] = (),
         needs_whole: bool = False,
         asks: tuple[str, ...] = (),
+        asked_by: tuple[str, ...] = (),
     ) -> None:
         self.id: Final = name
         self.promise: Final = promise
@@ -69,6 +72,7 @@ class Clause:
         self.constants: Final = constants
         self.needs_whole: Final = needs_whole
         self.asks: Final = asks
+        self.asked_by: Final = asked_by
         self._operation: OfOperation | None = None
         self._check: OfCheck | None = None
         self._reading: OfReading | None = None
@@ -93,6 +97,11 @@ class Clause:
         """Its functions by what they judge."""
         of = ((OPERATION, self._operation), (CHECK, self._check), (READING, self._reading))
         return {what: judge for what, judge in of if judge is not None}
+
+    def is_asked(self, header: Header) -> bool:
+        """Whether something is said of it at all for a trace with this header."""
+        declared = (getattr(header.timer, name, None) is not None for name in self.asked_by)
+        return not self.asked_by or not set(self.asked_by).isdisjoint(header.recorded) or any(declared)
 
     def skipped(self, run: Run) -> str | None:
         """Why it is not judged for this run, or None if it is."""

@@ -12,10 +12,14 @@ from purgatorio_spec.clause.completion import O1, O2, O3, O6
 from purgatorio_spec.clause.declaration import Clause
 from purgatorio_spec.clause.gauge import P1, P2, T5
 from purgatorio_spec.clause.lost import O4, O5
+from purgatorio_spec.clause.periodic import T8, T9, T10
+from purgatorio_spec.clause.progress import T12
+from purgatorio_spec.clause.reset import T11
 from purgatorio_spec.clause.timer import T1, T2, T3, T4
 
 CLAUSES: Final[dict[str, Clause]] = {
-    clause.id: clause for clause in (O1, O2, O3, O4, O5, O6, O7, P1, P2, T1, T2, T3, T4, T5)
+    clause.id: clause
+    for clause in (O1, O2, O3, O4, O5, O6, O7, P1, P2, T1, T2, T3, T4, T5, T8, T9, T10, T11, T12)
 }
 """The clauses of traces by id, in display order."""
 

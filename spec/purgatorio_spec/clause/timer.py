@@ -35,6 +35,8 @@ T1 = Clause(
 @T1.of_operation
 def not_early(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a task that fired and whose deadline is recorded."""
+    if _is_judged_elsewhere(history):
+        return NO_OCCASION
     early_ns = run.early_ns or 0
     occasions = 0
     unanswered = list(history.adds)
@@ -77,6 +79,8 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     time out, is an occasion too: its answer may come no later than its time-out.
     """
     late_ns = run.late_ns or 0
+    if _is_judged_elsewhere(history):
+        return NO_OCCASION
     if not history.fires:
         return _answered_in_time(history, late_ns) if run.profile.answered_in_time else NO_OCCASION
     fire = history.fires[0]
@@ -91,13 +95,14 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     claim = history.claim
     if due_t is None or (claim is not None and claim.call_i < fire.call_i):
         return NO_OCCASION
-    if fire.call_t <= due_t + late_ns:
+    last_t = run.chance_t(due_t + late_ns)
+    if fire.call_t <= last_t:
         return KEPT
     return Broken(
         "late",
         [add.call_i, fire.call_i],
-        f"fires by t = {due_t + late_ns} (due {due_t}, late bound {late_ns} ns)",
-        f"fired at t = {fire.call_t}, {fire.call_t - due_t - late_ns} ns beyond the bound",
+        f"fires by t = {last_t} (due {due_t}, late bound {late_ns} ns)",
+        f"fired at t = {fire.call_t}, {fire.call_t - last_t} ns beyond the bound",
     )
 
 
@@ -135,6 +140,8 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
     task or not. An add that was moved by another, or taken back, before its time is in force no more; that a cancelled
     task fires at all is T4's.
     """
+    if _is_judged_elsewhere(history):
+        return NO_OCCASION
     answers = {
         add.call_i for fire in history.fires for add in history.in_force(fire.call_i, run.early_ns or 0)
     }
@@ -173,6 +180,11 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
     )
 
 
+def _is_judged_elsewhere(history: OperationHistory) -> bool:
+    """Periodic tasks by T8 to T10, tasks with a reset by T11."""
+    return history.is_periodic or bool(history.resets)
+
+
 def _cancels(history: OperationHistory) -> list[Call]:
     """The cancels that did not say that they failed. One that is open or raised may have succeeded."""
     return [cancel for cancel in history.cancels if cancel.out != 0]
@@ -207,6 +219,8 @@ class _Stop(NamedTuple):
     settled_t: int
     deadline_t: int
     from_i: int
+    th: str | None = None
+    """If any, only fires of this thread."""
 
 
 @T4.of_operation
@@ -257,7 +271,8 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
     """Cancels that returned, did not say that they failed, and were not made by the expiry itself.
 
     A barrier that said that it won forbids the fire that it did not prevent as well. Of a task that was added again
-    when it may have been handed over, or next to the cancel, even a barrier tells nothing: it may answer another add.
+    when it may have been handed over, or beside the cancel, even a barrier tells nothing: it may answer another add;
+    unless one thread made all these calls, and starts the task itself afterwards.
     """
     stops = []
     for cancel in history.cancels:
@@ -270,18 +285,29 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
         if deadline_t is None:
             continue
         beside = any(add.call_i < cancel.end_i and add.end_i > cancel.call_i for add in history.adds)
-        barrier = run.profile.cancel_is_barrier and len(answered) == 1 and not beside
-        if barrier and cancel.out == 1:
+        barrier = run.profile.cancel_is_barrier and not beside
+        one = len(answered) == 1
+        # What a thread that made all these calls starts itself afterwards was not under way when it was told so.
+        alone = cancel.out == 1 and all(add.th == cancel.th for add in answered)
+        th = None
+        if barrier and one and cancel.out == 1:
             from_i = answered[0].call_i
         elif _in_time(run, cancel.ret_t, deadline_t):
             from_i = cancel.call_i
-        elif barrier:
-            from_i = cancel.end_i
+        elif barrier and (one or alone):
+            from_i, th = cancel.end_i, None if one else cancel.th
         else:
             continue
         stops.append(
             _Stop(
-                "fired-after-cancel", cancel.f, cancel.call_i, cancel.end_i, cancel.ret_t, deadline_t, from_i
+                "fired-after-cancel",
+                cancel.f,
+                cancel.call_i,
+                cancel.end_i,
+                cancel.ret_t,
+                deadline_t,
+                from_i,
+                th,
             )
         )
     return stops
@@ -348,4 +374,4 @@ def _ruled_out(history: OperationHistory, stop: _Stop, fire: Call) -> bool:
     (an add after the completion does not)."""
     later = (add.call_i for add in history.adds if add.end_i > stop.call_i)
     rearmed_i = NEVER if stop.f == "force_complete" else min(later, default=NEVER)
-    return stop.from_i < fire.call_i < rearmed_i
+    return stop.from_i < fire.call_i < rearmed_i and stop.th in (None, fire.th)

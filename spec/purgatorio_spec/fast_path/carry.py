@@ -21,7 +21,9 @@ from purgatorio_spec.trace.record import Header
 Arrays = dict[str, npt.NDArray[np.generic]]
 
 _TEXTS: Final = ("threads", "key_names")
-_PLAIN: Final = ("events", "last_i", "start_t", "end_t", "rest_t", "cancels", "gave_back", "broken", "stride")
+_PLAIN: Final = (
+    "events", "last_i", "start_t", "end_t", "rest_t", "cancels", "advances", "gave_back", "broken", "stride",
+)  # fmt: skip
 """What a fold carries besides arrays."""
 
 

@@ -20,8 +20,17 @@ from purgatorio_spec.fast_path.recheck import SecondLook, Stretches, Wanted
 from purgatorio_spec.fast_path.rules import Block, marks, summaries
 from purgatorio_spec.fast_path.texts import Texts
 from purgatorio_spec.fast_path.thread_checks import Doubtful, ThreadChecks
-from purgatorio_spec.history.run import BACKWARDS, CROSSED, TIMES, UNCALLED, Run, RunFacts, run_of
-from purgatorio_spec.judge.context import key_cancels
+from purgatorio_spec.history.run import (
+    BACKWARDS,
+    CROSSED,
+    TIMES,
+    UNCALLED,
+    Run,
+    RunFacts,
+    asks_for_advances,
+    run_of,
+)
+from purgatorio_spec.judge.context import ADVANCE_FIELDS, AdvanceRow, advances, key_cancels
 from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
 from purgatorio_spec.show.company import Company
 from purgatorio_spec.show.selection import Selection, Tasks, select, selection
@@ -38,6 +47,8 @@ HELD_BYTES: Final = 512 << 20
 """Events that are held for the recheck; of a larger run they are read again."""
 
 _CANCELS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ("i", "t", "ph", "c", "keys", "err")])
+
+_ADVANCES: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ADVANCE_FIELDS])
 
 Again = Callable[[], Iterable[Coded]]
 """The batches of a run once more, the same as they were fed."""
@@ -75,6 +86,8 @@ class Fold:
         self.thread_checks = ThreadChecks()
         self._counts_checks = "O7" in names
         self.cancels: list[dict[str, Any]] = []
+        self.advances: list[AdvanceRow] = []
+        self._keeps_advances = asks_for_advances(header)
         self.readings = ReadingsSoFar()
         self.clocks = Clocks()
         self.broken: dict[str, list[int]] = {}
@@ -121,6 +134,8 @@ class Fold:
         self.called[batch.code] = True
         self._add_times(some)
         self._add_cancels(some)
+        if self._keeps_advances:
+            self._add_advances(some)
         self.gave_back |= len(some.rows.of("cancelled", AT)) > 0
         self._hold(some, keys)
         self._close_pages()
@@ -162,6 +177,12 @@ class Fold:
             self.cancels += [
                 one | {"row": some.first + row} for one, row in zip(told, rows.tolist(), strict=True)
             ]
+
+    def _add_advances(self, some: Numbered) -> None:
+        rows = some.rows.of("advance_clock", CALL, RET, AT)
+        if len(rows):
+            told = plain(some.batch.rows.select(_ADVANCES.names).take(rows), _ADVANCES).to_pylist()
+            self.advances += [tuple(one.values()) for one in told]
 
     def _add_keys(self, some: Numbered, of: Ints, keys: Ints) -> None:
         """Who registered tells its keys."""
@@ -219,6 +240,7 @@ class Fold:
             broken={kind: (count, first_i) for kind, (count, first_i) in self.broken.items()},
             times=tuple(self.times.tolist()),
             called=frozenset(f for f in FUNCTIONS if self.called[[code_of(f, CALL), code_of(f, AT)]].any()),
+            advances=advances(self.advances),
         )
         return run_of(self._header, facts, whole=outer.whole, dropped=outer.dropped)
 

@@ -12,6 +12,7 @@ from purgatorio_spec.fast_path.nullable import Numbers
 from purgatorio_spec.fast_path.numbered import Numbered
 from purgatorio_spec.fast_path.paged import Pages
 from purgatorio_spec.trace.coded import AT, CALL, RET, Codes, Flags, Ints, code_of, given, values_of
+from purgatorio_spec.trace.record import PERIODIC_ADDS
 
 LIMIT: Final = 1 << 60
 """Times beyond it are not added up: whatever has one is left to the clauses, which count without bound."""
@@ -40,9 +41,9 @@ _TIMES: Final = (
 )  # fmt: skip
 _LEAST_TIMES: Final = ("true_t", "deadline_least_t", "fire_least_t")
 _THREADS: Final = ("reg_th", "win_th", "true_th", "done_th", "exp_th", "fire_th", "cancel_th")
-FLAGS: Final = ("unpaired", "errors", "wild", "points", "raced", "trying", "tried_within")
+FLAGS: Final = ("unpaired", "errors", "wild", "points", "raced", "trying", "tried_within", "repeats")
 """Why an operation is odd whatever its numbers are; whether another event was recorded during a cancel of it; whether
-its last try is open; whether one began within another."""
+its last try is open; whether one began within another; whether it is a periodic task, or was reset."""
 
 _BESIDE: Final = dict.fromkeys((*_ROWS[:-1], *_LEAST_ROWS), "last") | dict.fromkeys(
     {*_TIMES, *_LEAST_TIMES} - {"reg_t", "reg_delay", "reg_out", "add_delay"}, "reg_t"
@@ -144,6 +145,8 @@ class Operations(Pages):
             far.append(np.flatnonzero(beyond if ok is None else beyond & ok))
         for rows in far:
             self.set_flag("wild", of[rows])
+        for function in (*PERIODIC_ADDS, "timer_reset"):
+            self.set_flag("repeats", of[some.rows.of(function, CALL, AT)])
         for function in (_REGISTER, _FORCE, _TRY):
             self.set_flag("points", of[some.rows.of(function, AT)])
 

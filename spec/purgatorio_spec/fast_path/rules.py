@@ -265,6 +265,10 @@ NOT_PLAIN: Final[Mapping[str, Condition]] = {
     "two deadlines": lambda b: (b.deadline_least_t < b.deadline_t).surely(),
     "timer cancelled twice": lambda b: b.cancel_n > 1,
     "cancelled by key or shut down": lambda b: _some(b.cut_n),
+    "periodic, or reset": lambda b: b.flag("repeats"),
+    "added without a delay, where turns are declared": lambda b: (
+        b.always(b.run.turn is not None) & (b.add_delay <= 0)
+    ),
 }
 """When an operation is not plain."""
 

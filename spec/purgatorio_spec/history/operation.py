@@ -116,7 +116,7 @@ class OperationHistory:
     `checks`: for each of its keys, of the checks that started after it was ready (and after its last evaluation that
     raised since) and ended without an exception, the first to return; there may be others besides. `under`: by the
     `call_i` of a try that returned true, the check that it was made directly under (only where the operation was given
-    back).
+    back). `rates` and `delays`: its adds as a periodic task. `resets`: those that armed it are in `adds` as well.
     """
 
     id: str
@@ -128,6 +128,9 @@ class OperationHistory:
     adds: list[Call] = field(default_factory=list)
     cancels: list[Call] = field(default_factory=list)
     fires: list[Call] = field(default_factory=list)
+    rates: list[Call] = field(default_factory=list)
+    delays: list[Call] = field(default_factory=list)
+    resets: list[Call] = field(default_factory=list)
     ready: Point | None = None
     cancelled: list[Point] = field(default_factory=list)
     repeated: list[int] = field(default_factory=list)
@@ -157,7 +160,15 @@ class OperationHistory:
             "timer_add": self.adds,
             "timer_cancel": self.cancels,
             "timer_fire": self.fires,
+            "timer_fixed_rate": self.rates,
+            "timer_fixed_delay": self.delays,
+            "timer_reset": self.resets,
         }
+
+    @property
+    def is_periodic(self) -> bool:
+        """Whether it was added as a periodic task."""
+        return bool(self.rates or self.delays)
 
     @property
     def registration(self) -> Call | None:
@@ -257,6 +268,9 @@ def operation_history(
         if outer.ret_i is None and (inner.ret_i is not None or inner.call_t == outer.call_t):
             by_function[outer.f].remove(outer)
             history.repeated.append(outer.call_i)
+    armed = [reset for reset in history.resets if reset.out != 0]
+    if armed:
+        history.adds = sorted([*history.adds, *armed], key=lambda add: add.call_i)
     for _, i, f, c, keys in context:
         _add_context(history, i, f, c, keys)
     return history

@@ -1,11 +1,14 @@
 """What the clauses know of the run that a part of a history belongs to."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from purgatorio_spec.profile import PROFILES, Profile
-from purgatorio_spec.trace.record import Header
+from purgatorio_spec.trace.record import MAX_INT, PERIODIC_ADDS, Header
+
+_PERIODIC: Final = frozenset(PERIODIC_ADDS)
 
 TIMES: Final = 4096
 BACKWARDS: Final = "time runs backwards on a thread"
@@ -30,6 +33,19 @@ class KeyCancel(NamedTuple):
     ret_t: int
 
 
+class Advance(NamedTuple):
+    """An `advance_clock`: thread, positions of its call and return (NEVER while it is open), and when it returned."""
+
+    th: str
+    call_i: int
+    ret_i: int
+    ret_t: int
+
+    def returned_t(self) -> int:
+        """Its `ret_t`, to search by."""
+        return self.ret_t
+
+
 @dataclass(frozen=True, slots=True)
 class RunFacts:
     """What all events of a run together say. Times in nanoseconds of the trace's clock.
@@ -40,7 +56,8 @@ class RunFacts:
     by key all others, in the order of their calls. `unreturned`: by key the position of the first `check_and_complete`
     that has not returned. `broken`: by kind (`BROKEN_RECORDS`) how many records contradict the others, and the `i` of
     the first. `called`: the functions of which there is any call or point. `times`: the `t` of every so manieth event,
-    by a power of two, and `TIMES` at most.
+    by a power of two, and `TIMES` at most. `advances`: its `advance_clock` calls by their returns, where
+    `asks_for_advances`.
     """
 
     start_t: int = 0
@@ -53,6 +70,7 @@ class RunFacts:
     broken: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     called: frozenset[str] = frozenset()
     times: Sequence[int] = ()
+    advances: Sequence[Advance] = ()
 
     def unsettled_before(self, i: int) -> bool:
         """Whether any of the `unsettled` calls began before that position."""
@@ -80,6 +98,19 @@ class Run:
     """Records are missing in the middle: a return may lack its call."""
     lacking: tuple[tuple[str, str], ...] = ()
     """Of a trace that was made from a log: a clause, and what the log does not show and the clause needs."""
+    catch_up: str | None = None
+    turn: str | None = None
+    virtual: bool = False
+    """Its clock moves by `advance_clock` alone."""
+
+    def chance_t(self, t: int) -> int:
+        """By when what must be done by `t` can be done: in virtual time at the first `advance_clock` from then on, if
+        they are known; if there is none, never."""
+        advances = self.facts.advances
+        if not self.virtual or not advances:
+            return t
+        place = bisect_left(advances, t, key=Advance.returned_t)
+        return advances[place].ret_t if place < len(advances) else MAX_INT
 
     def records(self, *functions: str) -> bool:
         """Whether this recorder writes all of these functions."""
@@ -100,6 +131,9 @@ def run_of(header: Header, facts: RunFacts, *, whole: bool, dropped: bool = Fals
         facts=facts,
         dropped=dropped,
         lacking=_lacking(header) if PROFILES[header.profile].answered_in_time else (),
+        catch_up=header.timer.catch_up,
+        turn=header.timer.turn,
+        virtual=header.clock.id == "manual",
     )
 
 
@@ -123,4 +157,11 @@ def _lacking(header: Header) -> tuple[tuple[str, str], ...]:
         (str(clause), ", ".join(name for name in _OF_A_LOG if name in names))
         for clause, names in noted.items()
         if isinstance(names, list) and any(name in names for name in _OF_A_LOG)
+    )
+
+
+def asks_for_advances(header: Header) -> bool:
+    """Whether a clause needs to know each `advance_clock` of the run: of a run with periodic tasks, or turns."""
+    return "advance_clock" in header.recorded and (
+        header.timer.turn is not None or not _PERIODIC.isdisjoint(header.recorded)
     )

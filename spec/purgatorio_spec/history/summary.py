@@ -75,6 +75,7 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
     )
     adds = [add for add in history.adds if add.err is None]
     last = adds[-1] if adds else None
+    periodic = [add for add in (*history.rates, *history.delays) if add.err is None]
     claim_end_i = NEVER if claim is None else claim.end_i
     first_back_i, last_back_i = _given_back(history)
     deadline_t = NEVER if last is None or last.deadline_t is None else last.deadline_t
@@ -88,13 +89,13 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
         left_i=min(claim_end_i, last_back_i),
         entries=0 if registration is None else len(registration.keys),
         watches=int(watches),
-        added_call_i=adds[0].call_i if adds else NEVER,
-        added_ret_i=NEVER if last is None else last.end_i,
+        added_call_i=min((add.call_i for add in (*adds, *periodic)), default=NEVER),
+        added_ret_i=NEVER if last is None or periodic else last.end_i,
         disarmed_first_i=min((call.call_i for call in disarming), default=NEVER),
-        disarmed_surely_i=_surely(history, adds, run.early_ns or 0) if adds else NEVER,
+        disarmed_surely_i=_surely(history, adds, periodic, run.early_ns or 0) if adds or periodic else NEVER,
         raced_i=min((cancel.call_i for cancel in history.cancels if _raced(history, cancel)), default=NEVER),
         deadline_t=deadline_t,
-        due_t=_due_t(history),
+        due_t=NEVER if periodic else _due_t(history),
         out_t=_out(history, deadline_t),
         done_t=max(ends, default=NEVER),
         claimed_t=NEVER if claim is None or claim.ret_t is None else claim.ret_t,
@@ -145,11 +146,14 @@ def _out(history: OperationHistory, deadline_t: int) -> int:
     return max(FAR_PAST, min(due_t, NEVER))
 
 
-def _surely(history: OperationHistory, adds: list[Call], early_ns: int) -> int:
+def _surely(history: OperationHistory, adds: list[Call], periodic: list[Call], early_ns: int) -> int:
     """From where on the task is surely out of the timer: a cancel made after all its adds, or as many fires as adds
-    that they may answer (a fire may be of an earlier add, handed over before the last one came)."""
-    added_i = max(add.end_i for add in adds)
+    that they may answer (a fire may be of an earlier add, handed over before the last one came). A periodic task is
+    in it, or may come back to it, until its cancel."""
+    added_i = max(add.end_i for add in (*adds, *periodic))
     cancels = [c.end_i for c in history.cancels if c.call_i > added_i and c.out != 0 and c.err is None]
+    if periodic:
+        return min(cancels, default=NEVER)
     answers: set[int] = set()
     fires = []
     for count, fire in enumerate((fire for fire in history.fires if fire.call_i > adds[0].call_i), 1):

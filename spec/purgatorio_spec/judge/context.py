@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -27,11 +27,21 @@ from purgatorio_spec.history.operation import (
     operation_history,
 )
 from purgatorio_spec.history.part import CheckCall, RawReading
-from purgatorio_spec.history.run import BACKWARDS, CROSSED, TIMES, UNCALLED, KeyCancel, RunFacts
+from purgatorio_spec.history.run import (
+    BACKWARDS,
+    CROSSED,
+    TIMES,
+    UNCALLED,
+    Advance,
+    KeyCancel,
+    RunFacts,
+    asks_for_advances,
+)
 from purgatorio_spec.history.summary import Ints
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 from purgatorio_spec.trace.coded import values_of
 from purgatorio_spec.trace.columns import Column
+from purgatorio_spec.trace.record import Header
 
 FOLLOWED: Final = (
     "check_and_complete", "try_complete_else_watch", "try_complete", "cancel_for_key", "cancelled",
@@ -307,11 +317,13 @@ def raw_reading(row: Mapping[str, Any], *, before_i: int, quiet: bool) -> Placed
     )
 
 
-def run_facts(table: pa.Table, recorded: Collection[str]) -> RunFacts:
-    """What all events of a run together say. `recorded`: the functions that its recorder writes."""
+def run_facts(table: pa.Table, header: Header) -> RunFacts:
+    """What all events of a run together say."""
     if not table.num_rows:
         return RunFacts()
-    unsettled, settled = key_cancels(select(table, "cancel_for_key").to_pylist(), "cancelled" in recorded)
+    unsettled, settled = key_cancels(
+        select(table, "cancel_for_key").to_pylist(), "cancelled" in header.recorded
+    )
     return RunFacts(
         start_t=pc.min(table.column("t")).as_py(),
         end_t=pc.max(table.column("t")).as_py(),
@@ -326,7 +338,27 @@ def run_facts(table: pa.Table, recorded: Collection[str]) -> RunFacts:
             str(f)
             for f in pc.unique(table.filter(pc.not_equal(table.column("ph"), pa.scalar("ret"))).column("f"))
         ),
+        advances=advances(_values(select(table, "advance_clock"), *ADVANCE_FIELDS))
+        if asks_for_advances(header)
+        else (),
     )
+
+
+ADVANCE_FIELDS: Final = ("ph", "i", "th", "t", "c")
+AdvanceRow = tuple[str, int, str, int, "int | None"]
+
+
+def advances(rows: Iterable[AdvanceRow]) -> list[Advance]:
+    """The `advance_clock` calls of a run from their events, in order; an open one may last for ever."""
+    found: dict[int, Advance] = {}
+    for ph, i, th, t, c in rows:
+        if ph == "call":
+            found[i] = Advance(th, i, NEVER, NEVER)
+        elif ph == "at":
+            found[i] = Advance(th, i, i, t)
+        elif c in found:
+            found[c] = Advance(found[c].th, found[c].call_i, i, t)
+    return sorted(found.values(), key=lambda advance: advance.ret_t)
 
 
 def _unreturned(table: pa.Table) -> dict[str, int]:

@@ -130,7 +130,8 @@ def conclude(facts: TraceFacts, run: Run | None, tally: RunTally) -> RunResult:
     if run is not None:
         clauses = {
             name: _clause(name, run, tally.clauses.get(name, Tally()), tally.failures.get(name))
-            for name in CLAUSES
+            for name, clause in CLAUSES.items()
+            if header is None or clause.is_asked(header)
         }
     if invalid:
         clauses = {name: accusing_nobody(one) for name, one in clauses.items()}

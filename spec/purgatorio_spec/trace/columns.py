@@ -117,7 +117,7 @@ def with_own(fields: Row, x: Mapping[str, object] | None) -> Row:
 
 def _other_fields(record: Header | End) -> Row:
     """Of a record that is no event, without the producer's own."""
-    kind = {"kind": "header", "format": FORMAT} if isinstance(record, Header) else {"kind": "end"}
+    kind = {"kind": "header", "format": record.format} if isinstance(record, Header) else {"kind": "end"}
     fields = {name: present(value) if name == "timer" else value for name, value in asdict(record).items()}
     return present({**kind, **fields, "x": None})
 

@@ -15,13 +15,17 @@ from typing import Final, TypeVar
 import orjson
 
 from purgatorio_spec.trace.record import (
+    CATCH_UP,
     FORMAT,
+    FORMAT_1,
     FUNCTIONS,
     MAX_INT,
     MIN_INT,
     OF_AN_OPERATION,
     PHASES,
     POINTS,
+    SINCE_2,
+    TURNS,
     WITH_KEYS,
     WITH_STATE,
     End,
@@ -289,7 +293,7 @@ def _state(fields: Fields) -> State:
 
 def _version_hint(form: object) -> str:
     """What to do about a format that is not this one: a later version is not a broken file."""
-    only = f"this reader knows {FORMAT} only"
+    only = f"this reader knows {FORMAT_1} and {FORMAT} only"
     name, _, known = FORMAT.rpartition("/")
     before, _, version = form.rpartition("/") if isinstance(form, str) else ("", "", "")
     if before != name or not version.isascii() or not version.isdigit() or len(version) > 9:
@@ -301,7 +305,7 @@ def _version_hint(form: object) -> str:
 
 def _header(fields: Fields) -> Header:
     form = fields.get("format")
-    if form != FORMAT:
+    if form not in (FORMAT_1, FORMAT):
         raise Refusal("format", f"{shown(form)} is not {FORMAT!r}", _version_hint(form))
     _only(fields, _HEADER_FIELDS)
     made_by = _needed(object_field(fields, "implementation"), "implementation")
@@ -314,6 +318,8 @@ def _header(fields: Fields) -> Header:
     for f in recorded:
         if f not in _FUNCTION:
             raise Refusal("recorded", f"{shown(f)} is no function of this format", "list values of f only")
+        if form == FORMAT_1 and f in SINCE_2:
+            raise Refusal("recorded", f"{f} is no function of {FORMAT_1}", f"write format {FORMAT}")
     params = object_field(fields, "params") or {}
     _writable("params", params)
     unit = string_field(clock, "unit") or "ns"
@@ -327,13 +333,34 @@ def _header(fields: Fields) -> Header:
             language=string_field(made_by, "language") or "",
         ),
         profile=_needed(string_field(fields, "profile"), "profile"),
-        timer=TimerConstants(*(integer_field(timer, name, 0) for name in names_of(TimerConstants))),
+        timer=_timer(timer, form),
         purge_interval=integer_field(fields, "purge_interval", 0),
         clock=TraceClock(string_field(clock, "id") or "monotonic", unit),
         recorded=recorded,
         params=params,
         x=_own(fields, "implementation", "timer", "clock"),
     )
+
+
+def _timer(fields: Fields, form: object) -> TimerConstants:
+    newer = [name for name in ("catch_up", "turn") if fields.get(name) is not None]
+    if newer and form == FORMAT_1:
+        raise Refusal(f"timer.{newer[0]}", f"unknown to {FORMAT_1}", f"write format {FORMAT}")
+    return TimerConstants(
+        tick_ns=integer_field(fields, "tick_ns", 0),
+        wheel_size=integer_field(fields, "wheel_size", 0),
+        early_ns=integer_field(fields, "early_ns", 0),
+        late_ns=integer_field(fields, "late_ns", 0),
+        catch_up=_word(fields, "catch_up", CATCH_UP),
+        turn=_word(fields, "turn", TURNS),
+    )
+
+
+def _word(fields: Fields, name: str, words: tuple[str, ...]) -> str | None:
+    value = string_field(fields, name)
+    if value is not None and value not in words:
+        raise Refusal(f"timer.{name}", f"{shown(value)}", f"write one of {', '.join(words)}")
+    return value
 
 
 def _end(fields: Fields) -> End:

@@ -1,4 +1,4 @@
-"""The three records of a trace, `purgatorio-trace/1`, as typed values, and the constants of the format.
+"""The three records of a trace, `purgatorio-trace/2`, as typed values, and the constants of the format.
 
 A trace is one run: a header, then events, then an end record. The constants below exist once; the Arrow
 schema, the validator and the writer derive from them, and the published JSON Schema is held to the validator.
@@ -14,7 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
-FORMAT: Final = "purgatorio-trace/1"
+FORMAT: Final = "purgatorio-trace/2"
+FORMAT_1: Final = "purgatorio-trace/1"
+"""Version 1 knows no periodic tasks, resets and turns. A trace without them is written as version 1, for readers that
+know no other."""
 
 Phase = Literal["call", "ret", "at"]
 PHASES: Final[tuple[Phase, ...]] = ("call", "ret", "at")
@@ -35,6 +38,9 @@ _CARRY: Final = {
     "cancelled": "id point",
     "gauge": "state",
     "quiesce": "state point",
+    "timer_fixed_rate": "id",
+    "timer_fixed_delay": "id",
+    "timer_reset": "id",
 }
 """What the events of each function are and carry."""
 
@@ -58,6 +64,20 @@ POINTS: Final = _that("point")
 WITH_STATE: Final = _that("state")
 """The functions that carry `state` (a `gauge` recorded as an interval carries it on its return)."""
 
+SINCE_2: Final = frozenset({"timer_fixed_rate", "timer_fixed_delay", "timer_reset"})
+"""The functions that version 1 does not have; of the header, `timer.catch_up` and `timer.turn`."""
+
+PERIODIC_ADDS: Final = ("timer_fixed_rate", "timer_fixed_delay")
+"""Adds of a periodic task: `delay_ns` is the period, `deadline_t` the deadline of the first run. A run is a
+`timer_fire`; a fixed delay counts from its return."""
+
+CATCH_UP: Final[tuple[str, ...]] = ("burst", "once", "skip", "restart")
+"""What a timer with fixed rates does about the runs that it missed: all at once, one for all, none, or one, from which
+the periods are counted anew."""
+
+TURNS: Final[tuple[str, ...]] = ("same", "next")
+"""When a task runs that was added without a delay from inside a task: in the same `advance_clock`, or not in it."""
+
 MAX_LINE_BYTES: Final = 1 << 20
 """A longer line is refused: a record of this format is a few hundred bytes, and a reader must bound what it holds."""
 
@@ -76,7 +96,8 @@ class Implementation:
 
 @dataclass(frozen=True, slots=True)
 class TimerConstants:
-    """What the subject promises of its timer. All in nanoseconds but `wheel_size` (buckets).
+    """What the subject promises of its timer. All in nanoseconds but `wheel_size` (buckets), and `catch_up` and `turn`
+    (words, see `CATCH_UP` and `TURNS`).
 
     A constant that is None was not given: the clauses that need it are SKIPPED, never judged by a default.
     """
@@ -85,6 +106,8 @@ class TimerConstants:
     wheel_size: int | None = None
     early_ns: int | None = None
     late_ns: int | None = None
+    catch_up: str | None = None
+    turn: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +131,12 @@ class Header:
     recorded: tuple[str, ...] = ()
     params: Mapping[str, object] = field(default_factory=dict)
     x: Mapping[str, object] | None = None
+
+    @property
+    def format(self) -> str:
+        """The lowest version of the format that has all that the trace may hold."""
+        newer = self.timer.catch_up is not None or self.timer.turn is not None
+        return FORMAT if newer or not SINCE_2.isdisjoint(self.recorded) else FORMAT_1
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from purgatorio_stress.scenario.world import Task, World
 
 
 class Refused(Exception):
-    """Raised by `RefusingExecutor`."""
+    pass
 
 
 class RefusingExecutor(QueuedExecutor):

@@ -58,7 +58,7 @@ class Projection:
         """What the clauses came to, and each violation as a row of its scene."""
         table = pa.Table.from_batches([event_batch(enumerate(self.events))])
         broken: list[Violation] = []
-        run = run_of(self.header, run_facts(table, RECORDED), whole=True)
+        run = run_of(self.header, run_facts(table, self.header), whole=True)
         tally = judge_run(run, table, tally=RunTally(told=broken.append))
         return tally, [self._row(one) for one in broken]
 

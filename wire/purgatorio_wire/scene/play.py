@@ -143,10 +143,12 @@ class Coordination:
         return LACKING_SECONDS if self.lack else COORDINATES_SECONDS
 
     def tries(self) -> Iterator[None]:
-        """Attempts at one, until that has been waited for; by the clock, as a slow broker takes long over each."""
+        """Attempts at one, until that has been waited for. One that may lack is waited for by the clock; one that will
+        come for as many attempts as take so long on a quiet machine."""
         now = asyncio.get_running_loop().time
-        ends = now() + self.seconds
-        while now() < ends:
+        ends, left = now() + self.seconds, 0 if self.lack else int(self.seconds / POLL_SECONDS)
+        while now() < ends or left > 0:
+            left -= 1
             yield
 
     def none(self, why: str) -> SceneLost | SceneSkipped:

@@ -1,6 +1,7 @@
 package purgatorio.kit;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -13,6 +14,10 @@ import java.util.Set;
  * that is not set is not judged by. Setters answer this object.
  */
 public final class Promises {
+    private static final List<String> SINCE_1_2 =
+            Collections.unmodifiableList(Arrays.asList(new String[] {"fixed-rate", "fixed-delay", "reset", "period-first"}));
+    private static final List<String> FUNCTIONS_SINCE_2 = Collections.unmodifiableList(
+            Arrays.asList(new String[] {"timer_fixed_rate", "timer_fixed_delay", "timer_reset"}));
     private static final String EARLY_REAL = "early_real_ns";
     private static final String LATE_REAL = "late_real_ns";
 
@@ -21,6 +26,7 @@ public final class Promises {
     private String version = "";
     private final Map<String, Long> constants = new LinkedHashMap<String, Long>();
     private final Map<String, Long> limits = new LinkedHashMap<String, Long>();
+    private final Map<String, String> words = new LinkedHashMap<String, String>();
     private final Set<String> capabilities = new LinkedHashSet<String>(Collections.singleton("failing"));
     private int lanes = 1;
 
@@ -88,6 +94,21 @@ public final class Promises {
         return this;
     }
 
+    /**
+     * What a fixed rate does about runs that it missed: {@code burst} all of them, {@code once} one for all, {@code skip}
+     * none, {@code restart} one, from which the periods count.
+     */
+    public Promises catchUp(String rule) {
+        words.put("catch_up", rule);
+        return this;
+    }
+
+    /** A task that a task adds without a delay runs in the {@code same} advance, or not before the {@code next}. */
+    public Promises turn(String rule) {
+        words.put("turn", rule);
+        return this;
+    }
+
     /** Calls that may be under way at once, in real time and at gates: 1 to 16. */
     public Promises lanes(int value) {
         lanes = value;
@@ -98,7 +119,8 @@ public final class Promises {
      * What it can do: {@code timer}, {@code purgatory} or both; {@code virtual-time}, {@code real-time} or both; and of
      * {@code cancel}, {@code cancel-barrier}, {@code cancel-key} (with {@code cancel-key-all} where what a key
      * gives back waits under its other keys no more), {@code force}, {@code gauge}, and {@code add-again} or, for tasks
-     * that keep their first delay, {@code add-same}. {@code failing} (callbacks can end with an error) need not be said:
+     * that keep their first delay, {@code add-same}; {@code fixed-rate}, {@code fixed-delay} and {@code reset} (see
+     * {@link TimerUnderTest.Periodic} and {@link TimerUnderTest.Resettable}). {@code failing} (callbacks can end with an error) need not be said:
      * whatever has gates here has that.
      */
     public Promises can(String... names) {
@@ -114,6 +136,7 @@ public final class Promises {
         other.constants.putAll(constants);
         other.limits.putAll(limits);
         other.capabilities.addAll(capabilities);
+        other.words.putAll(words);
         Long late = (Long) constants.get("late_ns");
         return late == null ? other : other.lateNs(late.longValue() + slackNs);
     }
@@ -141,7 +164,8 @@ public final class Promises {
      * @param places the functions that events tell of; a thread can be stopped in each
      */
     String description(List<String> places) {
-        StringBuilder line = new StringBuilder("\"protocol\":\"purgatorio-subject/1.1\"");
+        boolean periodic = !words.isEmpty() || !Collections.disjoint(capabilities, SINCE_1_2);
+        StringBuilder line = new StringBuilder("\"protocol\":\"purgatorio-subject/1." + (periodic ? 2 : 1) + "\"");
         about(line);
         line.append(",\"profile\":");
         Json.text(line, profile);
@@ -153,6 +177,7 @@ public final class Promises {
         Json.texts(line, places);
         numbers(line, constants);
         numbers(line, limits);
+        texts(line);
         return line.append(",\"lanes\":").append(lanes).toString();
     }
 
@@ -164,7 +189,9 @@ public final class Promises {
      * @param recorded the functions that are always recorded
      */
     public String header(String run, String clock, List<String> recorded) {
-        StringBuilder line = new StringBuilder("{\"kind\":\"header\",\"format\":\"purgatorio-trace/1\",\"run\":");
+        boolean periodic = !words.isEmpty() || !Collections.disjoint(recorded, FUNCTIONS_SINCE_2);
+        StringBuilder line = new StringBuilder("{\"kind\":\"header\",\"format\":\"purgatorio-trace/" + (periodic ? 2 : 1));
+        line.append("\",\"run\":");
         Json.text(line, run);
         StringBuilder implementation = new StringBuilder();
         about(implementation);
@@ -179,6 +206,7 @@ public final class Promises {
         }
         StringBuilder numbers = new StringBuilder();
         numbers(numbers, timer);
+        texts(numbers);
         line.append(",\"timer\":{").append(numbers.length() == 0 ? "" : numbers.substring(1)).append('}');
         if (purge != null) {
             line.append(",\"purge_interval\":").append(purge);
@@ -196,6 +224,13 @@ public final class Promises {
         line.append(",\"version\":");
         Json.text(line, version);
         line.append(",\"language\":\"Java\"");
+    }
+
+    private void texts(StringBuilder line) {
+        for (Object name : words.keySet()) {
+            line.append(",\"").append((String) name).append("\":");
+            Json.text(line, (String) words.get(name));
+        }
     }
 
     private static void numbers(StringBuilder line, Map<String, Long> values) {

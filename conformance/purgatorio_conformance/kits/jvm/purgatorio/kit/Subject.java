@@ -21,7 +21,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A purgatory, a timer, or both, behind purgatorio-subject/1.1: what {@code purgatorio verify --command} drives.
+ * A purgatory, a timer, or both, behind purgatorio-subject/1.2: what {@code purgatorio verify --command} drives.
  *
  * <p>A thread for each lane makes the driver's calls; a thread that comes to a gate of the run says so and makes there
  * what calls it is told to, until it may go on. The process ends when standard input does.
@@ -352,6 +352,19 @@ public final class Subject {
                 long delayNs = number(call, "delay_ns");
                 handles.put(id, before == null ? timer.add(new Task(id), delayNs) : driven().addAgain(before, delayNs));
                 return "";
+            }
+            if ("repeat".equals(name)) {
+                long firstNs = number(call, "delay_ns");
+                long periodNs = number(call, "period_ns");
+                TimerUnderTest.Periodic<Object> periodic = (TimerUnderTest.Periodic<Object>) timer;
+                boolean rate = "fixed-rate".equals(call.get("kind"));
+                Runnable task = new Task(id);
+                handles.put(id, rate ? periodic.fixedRate(task, firstNs, periodNs) : periodic.fixedDelay(task, firstNs, periodNs));
+                return "";
+            }
+            if ("reset".equals(name)) {
+                TimerUnderTest.Resettable<Object> resettable = (TimerUnderTest.Resettable<Object>) timer;
+                return out(resettable.reset(handles.get(id), number(call, "delay_ns")));
             }
             if ("cancel".equals(name)) {
                 Boolean won = timer.cancel(handles.get(id));

@@ -21,6 +21,21 @@ public interface TimerUnderTest<H> {
     /** The run is over: end its threads. */
     void close() throws Exception;
 
+    /** A timer with periodic tasks: each runs until it is cancelled. Only what is declared of the two is called. */
+    public interface Periodic<H> extends TimerUnderTest<H> {
+        /** Run the task when {@code firstNs} have passed, and then at every period from that deadline on. */
+        H fixedRate(Runnable task, long firstNs, long periodNs) throws Exception;
+
+        /** Run the task when {@code firstNs} have passed, and then a period after the end of each run. */
+        H fixedDelay(Runnable task, long firstNs, long periodNs) throws Exception;
+    }
+
+    /** A timer whose deadlines can be moved. Only if {@code reset} is declared. */
+    public interface Resettable<H> extends TimerUnderTest<H> {
+        /** Move the deadline of a task to {@code delayNs} from now; false if it is over, and then nothing is armed. */
+        boolean reset(H handle, long delayNs) throws Exception;
+    }
+
     /** A timer whose time is the driver's, or whose tasks can be added again; a plain one needs none of this. */
     interface Driven<H> extends TimerUnderTest<H> {
         /**

@@ -1,0 +1,384 @@
+"""What a small program is: the calls of a few lanes, where threads pause, which schedules are wanted, and why.
+
+The programs that are written by hand are in `gate_program`, those of the enumerated scope in `scope`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+
+from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.message import (
+    STEP,
+    Add,
+    Call,
+    Cancel,
+    CancelKey,
+    Check,
+    Description,
+    Force,
+    Gauge,
+    Ready,
+    Register,
+)
+from purgatorio_conformance.subject.plan import MS
+
+TRY, FORCE, DONE, EXPIRED = "try_complete", "force_complete", "on_complete", "on_expiration"
+FIRE, ARM, DISARM = "timer_fire", "timer_add", "timer_cancel"
+
+RECHECK: Final = "an event that passes while an operation is registered"
+GIVE_UP: Final = "an event that meets another evaluation of the same operation"
+CLAIM: Final = "two completions at once"
+EXPIRY: Final = "an expiry beside an event, a force or a cancel"
+ARMING: Final = "a completion before the time-out is armed"
+LISTS: Final = "a key whose list empties and fills at once"
+PURGE: Final = "a purge beside events and registrations"
+CALLBACK: Final = "calls from inside callbacks"
+SLOW: Final = "a callback that holds up others"
+TIMER: Final = "timer tasks beside adds and cancels"
+LEVEL: Final = "adds that need the same new level at once"
+MOVED: Final = "a timer task that moves between levels"
+ERRORS: Final = "an error in a callback"
+SEQUENCE: Final = "calls of one caller and time, one after the other"
+ANY: Final = "whatever comes of calls that were drawn"
+
+CLASSES: Final[dict[Part, tuple[str, ...]]] = {
+    "purgatory": (
+        RECHECK,
+        GIVE_UP,
+        CLAIM,
+        EXPIRY,
+        ARMING,
+        LISTS,
+        PURGE,
+        CALLBACK,
+        SLOW,
+        MOVED,
+        LEVEL,
+        ERRORS,
+        SEQUENCE,
+        ANY,
+    ),
+    "timer": (TIMER, CALLBACK, SLOW, LEVEL, MOVED, ERRORS, SEQUENCE, ANY),
+}
+"""The classes of bugs that are looked for with gates, by part."""
+
+
+_SOON_OVER_NS: Final = 100 * MS
+_BEFORE_MOST: Final = 8
+"""A program that is played once for each step of each call has no more calls before."""
+_GARBAGE_MOST: Final = 120
+"""So many operations are completed before each play beside a purge; for a longer interval all orders take too long."""
+_GARBAGE_MOST_AT_LINES: Final = 1_200
+"""So many where only the purge is stopped, at lines to which nothing else comes, beside a few calls: Kafka's interval
+is 1,000."""
+_LOOKS_MORE: Final = 50
+"""More than what a purge may have missed: one operation a thread."""
+_LOOKS_MOST: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """The time-out of this operation, or the deadline of this task, comes now. In virtual time an `advance`; in real
+    time the subject's own thread, which was held at `timer_fire` until now if it was there before."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A call that a thread makes where it stands: at a gate inside a callback of this operation or task; only at this
+    place, if `at` names one."""
+
+    id: str
+    call: Call
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """Virtual time goes on to `before_ns` before the time-out of this operation, or the deadline of this task: a timer
+    with levels moves it to finer ones on the way."""
+
+    id: str
+    before_ns: int
+
+
+LaneCall = Call | Expiry | Inside | Until
+
+Pause = str | tuple[str, str]
+"""A place where threads stop, of whatever they come there for, or of this task or operation alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class EveryOrder:
+    """Every order of the calls and of the threads that stand somewhere, once; and each call stopped at each of its
+    steps, while the others are made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """One order, so many times: the threads are gathered where they stop, and go on together, for what lies between two
+    places and can only be hit."""
+
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class InTurn:
+    """One order: the calls of one lane one after the other. A call from inside a callback is made where a thread comes
+    there first."""
+
+
+class Stepped(Enum):
+    """Only stopped at steps, of the first lane's call alone."""
+
+    FIRST = "first"
+    """At one of its steps."""
+    FIRST_TWICE = "first twice"
+    """At two: the second lane's call is made while it stands at the one, the third's while it stands at the other."""
+    BEHIND_FIRST = "behind first"
+    """It stands at a step until the second lane's has come to one of its own, and ends before that does."""
+
+
+Schedule = EveryOrder | Barrier | InTurn | Stepped
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The callback at this place of this task or operation ends with an error: always, or only the `nth` (from 0)."""
+
+    place: str
+    id: str
+    nth: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SmallProgram:
+    """A handful of calls for two or three lanes; a lane that calls only from `Inside` callbacks is none of the
+    subject's. `before` and `after` them nobody is stopped; after a `fault` another lane calls, which notices a
+    lock that was left held. `looks_for`: the class of bugs. `pauses`: where threads stop; without any it is
+    played step by step only. `fresh`: each play has a subject that was started anew."""
+
+    name: str
+    looks_for: str
+    lanes: tuple[tuple[LaneCall, ...], ...]
+    pauses: tuple[Pause, ...] = ()
+    before: tuple[Call | Until, ...] = ()
+    after: tuple[Call, ...] = ()
+    schedule: Schedule = EveryOrder()
+    fault: Fault | None = None
+    fresh: bool = False
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where threads stop, of whatever they come there for."""
+        return tuple(one if isinstance(one, str) else one[0] for one in self.pauses)
+
+    @property
+    def volley(self) -> int:
+        """How often it is played, if in one order."""
+        return self.schedule.times if isinstance(self.schedule, Barrier) else 0
+
+    def pauses_at(self, place: str, whose: str) -> bool:
+        """Whether a thread stops there."""
+        return place in self.pauses or (place, whose) in self.pauses
+
+    @property
+    def _soon_over(self) -> bool:
+        """Whether in real time it can be started anew a few times, as all it asks a timer for is over soon."""
+        waits = [call.delay_ns for call in self.calls() if isinstance(call, Add)]
+        return bool(waits) and max(waits) <= _SOON_OVER_NS
+
+    def calls(self) -> tuple[LaneCall, ...]:
+        return (*self.before, *(call for lane in self.lanes for call in lane), *self.after)
+
+    def expiring(self) -> frozenset[str]:
+        """The ids of what is let expire."""
+        return frozenset(call.id for call in self.calls() if isinstance(call, Expiry))
+
+    @property
+    def passes_time(self) -> bool:
+        """Whether virtual time goes on in it to a certain moment."""
+        return any(isinstance(call, Until) for call in self.calls())
+
+    def goes_by(self, time_ns: int) -> bool:
+        """Whether virtual time goes on in it to so long behind a deadline."""
+        return any(isinstance(call, Until) and call.before_ns <= -time_ns for call in self.calls())
+
+    @property
+    def long(self) -> bool:
+        """Whether so many calls come before it that it is played seldom: at lines, which are fewer than steps, once at
+        each to which the first lane's call comes and no call of a shorter program does."""
+        return len(self.before) > _BEFORE_MOST
+
+    @property
+    def counts(self) -> bool:
+        """Whether its first lane reads the sizes beside another. That may go through very many lists, and is stopped at
+        the first steps alone."""
+        return self.lanes[0] == (Gauge(),)
+
+    def ruled_out(self, description: Description, *, virtual: bool = False, free: bool = False) -> str | None:
+        """Why this subject cannot be put through it, or None. `free`: in real time, with nobody stopped anywhere."""
+        if free and (self.fault or any(isinstance(call, Inside) for call in self.calls())):
+            return "calls and errors from inside callbacks"
+        if not virtual and self.passes_time:
+            return _NO_VIRTUAL
+        if not self.places and (free or STEP in description.gates):
+            return self.steps(description, virtual=virtual) or _STEP_BY_STEP
+        if not free and not set(self.places) & set(description.gates):
+            return f"no gate at {' or '.join(self.places or (STEP,))}"
+        lanes = sum(not isinstance(lane[0], Inside) for lane in self.lanes)
+        if description.lanes < lanes:
+            return f"{description.lanes} of {lanes} lanes"
+        if self.expiring() and not (virtual or free) and "timer_fire" not in description.gates:
+            return "no gate at timer_fire"
+        return self._lacking(description)
+
+    def stepped(self) -> Iterator[tuple[int, int, LaneCall]]:
+        """The calls that can be stopped at their steps, each with its lane and its place there; of lanes that make the
+        same calls only the first's."""
+        first_only = isinstance(self.schedule, Stepped) or self.long or self.counts
+        for lane, calls in enumerate(self.lanes[:1] if first_only else self.lanes):
+            if calls not in self.lanes[:lane]:
+                for place, call in enumerate(calls):
+                    if not isinstance(call, Ready | Gauge) or self.counts:
+                        yield lane, place, call
+
+    def steps(self, description: Description, *, virtual: bool) -> str | None:
+        """Why the calls of its lanes cannot be stopped at their steps, or None."""
+        if (
+            self.schedule is Stepped.FIRST_TWICE
+            and {"timer", "purgatory"} <= {*description.capabilities}
+            and Force("op") in self.lanes[0]
+        ):
+            return "its timer is played to by itself"
+        if self.volley or self.fault or any(isinstance(call, Inside) for call in self.calls()):
+            return "no calls of lanes alone"
+        if self.long and self.places:
+            return "too many calls before it"
+        if description.lanes < len(self.lanes):
+            return f"{description.lanes} of {len(self.lanes)} lanes"
+        if not virtual and ((self.fresh and not self._soon_over) or self.passes_time):
+            return _NO_VIRTUAL
+        if self.expiring() and not virtual and "timer_fire" not in description.gates:
+            return "no gate at timer_fire"
+        return self._lacking(description)
+
+    def stands_at(self, description: Description) -> list[str]:
+        """The gates at which the first lane stands while another's call is stopped at its steps: the first of the
+        program's, and for a registration, which has let go of its lock by then, where it arms the time-out as well."""
+        places = [place for place in self.places if place in description.gates]
+        if len(self.lanes) < 2 or not places:
+            return []
+        return [places[0], *(ARM for place in places[1:] if place == ARM)]
+
+    def beside(self, lane: int) -> tuple[int, ...]:
+        """The lane beside the first whose steps are those of this lane's."""
+        return (lane,) if lane else (1,) if self.lanes[1] == self.lanes[0] else ()
+
+    def _lacking(self, description: Description) -> str | None:
+        few = not self.places and max(map(len, self.lanes)) <= _BEFORE_MOST
+        most = _GARBAGE_MOST_AT_LINES if few else _GARBAGE_MOST
+        if self.looks_for == PURGE and (description.purge_interval or 0) > most:
+            return f"{INTERVAL_ABOVE} {most:,}"
+        calls = [call.call if isinstance(call, Inside) else call for call in self.calls()]
+        needed = [_NEEDED.get(type(call)) for call in calls] + ["failing"] * bool(self.fault)
+        for name in needed:
+            if name is not None and name not in description.capabilities:
+                return f"no {name}"
+        added = [call.id for call in calls if isinstance(call, Add)]
+        if len(set(added)) < len(added) and not {"add-again", "add-same"} & {*description.capabilities}:
+            return "no add-same"
+        if self.fault is not None and self.fault.place not in description.gates:
+            return f"no gate at {self.fault.place}"
+        return None
+
+
+_STEP_BY_STEP: Final = "it is played step by step"
+_NO_VIRTUAL: Final = "no virtual time"
+INTERVAL_ABOVE: Final = "its purge interval is above"
+OTHER_WAYS: Final = frozenset({_STEP_BY_STEP, _NO_VIRTUAL})
+"""Why a program is not played in one way, and is in another where the subject knows that."""
+
+_NEEDED: Final[dict[type[LaneCall], str]] = {
+    CancelKey: "cancel-key",
+    Force: "force",
+    Gauge: "gauge",
+    Cancel: "cancel",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """Of what is due at once (`least_ns`), expires in a program (`soon_ns`), or does not (`far_ns`), and of two that
+    a wheel keeps in one bucket of its second level, with the time (`before_ns`) by which it has moved them.
+    `turn_ns`: when something has expired, what is added now comes into its bucket, a turn of the wheel later.
+    `garbage`: so many completed operations stay, and one more has them purged. `looks`: so many are purged in one
+    volley; 0 where that takes too many. `purge_ns`: of the one too many."""
+
+    least_ns: int
+    soon_ns: int
+    far_ns: int
+    level_ns: int
+    later_ns: int
+    before_ns: int
+    turn_ns: int
+    garbage: int
+    looks: int
+    purge_ns: int
+
+
+def late_for(description: Description) -> int:
+    """So long after its deadline, in whole units, something has expired where `advance` goes there at once."""
+    late_ns = (description.late_ns or 0) + 2 * max(description.tick_ns or MS, description.unit_ns)
+    return late_ns + -late_ns % description.unit_ns
+
+
+def delays_for(description: Description, far_ns: int, purge_ns: int = 0) -> Delays:
+    """As the subject takes them; what does not expire, does not for `far_ns`, and what has a purge come does after
+    `purge_ns` at the earliest."""
+    unit_ns = description.unit_ns
+    tick_ns = max(description.tick_ns or MS, unit_ns)
+    turn_ns = tick_ns * (description.wheel_size or 20)
+    interval = description.purge_interval or 0
+    least_ns = max(0, description.least_delay_ns)
+    soon_ns = max(4 * tick_ns, 4 * MS, description.least_delay_ns)
+    far_ns = min(far_ns, description.most_delay_ns)
+    level_ns, later_ns = min(2 * turn_ns + turn_ns // 4, far_ns), min(2 * turn_ns + turn_ns // 2, far_ns)
+    return Delays(
+        least_ns - least_ns % -unit_ns,
+        soon_ns - soon_ns % -unit_ns,
+        far_ns - far_ns % unit_ns,
+        level_ns - level_ns % unit_ns,
+        later_ns - later_ns % unit_ns,
+        tick_ns - tick_ns % -unit_ns,
+        min(max(turn_ns - late_for(description), description.least_delay_ns, tick_ns), far_ns)
+        // unit_ns
+        * unit_ns,
+        min(interval, _GARBAGE_MOST_AT_LINES),
+        _LOOKS_MORE + interval if interval < _LOOKS_MOST else 0,
+        max(soon_ns - soon_ns % -unit_ns, min(purge_ns, far_ns) // unit_ns * unit_ns),
+    )
+
+
+def named_in(calls: Sequence[LaneCall], play: int) -> list[LaneCall]:
+    """The calls with ids and keys that no other play has."""
+    return [_named(call, f"p{play}-") for call in calls]
+
+
+def _named(call: LaneCall, mark: str) -> LaneCall:
+    if isinstance(call, Inside):
+        made = _named(call.call, mark)
+        assert not isinstance(made, Expiry | Inside | Until), "a call stays one"
+        return replace(call, id=mark + call.id, call=made)
+    if isinstance(call, Register):
+        return replace(call, id=mark + call.id, keys=tuple(mark + key for key in call.keys))
+    if isinstance(call, Check | CancelKey):
+        return replace(call, key=mark + call.key)
+    if isinstance(call, Expiry | Until | Ready | Force | Add | Cancel):
+        return replace(call, id=mark + call.id)
+    return call

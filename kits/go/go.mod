@@ -1,0 +1,3 @@
+module example.com/purgatorio/kits/go
+
+go 1.21

@@ -1,0 +1,212 @@
+// Package purgatorio plugs a timer or a purgatory that is written in Go into the purgatorio oracle.
+//
+// An adapter implements [Timer], [Purgatory] or both, says in [Promises] what they are held to, and calls [Run] from its
+// main function. The program then speaks the subject protocol on standard input and output, which
+// `purgatorio verify --command ./adapter` drives; with the arguments `races FOLDER` it races its own goroutines and writes
+// traces for `purgatorio check FOLDER`. The package judges nothing.
+package purgatorio
+
+import (
+	"flag"
+	"fmt"
+	"os"
+)
+
+// Promises is what an implementation is and promises. A constant that is nil is not judged by. Times are nanoseconds.
+type Promises struct {
+	Name    string // of the implementation, as its makers call it
+	Version string
+	Profile string // "timer", "timer-cancel-barrier", "locked", "pending-flag" or another of docs/clauses.md
+
+	TickNs      *int64 // granularity
+	WheelSize   *int64 // buckets of one level
+	EarlyNs     *int64 // how much before its deadline a task may fire
+	EarlyRealNs *int64 // the same in real time, if it differs there
+	LateNs      *int64 // how much after its deadline, if the clock were advanced at every tick
+	LateRealNs  *int64 // how much after its deadline in real time, if no other program takes the processor
+
+	PurgeInterval *int64 // completed operations that may stay watched
+
+	UnitNs       int64  // times and delays are multiples of this; 0: of a nanosecond
+	LeastDelayNs int64  // the smallest delay that it takes
+	MostDelayNs  *int64 // the largest
+	Lanes        int    // calls that may be under way at once, 1 to 16; 0: one
+
+	// Can names capabilities of the protocol: "timer", "purgatory", "virtual-time", "real-time", "cancel",
+	// "cancel-barrier", "cancel-key", "cancel-key-all", "force", "gauge", "add-again", "add-same", "failing".
+	Can []string
+
+	// Steps says that the code under test calls [Step].
+	Steps bool
+}
+
+// Is makes a constant of [Promises].
+func Is(value int64) *int64 { return &value }
+
+// Factory makes what is driven, anew for each run. In virtual time the clock says nowNs until AdvanceTo says otherwise.
+// A part that Promises.Can does not name may be nil.
+type Factory struct {
+	Timer     func(virtual bool, nowNs int64) Timer
+	Purgatory func(virtual bool, nowNs int64) Purgatory
+}
+
+// Timer is a timer that is driven. Several goroutines may call all methods but AdvanceTo and Close. A panic is the error of
+// the call. Embed [Plain] for what the timer does not have.
+type Timer interface {
+	// Add runs the task when delayNs have passed. What it returns identifies the task.
+	Add(task func(), delayNs int64) (handle any)
+	// AddAgain adds a task again: one that is over starts anew, one that waits is moved.
+	AddAgain(handle any, delayNs int64)
+	// Cancel says whether this call cancelled the task; known is false if the timer does not tell. The handle is nil
+	// where a cancel comes before its Add has returned.
+	Cancel(handle any) (cancelled, known bool)
+	// Size is the number of pending tasks, or below zero if it is not known.
+	Size() int
+	Driven
+}
+
+// Purgatory is a purgatory that is driven, under the rules of [Timer].
+type Purgatory interface {
+	// New makes an operation that is in no list yet, whose callbacks hand on to hooks.
+	New(hooks *Hooks) (operation any)
+	// TryCompleteElseWatch says whether this call completed the operation.
+	TryCompleteElseWatch(operation any, keys []string) bool
+	// CheckAndComplete counts what this call completed.
+	CheckAndComplete(key string) int
+	// ForceComplete says whether this call completed the operation.
+	ForceComplete(operation any) bool
+	// CancelForKey takes out, uncompleted, what is watched under the key.
+	CancelForKey(key string) []any
+	// Watched counts entries of the watch lists and Delayed tasks of the timer; below zero if that is not known.
+	Watched() int
+	Delayed() int
+	Driven
+}
+
+// Driven is what timers and purgatories have in common.
+type Driven interface {
+	// AdvanceTo says that it is nowNs now, in virtual time, and runs all that is due before it returns.
+	AdvanceTo(nowNs int64)
+	// Settle returns when nothing is under way any more, or when interrupted is closed: then a goroutine is paused. In
+	// virtual time it is called after every call, in real time at the end of a run.
+	Settle(interrupted <-chan struct{})
+	// Close ends the run and its goroutines.
+	Close()
+}
+
+// Plain stands for methods that an implementation does not have; embed it.
+type Plain struct{}
+
+// AddAgain panics: "add-again" is not declared.
+func (Plain) AddAgain(any, int64) { panic("add-again is not declared") }
+
+// Cancel panics: "cancel" is not declared.
+func (Plain) Cancel(any) (cancelled, known bool) { panic("cancel is not declared") }
+
+// ForceComplete panics: "force" is not declared.
+func (Plain) ForceComplete(any) bool { panic("force is not declared") }
+
+// CancelForKey panics: "cancel-key" is not declared.
+func (Plain) CancelForKey(string) []any { panic("cancel-key is not declared") }
+
+// Size is not known.
+func (Plain) Size() int { return -1 }
+
+// Watched is not known.
+func (Plain) Watched() int { return -1 }
+
+// Delayed is not known.
+func (Plain) Delayed() int { return -1 }
+
+// AdvanceTo panics: "virtual-time" is not declared.
+func (Plain) AdvanceTo(int64) { panic("virtual-time is not declared") }
+
+// Settle has nothing to wait for.
+func (Plain) Settle(<-chan struct{}) {}
+
+// Close has nothing to end.
+func (Plain) Close() {}
+
+// Run is the main function of an adapter. It does what the arguments say and ends the process: 0 done, 1 races that got
+// stuck, 2 wrong arguments.
+func Run(promises Promises, factory Factory) {
+	if len(os.Args) == 1 {
+		serve(promises, factory, os.Stdin, os.Stdout)
+		os.Exit(0)
+	}
+	options := flag.NewFlagSet("races FOLDER", flag.ExitOnError)
+	rounds := options.Int("rounds", 2000, "rounds of each part")
+	seed := options.Int64("seed", 1, "of the plan")
+	if os.Args[1] != "races" || len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "no argument: the subject protocol; races FOLDER [--rounds N] [--seed N]: races, as traces")
+		os.Exit(2)
+	}
+	_ = options.Parse(os.Args[3:])
+	if err := race(promises, factory, os.Args[2], *rounds, *seed); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Hooks tell what happens to one operation, from within its callbacks. Each callback of the operation hands on to the
+// method of the same name, with its own code as the argument.
+type Hooks struct {
+	ID      string // unique in a run
+	DelayNs int64  // its time-out
+	told    telling
+	ready   flag32
+}
+
+// TryComplete is the condition: it calls force if the operation is ready, and says whether that completed it.
+func (h *Hooks) TryComplete(force func() bool) bool {
+	return h.answer("try_complete", func() bool {
+		ready := h.ready.isSet()
+		h.told.pause("try_complete", h.ID)
+		return ready && force()
+	})
+}
+
+// ForceComplete completes the operation by its own code.
+func (h *Hooks) ForceComplete(own func() bool) bool {
+	return h.answer("force_complete", func() bool {
+		h.told.pause("force_complete", h.ID)
+		return own()
+	})
+}
+
+// OnComplete is the callback of completion, OnExpiration that of expiration.
+func (h *Hooks) OnComplete()   { h.within("on_complete", nil, func() {}) }
+func (h *Hooks) OnExpiration() { h.within("on_expiration", nil, func() {}) }
+
+// TimerAdd gives the time-out to the timer, and TimerCancel takes it back.
+func (h *Hooks) TimerAdd(own func())    { h.within("timer_add", &h.DelayNs, own) }
+func (h *Hooks) TimerCancel(own func()) { h.within("timer_cancel", nil, own) }
+
+// TimerFire runs when the time-out is over.
+func (h *Hooks) TimerFire(own func()) { h.within("timer_fire", nil, own) }
+
+func (h *Hooks) answer(f string, own func() bool) (out bool) {
+	done := h.told.call(f, h.ID, nil)
+	defer func() {
+		problem := recover()
+		done(result{out: &out, panicked: problem})
+		if problem != nil {
+			panic(problem)
+		}
+	}()
+	return own()
+}
+
+func (h *Hooks) within(f string, delayNs *int64, own func()) {
+	done := h.told.call(f, h.ID, delayNs)
+	defer func() {
+		problem := recover()
+		done(result{panicked: problem})
+		if problem != nil {
+			panic(problem)
+		}
+	}()
+	h.told.pause(f, h.ID)
+	own()
+}

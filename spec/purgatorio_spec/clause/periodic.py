@@ -1,0 +1,309 @@
+"""T8 to T10: a periodic task runs not before its period, not after it by more than the late bound, and not once it is
+cancelled.
+
+With P the period, D(k) = deadline_t + k * P the deadline of the k-th run counted from 0, `early` and `late` the bounds
+of the header, and f(n) the n-th fire. In virtual time a task can run at an `advance_clock` only, so there "by t" means
+by the first one that returned at t or later: `chance(t)`. In real time chance(t) = t.
+
+    fixed delay  T8  f(n).t >= f(n-1).ret.t + P - early, less `late` in real time
+                 T9  f(n).t <= chance(f(n-1).ret.t + P + late)
+    fixed rate   every fire answers a slot k of its own, the slots grow, and
+                 T8  f.t >= D(k) - early
+                 T9  f.t <= chance(max(D(k), the end of the fire before it) + late)
+        burst    the n-th fire answers slot n
+        once     a fire answers all slots with D(k) + late < f.t that no fire has answered; if there are none, the next
+        skip     a fire answers the first slot left with D(k) + late >= f.t; a slot in which the fire before it still
+                 ran, or in whose bounds the virtual clock never stopped, may have no fire
+        restart  f(n).t >= f(n-1).t + P - early, less `late` in real time; f(n).t <= chance(f(n-1).ret.t + P + late)
+    T10          a cancel that did not answer 0 and has returned: no fire starts after it. One that was due by then may
+                 have been handed over, if the cancel is no barrier and was not made by the task itself.
+
+"Less `late`": a run may be recorded as late as the header allows, and the timer counts from when it really was. Where
+no `late_ns` is given it was recorded at once.
+
+The timer may have computed the first deadline anywhere between the add's call and its return: T9 counts from the
+latest. Nothing is promised of a run after one that raised, nor of a task that was added more than once.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from purgatorio_spec.clause.declaration import Broken, Clause, Finding
+from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
+from purgatorio_spec.history.run import Advance, Run
+from purgatorio_spec.trace.record import PERIODIC_ADDS
+from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
+
+_ADDED: Final = "|".join(PERIODIC_ADDS)
+
+
+class _Due(NamedTuple):
+    """Of a run that is awaited: before `earliest_t` it must not start, and by `latest_t`, counted before the late bound
+    and the chance to run, it must."""
+
+    earliest_t: int
+    latest_t: int
+
+
+@dataclass(slots=True)
+class _Task:
+    """A periodic task: its one add, and how far its fires have come (`slot`: the first that none has answered)."""
+
+    run: Run
+    add: Call
+    period_ns: int
+    first_t: int
+    """Its earliest first deadline."""
+    spread_ns: int
+    """So much later the timer may have computed it."""
+    rule: str
+    slot: int = 0
+    later_slot: int = 0
+    """The same if each fire answered the last slot that was due: who makes up for several at once may count so."""
+    before: Call | None = None
+    since_t: int = 0
+    """From when on the period of the next run counts at the earliest: a run may be recorded late, by `late_ns`."""
+
+    @property
+    def early_ns(self) -> int:
+        return self.run.early_ns or 0
+
+    @property
+    def late_ns(self) -> int | None:
+        return self.run.late_ns
+
+    @property
+    def _free_t(self) -> int:
+        """When the fire before has ended; long ago if there is none."""
+        return self.add.call_t if self.before is None else _end_t(self.before)
+
+    def _deadline(self, slot: int) -> int:
+        return self.first_t + slot * self.period_ns
+
+    def _last_missed(self, t: int) -> int:
+        """The last slot that is late beyond its bound at `t`; below 0 if there is none."""
+        if self.late_ns is None:
+            return -1
+        return -((self.first_t + self.spread_ns + self.late_ns - t) // self.period_ns) - 1
+
+    def due(self, fire_t: int | None) -> _Due:
+        """When the next run is due. `fire_t`: when it started, if it did, which says what slot it answers."""
+        first = _Due(self.first_t - self.early_ns, self.first_t + self.spread_ns)
+        if self.rule in ("delay", "restart"):
+            if self.before is None:
+                return first
+            return _Due(self.since_t + self.period_ns - self.early_ns, self._free_t + self.period_ns)
+        slot = self._latest_slot() if self.rule == "skip" else self.later_slot
+        latest_t = max(self._deadline(slot) + self.spread_ns, self._free_t)
+        answered = self.slot if fire_t is None else self._answered(fire_t)
+        return _Due(self._deadline(answered) - self.early_ns, latest_t)
+
+    def _answered(self, fire_t: int) -> int:
+        """The slot that a fire at this time answers."""
+        missed = self._last_missed(fire_t)
+        if self.rule == "once":
+            return max(self.slot, missed)
+        return max(self.slot, missed + 1) if self.rule == "skip" else self.slot
+
+    def _latest_slot(self) -> int:
+        """The first slot left that the subject had the chance to answer."""
+        free_t, late_ns = self._free_t + self.early_ns, self.late_ns or 0
+        slot = self.later_slot
+        if self.before is not None:
+            slot = max(slot, -((self.first_t - free_t) // self.period_ns))
+        if not self.run.virtual:
+            return slot
+        last_t = self.first_t + self.spread_ns + late_ns
+        advances = self.run.facts.advances
+        for advance in advances[
+            bisect_left(advances, last_t + slot * self.period_ns, key=Advance.returned_t) :
+        ]:
+            if (advance.ret_t - last_t) % self.period_ns == 0:
+                return (advance.ret_t - last_t) // self.period_ns
+        return NEVER // max(self.period_ns, 1) // 4
+
+    def answer(self, fire: Call) -> None:
+        """The next run has started."""
+        self.slot = self._answered(fire.call_t) + 1
+        if self.rule in ("once", "skip"):
+            due = (fire.call_t + self.early_ns - self.first_t) // self.period_ns
+            self.later_slot = max(self.slot, due + 1)
+        else:
+            self.later_slot = self.slot
+        floor_t = self.first_t if self.before is None else self.since_t + self.period_ns
+        recorded_t = _end_t(fire) if self.rule == "delay" else fire.call_t
+        if self.rule == "restart" and not self.run.virtual and self.late_ns is None:
+            # It counts from when it saw that the run was due, and nothing says how long before the run that was.
+            recorded_t = floor_t
+        self.since_t = max(floor_t, recorded_t - (0 if self.run.virtual else self.late_ns or 0))
+        self.before = fire
+
+
+def _end_t(fire: Call) -> int:
+    return NEVER if fire.ret_t is None else fire.ret_t
+
+
+def _task(run: Run, history: OperationHistory) -> _Task | None:
+    """None for what is no periodic task, or one of which nothing is promised."""
+    adds = [*history.rates, *history.delays]
+    if len(adds) != 1 or history.adds or history.resets:
+        return None
+    (add,) = adds
+    period_ns, first_t = add.delay_ns, add.deadline_t
+    if period_ns is None or period_ns < 1 or first_t is None or add.ret_t is None or add.err is not None:
+        return None
+    rule = run.catch_up if history.rates else "delay"
+    spread_ns = max(0, add.ret_t - add.call_t)
+    return None if rule is None else _Task(run, add, period_ns, first_t, spread_ns, rule)
+
+
+def _played(task: _Task, history: OperationHistory) -> Iterator[tuple[Call, _Due]]:
+    """The fires in order, each with when it was due, up to the first after one that raised."""
+    for fire in history.fires:
+        if task.before is not None and task.before.err is not None:
+            return
+        yield fire, task.due(fire.call_t)
+        task.answer(fire)
+
+
+T8 = Clause(
+    "T8",
+    "a periodic task runs at most once a period, and never before its deadline: at a fixed rate the deadlines are "
+    "period by period from the first one, at a fixed delay each is a period after the end of the run before",
+    formula="fixed delay: f(n).t >= f(n-1).ret.t + P - early_ns (less late_ns in real time: it may be recorded late);  "
+    "fixed rate: f.t >= deadline_t + k * P - early_ns, where k is the slot that f answers, and no two answer one  "
+    "(burst: the n-th answers slot n; once: one answers all that are late; skip: what is late has none; restart: the "
+    "slots count from the last fire)",
+    records=(_ADDED, "timer_fire"),
+    constants=("early_ns",),
+    asked_by=PERIODIC_ADDS,
+)
+
+
+@T8.of_operation
+def once_a_period(run: Run, history: OperationHistory) -> Finding:
+    """An occasion is a periodic task that ran. A fixed rate without `catch_up` in the header is none. Without `late_ns`
+    nobody knows what was late, and `once` and `skip` are judged as `burst`."""
+    task = _task(run, history)
+    if task is None or not history.fires:
+        return NO_OCCASION
+    before: Call | None = None
+    for fire, due in _played(task, history):
+        if fire.call_t < due.earliest_t:
+            return Broken(
+                "ran-before-its-period",
+                [task.add.call_i if before is None else before.call_i, fire.call_i],
+                f"{_kind(task)}: runs at t >= {due.earliest_t}",
+                f"ran at t = {fire.call_t}, {due.earliest_t - fire.call_t} ns early"
+                + ("" if before is None else f", {fire.call_t - before.call_t} ns after the run before"),
+            )
+        before = fire
+    return KEPT
+
+
+def _kind(task: _Task) -> str:
+    rule = "fixed delay" if task.rule == "delay" else f"fixed rate, catch_up {task.rule}"
+    return f"{rule}, period {task.period_ns} ns, first deadline {task.first_t}"
+
+
+T9 = Clause(
+    "T9",
+    "a periodic task does not drift and does not stop: each run comes by its deadline and the late bound, and runs "
+    "that were missed are made up for as declared",
+    formula="fixed delay: f(n).t <= f(n-1).ret.t + P + late_ns;  "
+    "fixed rate: f.t <= max(deadline_t + k * P, f(n-1).ret.t) + late_ns, where k is the slot that must be answered "
+    "next;  in virtual time: or by the first advance_clock after that",
+    records=(_ADDED, "timer_fire", "timer_cancel"),
+    constants=("late_ns",),
+    needs_whole=True,
+    asked_by=PERIODIC_ADDS,
+)
+
+
+@T9.of_operation
+def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
+    """An occasion is a periodic task that ran, or that was overdue before its cancel or the end of the run. Time in
+    which a run of the task itself lasted counts for none."""
+    task = _task(run, history)
+    if task is None or run.late_ns is None or (run.virtual and not run.facts.advances):
+        return NO_OCCASION
+    stops = [cancel for cancel in history.cancels if cancel.out != 0]
+    stop = min(stops, key=lambda cancel: cancel.call_i, default=None)
+    stop_i = NEVER if stop is None else stop.call_i
+    before = task.add
+    for fire, due in _played(task, history):
+        if fire.call_i > stop_i:
+            break
+        last_t = run.chance_t(due.latest_t + run.late_ns)
+        if fire.call_t > last_t:
+            return Broken(
+                "drifted",
+                [before.call_i, fire.call_i],
+                f"{_kind(task)}: runs by t = {last_t}",
+                f"ran at t = {fire.call_t}, {fire.call_t - last_t} ns late",
+            )
+        before = fire
+    occasion = KEPT if history.fires else NO_OCCASION
+    if before.err is not None or (before is not task.add and before.ret_t is None):
+        return occasion
+    if any(fire.call_i > before.call_i for fire in history.fires):
+        return occasion
+    last_t = run.chance_t(task.due(None).latest_t + run.late_ns)
+    until_t = run.facts.end_t if stop is None else min(stop.call_t, run.facts.end_t)
+    if last_t >= until_t:
+        return occasion
+    if not run.whole:
+        return WANT_OF_RECORDS
+    return Broken(
+        "stopped-running",
+        [before.call_i, before.end_i],
+        f"{_kind(task)}: runs by t = {last_t} if nothing cancels it",
+        f"it ran no more until t = {until_t}",
+    )
+
+
+T10 = Clause(
+    "T10",
+    "a cancel ends a periodic task, also one that the task makes itself",
+    formula="cancel.out != 0 => no fire with fire.i > cancel.ret.i;  "
+    "but one that was due by cancel.ret.t, where the cancel is no barrier and no fire of the task contains it",
+    records=(_ADDED, "timer_fire", "timer_cancel"),
+    constants=("early_ns",),
+    asked_by=PERIODIC_ADDS,
+)
+
+
+@T10.of_operation
+def cancel_ends_it(run: Run, history: OperationHistory) -> Finding:
+    """An occasion is a periodic task with a cancel that returned without an exception and did not answer 0."""
+    task = _task(run, history)
+    cancels = [c for c in history.cancels if c.out != 0 and c.err is None and c.ret_i is not None]
+    if task is None or not cancels:
+        return NO_OCCASION
+    cancel = cancels[0]
+    by_itself = history.fire_of(cancel) is not None and not _overlap(history)
+    holds = by_itself or (run.profile.cancel_is_barrier and cancel.out == 1)
+    handed_over = False
+    for fire, due in _played(task, history):
+        if fire.call_i < cancel.end_i:
+            continue
+        if not holds and not handed_over and due.earliest_t <= (cancel.ret_t or 0):
+            handed_over = True
+            continue
+        return Broken(
+            "ran-after-cancel",
+            [cancel.call_i, cancel.end_i, fire.call_i],
+            f"timer_cancel took effect by t = {cancel.ret_t}: the task runs no more",
+            f"it ran at t = {fire.call_t}",
+        )
+    return KEPT
+
+
+def _overlap(history: OperationHistory) -> bool:
+    """Whether two of its runs were under way at once: then another may have been handed over beside its cancel."""
+    ends = [fire.end_i for fire in history.fires]
+    return any(fire.call_i < end for fire, end in zip(history.fires[1:], ends, strict=False))

@@ -1,0 +1,71 @@
+"""T12: an advance ends though tasks add tasks without a delay: they run in it or not in it, as the header declares.
+
+    turn `next`  an add with delay_ns <= 0 made inside an advance_clock:  no fire of it inside the same advance_clock
+    turn `same`  the same add:  its fire starts before that advance_clock returns
+
+Under `next` a task that adds itself again runs once a turn, so every turn ends. Under `same` a chain of tasks ends the
+turn when the chain ends; a turn that never ends is P3's. What is made on other threads beside the advance is not judged
+in real time; in virtual time nothing happens outside of calls, so it was made from inside a task.
+"""
+
+from purgatorio_spec.clause.declaration import Broken, Clause, Finding
+from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
+from purgatorio_spec.history.run import Advance, Run
+from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
+
+T12 = Clause(
+    "T12",
+    "an advance ends: a task that is added without a delay from inside a task runs in the same turn, or not before the "
+    "next, as declared",
+    formula="add.delay_ns <= 0, add inside an advance_clock A:  "
+    "turn next => no fire of it inside A;  turn same => its fire.i < A.ret.i",
+    records=("timer_add", "timer_fire", "advance_clock"),
+    constants=("turn",),
+    asked_by=("turn",),
+)
+
+
+@T12.of_operation
+def runs_in_the_declared_turn(run: Run, history: OperationHistory) -> Finding:
+    """An occasion is a task that was added once, without a delay, from inside an `advance_clock`, and fired or could
+    have. One that was cancelled, moved or completed is none."""
+    if len(history.adds) != 1 or history.cancels or history.resets or history.forces or history.cancelled:
+        return NO_OCCASION
+    (add,) = history.adds
+    turn = _turn_of(run, add)
+    if turn is None or add.delay_ns is None or add.delay_ns > 0 or add.ret_i is None or add.err is not None:
+        return NO_OCCASION
+    fire = next((fire for fire in history.fires if fire.call_i > add.call_i), None)
+    inside = fire is not None and fire.call_i < turn.ret_i
+    if run.turn == "next":
+        if fire is None or not inside:
+            return KEPT if fire is not None else NO_OCCASION
+        return Broken(
+            "ran-in-the-same-turn",
+            [turn.call_i, add.call_i, fire.call_i],
+            "turn next: a task that is added from inside a task does not run in the advance_clock that ran that one",
+            f"it ran inside the advance_clock that began at i = {turn.call_i}",
+            stands=True,
+        )
+    if inside or turn.ret_i == NEVER:
+        return KEPT if inside else NO_OCCASION
+    if fire is None and not run.whole:
+        return WANT_OF_RECORDS
+    return Broken(
+        "left-for-a-later-turn",
+        [turn.call_i, add.call_i, turn.ret_i],
+        "turn same: a task that is added without a delay from inside a task runs before the advance_clock returns",
+        f"advance_clock returned at i = {turn.ret_i}, and it had not run",
+    )
+
+
+def _turn_of(run: Run, add: Call) -> Advance | None:
+    """The turn in which it was added. In virtual time calls come one after the other, so the position tells."""
+    return next(
+        (
+            turn
+            for turn in run.facts.advances
+            if turn.call_i < add.call_i < turn.ret_i and (run.virtual or turn.th == add.th)
+        ),
+        None,
+    )

@@ -1,0 +1,52 @@
+"""T11: a reset moves the deadline of a task. The former deadline never fires.
+
+A `timer_reset` that did not answer 0 arms its task once, as an add does. So a task with resets is held to T1, T2 and T3
+over its adds and resets alike, and what is wrong there is reported here, as what it is. T4 judges its cancels.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from purgatorio_spec.clause.declaration import Broken, Clause, Finding
+from purgatorio_spec.clause.timer import exactly_once, not_early, not_late
+from purgatorio_spec.history.operation import OperationHistory
+from purgatorio_spec.history.run import Run
+from purgatorio_spec.verdict import KEPT, NO_OCCASION
+
+T11 = Clause(
+    "T11",
+    "a reset moves the deadline: the task does not fire at the former one, and fires once at the new one",
+    formula="reset.ret.t < d - early_ns => no fire answers the deadline d from before it;  "
+    "fire.t >= reset.deadline_t - early_ns;  fire.t <= max(reset.deadline_t, reset.ret.t + delay_ns) + late_ns;  "
+    "|fires| <= |adds and resets in force at them|",
+    records=("timer_reset", "timer_add", "timer_fire", "timer_cancel"),
+    constants=("early_ns",),
+    needs_whole=True,
+    asked_by=("timer_reset",),
+)
+
+_MOVED: Final = "a reset moves the deadline: "
+
+
+@T11.of_operation
+def reset_moves_the_deadline(run: Run, history: OperationHistory) -> Finding:
+    """An occasion is a task with a reset that fired, or was overdue at the end. Lateness is judged where the header
+    gives `late_ns`."""
+    if not history.resets or history.is_periodic:
+        return NO_OCCASION
+    armed = replace(history, resets=[])
+    resets = [reset.call_i for reset in history.resets]
+    early = not_early(run, armed)
+    if isinstance(early, Broken):
+        return Broken(
+            "fired-at-former-deadline", [*resets, *early.events], _MOVED + early.allowed, early.seen
+        )
+    late = NO_OCCASION if run.late_ns is None else not_late(run, armed)
+    if isinstance(late, Broken):
+        return Broken("fired-late-after-reset", [*resets, *late.events], _MOVED + late.allowed, late.seen)
+    once = exactly_once(run, armed)
+    if isinstance(once, Broken):
+        return Broken("fired-not-once-after-reset", [*resets, *once.events], _MOVED + once.allowed, once.seen)
+    if once.undecided:
+        return once
+    return KEPT if early.occasions or late.occasions or once.occasions else NO_OCCASION

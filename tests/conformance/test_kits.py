@@ -1,0 +1,153 @@
+"""The kits for Go, Rust and Node: their toys pass, and a bug in a toy is found. Skipped where a language is missing."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from purgatorio_conformance.protocol.driver import Mode, command_subjects
+from purgatorio_conformance.subject.contract import SubjectFailed
+from purgatorio_conformance.subject.maven import compiled_adapter, jdk_program, maven_jars
+from purgatorio_conformance.subjects import record_runs
+from purgatorio_spec.check import check_files
+
+ROOT = Path(__file__).parents[2]
+KITS = ROOT / "kits"
+BUILD_TIMEOUT_S = 600.0
+
+pytestmark = pytest.mark.xdist_group("kits")  # each is built once
+
+
+@dataclass(frozen=True)
+class Toys:
+    """How the toys of a kit are started: the commands of the wheel and of the purgatory, and of those with a bug."""
+
+    wheel: Sequence[str]
+    purgatory: Sequence[str]
+    bug: Sequence[str] = ()
+    buggy: Sequence[str] = ("env", "TOY_BUG=1")
+
+    def command(self, name: str, bug: bool) -> list[str]:
+        """The command of a toy."""
+        own = list(getattr(self, name))
+        return [*(self.buggy if bug else ()), *own, *(self.bug if bug else ())]
+
+
+def needed(program: str) -> str:
+    """The path of a program, or the test is skipped."""
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"{program} is not on the PATH")
+    return found
+
+
+def built(command: Sequence[str], folder: Path, **environment: str) -> None:
+    """Run a build without network, within a bound."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=BUILD_TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def toys(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Toys:
+    """The toys of the kit that the test names."""
+    language = request.param
+    if language == "node":
+        node = needed("node")
+        examples = KITS / "node" / "examples"
+        return Toys(
+            (node, str(examples / "wheel.js")), (node, str(examples / "purgatory.js")), ("--bug",), ()
+        )
+    out = tmp_path_factory.mktemp(language)
+    if language == "go":
+        built(
+            [needed("go"), "build", "-o", f"{out}/", "./..."], KITS / "go", GOPROXY="off", GOTOOLCHAIN="local"
+        )
+    else:
+        built([needed("cargo"), "build", "--offline", "--examples", "--target-dir", str(out)], KITS / "rust")
+        out = out / "debug" / "examples"
+    return Toys((str(out / "wheel"),), (str(out / "purgatory"),))
+
+
+def found(command: Sequence[str], mode: Mode, folder: Path, ops: int = 200) -> set[str]:
+    """The clauses that a run of this mode breaks; of the purgatory, where the command has a timer too."""
+    *_, subject = (one for one in command_subjects(command) if one.mode == mode)
+    (record,) = record_runs([subject], folder, seed=1, ops=ops)
+    assert record.failure is None, record.failure
+    assert record.path is not None
+    (run,) = check_files([record.path]).runs
+    return {name for name, clause in run.clauses.items() if clause.violations}
+
+
+@pytest.mark.parametrize("bug", [False, True], ids=["clean", "bug"])
+@pytest.mark.parametrize("toys", ["go", "rust", "node"], indirect=True)
+def test_a_bug_of_a_toy_wheel_is_found(toys: Toys, bug: bool, tmp_path: Path) -> None:
+    """A task that fires a turn of the wheel too early; the wheel without the bug breaks nothing."""
+    assert found(toys.command("wheel", bug), "virtual-steps", tmp_path) & {"T1", "T3"} == (
+        {"T1"} if bug else set()
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", [False, True], ids=["clean", "bug"])
+@pytest.mark.parametrize("toys", ["go", "rust", "node"], indirect=True)
+def test_a_lost_completion_of_a_toy_purgatory_is_found(toys: Toys, bug: bool, tmp_path: Path) -> None:
+    """A check that finds an operation busy and leaves (KAFKA-6653); the clean twin breaks nothing."""
+    assert found(toys.command("purgatory", bug), "virtual-gates", tmp_path) == ({"O4"} if bug else set())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("version", "broken"), [("1.0.0", {"O4"}), ("1.1.1", set())])
+def test_kafka_6653_is_found_in_the_released_classes(version: str, broken: set[str], tmp_path: Path) -> None:
+    """In 1.0.0 as published, and not in 1.1.1, which has its mend. Maven resolves the jars into the user's cache."""
+    sources = ROOT / "examples" / "kafka"
+    folders = [sources / name for name in ("clock", "common", "scala", "base-1.0", "timer-0.10")]
+    try:
+        jars = maven_jars([f"org.apache.kafka:kafka_2.12:{version}"])
+        classes = compiled_adapter(sorted(one for folder in folders for one in folder.rglob("*.java")), jars)
+        java = jdk_program("java")
+    except SubjectFailed as missing:
+        pytest.skip(str(missing))
+    assert found([str(java), "-cp", f"{classes}:{jars}/*", "KafkaScala"], "virtual-gates", tmp_path) == broken
+
+
+@pytest.mark.slow
+def test_a_go_timer_that_others_wrote_is_driven(tmp_path: Path) -> None:
+    """`time.AfterFunc` and RussellLuo/timingwheel keep what they promise; one module each kind is enough."""
+    binary = tmp_path / "adapters"
+    try:
+        built([needed("go"), "build", "-o", str(binary), "."], KITS / "go" / "adapters")
+    except AssertionError as refused:
+        pytest.skip(f"the modules are not to be had: {refused}")
+    for name in ("afterfunc", "timingwheel"):
+        assert found(["env", f"TIMER={name}", str(binary)], "real", tmp_path / name) == set()
+
+
+@pytest.mark.slow
+def test_a_rust_timer_that_others_wrote_is_driven(tmp_path: Path) -> None:
+    """`tokio-util`'s queue keeps what it promises, in virtual time."""
+    out = tmp_path / "target"
+    try:
+        built([needed("cargo"), "build", "--target-dir", str(out)], KITS / "rust" / "adapters")
+    except AssertionError as refused:
+        pytest.skip(f"the crates are not to be had: {refused}")
+    command = ["env", "TIMER=delay-queue", str(out / "debug" / "purgatorio-adapters")]
+    assert found(command, "virtual-steps", tmp_path / "delay-queue") == set()
+
+
+@pytest.mark.slow
+def test_a_node_timer_is_driven(tmp_path: Path) -> None:
+    """The event loop's own timers."""
+    adapters = KITS / "node" / "adapters" / "index.js"
+    assert found([needed("node"), str(adapters), "set-timeout"], "real", tmp_path) == set()

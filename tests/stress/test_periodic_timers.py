@@ -1,0 +1,340 @@
+"""Timers with periodic tasks, resets and turns: the toy is found sound as declared, and each of its bugs is found, by
+the protocol and by the conformance suite."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+
+from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
+from purgatorio.timer.calls import Repeated
+from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects
+from purgatorio_conformance.protocol.periodic_subjects import PeriodicSubject
+from purgatorio_conformance.subject.contract import SubjectFailed, silent
+from purgatorio_conformance.subject.plan import make_plan
+from purgatorio_conformance.subjects import PERIODIC, subjects_named
+from purgatorio_conformance.suite.case import cases, timer_subject
+from purgatorio_conformance.suite.contract import BadPromise, Promise
+from purgatorio_conformance.suite.in_process import DrivenTimer
+from purgatorio_conformance.suite.stage import Stage
+from purgatorio_spec.check import check_files
+from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.verdict import Verdict
+from reference_adapters import IN_MS, AnyTimer
+
+TOY: Final = Path(__file__).resolve().parents[2] / "examples" / "subjects" / "toy_periodic.py"
+MS: Final = 1_000_000
+RULES: Final = ("burst", "once", "skip", "restart")
+FOUND: Final = {
+    "rearmed-in-the-past": ("T8", "skip"),
+    "rearmed-from-now": ("T9", "burst"),
+    "delay-from-the-deadline": ("T8", "once"),
+    "cancelled-inside-and-rearmed": ("T10", "once"),
+    "armed-twice": ("T8", "restart"),
+    "lost-when-late": ("T9", "once"),
+    "former-deadline": ("T11", "once"),
+    "earlier-unnoticed": ("T11", "once"),
+    "endless-turn": ("T12", "once"),
+}
+"""By bug the clause that finds it, and the catch-up that is declared."""
+
+
+@cache
+def toy() -> ModuleType:
+    """The example, imported."""
+    spec = importlib.util.spec_from_file_location("toy_periodic", TOY)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def of_toy(*options: str) -> CommandSubject:
+    """The toy, driven with periodic tasks."""
+    found = command_subjects([sys.executable, str(TOY), *options], time="virtual", lines=None)
+    return next(subject for subject in found if subject.mode == "virtual-periodic")
+
+
+def judged(subject: CommandSubject, seed: int, tasks: int, folder: Path) -> RunResult:
+    """One run."""
+    return check_files([subject.run_seeded(seed, tasks, folder / "run.jsonl", silent)]).runs[0]
+
+
+def broken(run: RunResult) -> set[str]:
+    """The clauses that it violates."""
+    return {name for name, one in run.clauses.items() if one.verdict is Verdict.VIOLATED}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_toy_keeps_what_it_declares(rule: str, tmp_path: Path) -> None:
+    """Each catch-up; every clause has occasions."""
+    run = judged(of_toy("--catch-up", rule), 1, 300, tmp_path)
+    assert run.verdict is Verdict.PASS
+    assert all(run.clauses[name].occasions > 5 for name in ("T8", "T9", "T10", "T11", "T12"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", RULES)
+def test_twenty_seeds_are_quiet(rule: str, tmp_path: Path) -> None:
+    """No false alarm."""
+    subject = of_toy("--catch-up", rule)
+    assert all(judged(subject, seed, 400, tmp_path).verdict is Verdict.PASS for seed in range(2, 22))
+
+
+@pytest.mark.parametrize("bug", FOUND)
+def test_a_bug_is_found_by_its_clause(bug: str, tmp_path: Path) -> None:
+    """By driving the program."""
+    clause, rule = FOUND[bug]
+    run = judged(of_toy("--catch-up", rule, "--bug", bug), 1, 600, tmp_path)
+    assert clause in broken(run)
+
+
+def test_all_bugs_of_the_toy_are_tried() -> None:
+    """None is left out."""
+    assert set(toy().BUGS) == set(FOUND)
+
+
+class Adapter:
+    """The toy for the conformance suite."""
+
+    def __init__(self, make: Any, task: Any) -> None:
+        self._functions: dict[str, Callable[[], None]] = {}
+        self._timer = make(0, lambda name: self._functions[name]())
+        self._task = task
+
+    def _added(self, function: Callable[[], None], delay_ns: int, *kind: object) -> str:
+        name = f"task-{len(self._functions)}"
+        self._functions[name] = function
+        self._timer.add(self._task(name, *kind), delay_ns)
+        return name
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        """Once."""
+        return self._added(task, delay_ns)
+
+    def fixed_rate(self, first_ns: int, period_ns: int, task: Callable[[], None]) -> object:
+        """At a fixed rate."""
+        return self._added(task, first_ns, "fixed-rate", period_ns)
+
+    def fixed_delay(self, first_ns: int, period_ns: int, task: Callable[[], None]) -> object:
+        """At a fixed delay."""
+        return self._added(task, first_ns, "fixed-delay", period_ns)
+
+    def reset(self, handle: object, delay_ns: int) -> bool:
+        """Moved."""
+        return bool(self._timer.reset(handle, delay_ns))
+
+    def cancel(self, handle: object) -> bool:
+        """Ended."""
+        return bool(self._timer.cancel(handle))
+
+    def advance(self, by_ns: int) -> None:
+        """Time passes."""
+        self._timer.advance(self._timer.now_ns + by_ns)
+
+
+PROMISE: Final = Promise(
+    "timer-cancel-barrier",
+    tick_ns=MS,
+    early_ns=0,
+    late_ns=MS,
+    wheel_size=8,
+    lacks={"size": "it does not count", "raising": "it is a toy"},
+    offers=("fixed-rate", "fixed-delay", "reset"),
+    catch_up="once",
+    turn="next",
+)
+NEW: Final = ("T8", "T9", "T10", "T11", "T12")
+
+
+def outcomes(promise: Promise, monkeypatch: pytest.MonkeyPatch, bug: str = "") -> dict[str, Verdict]:
+    """The verdict of each case of the new clauses."""
+    monkeypatch.setattr(toy(), "CATCH_UP", promise.catch_up)
+    monkeypatch.setattr(toy(), "BUG", bug)
+    subject = timer_subject(promise, lambda _: Adapter(toy().Timer, toy().Task))
+    asked = [case for case in cases("timer", promise) if case.clause in NEW]
+    return {f"{case.clause}/{case.scenario.name}": case.judge(subject).verdict for case in asked}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_suite_passes_the_toy(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every case has an occasion, and none fails."""
+    found = outcomes(replace(PROMISE, catch_up=rule), monkeypatch)
+    assert len(found) == 10
+    assert set(found.values()) == {Verdict.PASS}, found
+
+
+@pytest.mark.parametrize("bug", FOUND)
+def test_the_suite_finds_a_bug(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the same clause."""
+    clause, rule = FOUND[bug]
+    found = outcomes(replace(PROMISE, catch_up=rule), monkeypatch, bug)
+    assert clause in {name.split("/")[0] for name, verdict in found.items() if verdict is Verdict.VIOLATED}
+
+
+class ReferenceAdapter(AnyTimer):
+    """The project's own wheel to use, with `call_every`."""
+
+    def fixed_delay(self, first_ns: int, period_ns: int, task: Callable[[], None]) -> object:
+        """A period after the end of each run; the first one too."""
+        assert isinstance(self.timer, IntrusiveTimer)
+        return self.timer.call_every(period_ns // MS, task)
+
+    def cancel(self, handle: object) -> None:
+        """Of either kind."""
+        assert isinstance(handle, TimerTask)
+        handle.cancel()
+
+
+def of_reference(_: Promise) -> ReferenceAdapter:
+    """A fresh one."""
+    clock, executor = ManualClock(), QueuedExecutor()
+    timer = IntrusiveTimer("t", tick_ms=1, wheel_size=8, clock=clock, executor=executor)
+    return ReferenceAdapter(timer, clock, executor)
+
+
+REFERENCE: Final = Promise(
+    "timer",
+    tick_ns=MS,
+    early_ns=0,
+    late_ns=0,
+    wheel_size=8,
+    lacks={**IN_MS, "raising": "tried elsewhere"},
+    offers=("fixed-delay", "period-first"),
+    turn="next",
+)
+
+
+def test_the_suite_passes_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`call_every` has a fixed delay, and a task that a task adds runs in the next turn; twins find the opposite."""
+
+    def verdicts(promise: Promise = REFERENCE) -> dict[str, Verdict]:
+        subject = timer_subject(promise, of_reference)
+        asked = [case for case in cases("timer", promise) if case.clause in NEW]
+        return {f"{case.clause}/{case.scenario.name}": case.judge(subject).verdict for case in asked}
+
+    assert set(verdicts().values()) == {Verdict.PASS}
+    assert verdicts(replace(REFERENCE, turn="same"))["T12/turns"] is Verdict.VIOLATED
+
+    def run(self: Repeated) -> None:
+        self._timer.add(self)
+        self._function()
+
+    monkeypatch.setattr(Repeated, "run", run)  # armed before its run: what cancels itself is found no more
+    monkeypatch.setattr(Repeated, "cancel", lambda self: None)
+    assert verdicts()["T10/ended"] is Verdict.VIOLATED
+
+
+def test_a_promise_without_offers_asks_for_nothing_new() -> None:
+    """Who had an adapter before has the same cases."""
+    plain = replace(PROMISE, offers=(), catch_up=None, turn=None)
+    assert not {case.clause for case in cases("timer", plain)} & set(NEW)
+
+
+def test_what_is_offered_must_be_there() -> None:
+    """A method that is missing, a word that is none, a rate without its catch-up."""
+    with pytest.raises(BadPromise, match="together"):
+        replace(PROMISE, catch_up=None)
+    with pytest.raises(BadPromise, match="turn is one of same, next"):
+        replace(PROMISE, turn="later")
+    with pytest.raises(BadPromise, match="no such offer"):
+        replace(PROMISE, offers=("rates",))
+
+    class Plain:
+        def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+            return task
+
+        def cancel(self, handle: object) -> bool:
+            return True
+
+        def advance(self, by_ns: int) -> None:
+            pass
+
+    with pytest.raises(BadPromise, match="no fixed_rate"):
+        DrivenTimer(PROMISE, lambda _: Plain(), Stage(lambda _: None), 0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("purgatorio-subject/1.2", "purgatorio-subject/1.1", "does not know"),
+        ('"catch_up": CATCH_UP', '"x_catch_up": CATCH_UP', "a fixed rate without catch_up"),
+    ],
+)
+def test_a_description_that_cannot_be_played(old: str, new: str, why: str, tmp_path: Path) -> None:
+    """An earlier version does not know of it, and a rate says how it catches up."""
+    program = tmp_path / "toy.py"
+    program.write_text(
+        TOY.read_text(encoding="utf-8").replace(
+            f'{old}"' if "/" in old else old, f'{new}"' if "/" in new else new
+        ),
+        encoding="utf-8",
+    )
+    with pytest.raises(SubjectFailed, match=why):
+        command_subjects([sys.executable, str(program)])
+
+
+@pytest.mark.parametrize(
+    "subject", [one for name in PERIODIC for one in subjects_named(name)], ids=lambda one: one.name
+)
+def test_a_foreign_timer_keeps_its_periods(subject: PeriodicSubject, tmp_path: Path) -> None:
+    """The JDK's, and those of packages where they are installed: two programs of real time each."""
+    try:
+        path = subject.run(make_plan(1, 16, threads=1, tick_ns=MS), tmp_path / "run.jsonl", silent)
+    except SubjectFailed as missing:
+        if missing.kind == "unavailable":
+            pytest.skip(missing.why)
+        raise
+    run = check_files([path]).runs[0]
+    assert run.verdict is Verdict.PASS, broken(run)
+    assert run.clauses["T8"].occasions > 2
+    assert run.clauses["T10"].occasions > 2
+
+
+BROKEN: Final = """
+import asyncio, sys
+from purgatorio_conformance.protocol import python_periodic
+
+class Broken:
+    def __init__(self):
+        self.cancelled, self.loop = set(), asyncio.get_running_loop()
+    def repeat(self, name, delay_ns, period_ns, task):
+        at = self.loop.time() + delay_ns / 1e9
+        self.loop.call_at(at, self.run, name, at, period_ns / 1e9, task)
+    def run(self, name, at, period, task):
+        if name in self.cancelled:
+            return
+        task()
+        if sys.argv[1] == "cancel":
+            self.cancelled.discard(name)  # it is put back behind its run, whatever happened in it
+        if sys.argv[1] == "twice":
+            self.loop.call_soon(task)
+        self.loop.call_at(at + period, self.run, name, at + period, period, task)
+    def cancel(self, name):
+        self.cancelled.add(name)
+        return 1
+
+python_periodic._TIMERS = {"broken": (Broken, "burst", ())}
+python_periodic._Subject("broken", "1").serve()
+"""
+"""A timer on asyncio; the argument names its bug."""
+
+
+@pytest.mark.parametrize(("bug", "clause"), [("cancel", "T10"), ("twice", "T8"), ("none", "")])
+def test_real_time_finds_a_bug(bug: str, clause: str, tmp_path: Path) -> None:
+    """The twins of the foreign timers, and one that is sound."""
+    program = tmp_path / "broken.py"
+    program.write_text(BROKEN, encoding="utf-8")
+    found = command_subjects([sys.executable, str(program), bug], time="real", lines=None)
+    subject = next(one for one in found if one.mode == "real-periodic")
+    found_broken = broken(judged(subject, 1, 32, tmp_path))
+    assert clause in found_broken if clause else not found_broken

@@ -1,0 +1,218 @@
+"""The scope, and small bugs of strangers that lay between the programs that somebody had thought of."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from purgatorio_conformance.protocol.coverage import looked_for
+from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects
+from purgatorio_conformance.protocol.message import Description
+from purgatorio_conformance.protocol.scope import scope, scope_delays
+from purgatorio_conformance.protocol.shortest import order_of_run
+from purgatorio_conformance.subject.contract import silent
+from purgatorio_conformance.subject.plan import MS
+from purgatorio_conformance.suite.contract import Promise
+from purgatorio_conformance.suite.gated import SCOPE, of_timer, play
+from purgatorio_conformance.suite.program import GatedProgram
+from purgatorio_spec.check import check_files
+from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.verdict import Verdict
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[1] / "examples" / "subjects"
+PYTHON = (sys.executable, "-I", "-S")
+
+
+def in_scope(command: Sequence[str], folder: Path, programs: int) -> tuple[RunResult, CommandSubject]:
+    """The run of so many programs, judged."""
+    (subject,) = (one for one in command_subjects(command) if one.mode == "virtual-scope")
+    trace = subject.run_seeded(1, programs, folder / "run.jsonl", silent)
+    return check_files([trace]).runs[0], subject
+
+
+def broken(run: RunResult) -> set[str]:
+    """Clauses."""
+    return {name for name, clause in run.clauses.items() if clause.violations}
+
+
+TIMER = Description(
+    0, "", "x", ("timer", "cancel", "gauge", "add-again"), (), tick_ns=MS, wheel_size=8, gates=("timer_fire",)
+)
+PURGATORY = replace(
+    TIMER,
+    capabilities=("purgatory", "cancel-key", "force", "gauge"),
+    gates=("try_complete", "on_complete", "on_expiration"),
+)
+
+
+@pytest.mark.parametrize(
+    ("part", "description", "sizes"),
+    [
+        ("timer", TIMER, [136, 1_616]),
+        ("timer", replace(TIMER, gates=()), [76, 800]),
+        ("timer", replace(TIMER, capabilities=("timer",), gates=()), [54, 276]),
+        ("purgatory", PURGATORY, [268, 2_995]),
+        ("purgatory", replace(PURGATORY, gates=()), [108, 949]),
+    ],
+)
+def test_the_scope_is_enumerated(part: Part, description: Description, sizes: list[int]) -> None:
+    """Each program once; what a subject lacks is in none of them. How many there are is a decision."""
+    found = scope(part, scope_delays(description), description)
+    programs = [next(found) for _ in sizes]
+    assert [len(some) for some in programs] == sizes
+    names = [one.name for some in programs for one in some]
+    assert len({*names}) == len(names)
+
+
+def test_the_result_says_how_far_the_scope_was_played(tmp_path: Path) -> None:
+    """And that is what was asked for."""
+    run, subject = in_scope((*PYTHON, str(EXAMPLES / "toy_wheel.py")), tmp_path, 100)
+    assert run.verdict is Verdict.PASS
+    assert run.clauses["T2"].occasions > 100
+    reached = "all 61 programs up to size 1; size 2: 8 % of 443 (so many were asked for)"
+    assert ("toy-wheel timer", f"virtual-scope: {reached}") in looked_for([subject])
+
+
+def changed(program: str, changes: dict[str, str], folder: Path) -> str:
+    """The example with some of its text replaced."""
+    source = (EXAMPLES / program).read_text(encoding="utf-8")
+    for text, instead in changes.items():
+        assert source.count(text) == 1, text
+        source = source.replace(text, instead)
+    path = folder / f"changed{Path(program).suffix}"
+    path.write_text(source, encoding="utf-8")
+    return str(path)
+
+
+INSIDE = {
+    "        self.watchers, self.timeouts": "        self.expires = False\n        self.watchers, self.timeouts",
+    "        first = 1 if BUG else 0\n": "        first = 1 if BUG else 0\n"
+    "        if self.expires:\n            return 0\n",
+    "                if self.force_complete(op):\n                    say": "                self.expires = True\n"
+    "                done = self.force_complete(op)\n                self.expires = {}\n"
+    "                if done:\n                    say",
+}
+
+
+@pytest.mark.parametrize("forgets", [True, False])
+def test_a_check_inside_an_expiry(forgets: bool, tmp_path: Path) -> None:
+    """One that is made while something expires looks nowhere (redis#7880). The twin looks."""
+    changes = INSIDE if forgets else {}
+    changes = {text: instead.replace("= {}", "= False") for text, instead in changes.items()}
+    run, subject = in_scope((*PYTHON, changed("toy_purgatory.py", changes, tmp_path)), tmp_path, 2_000)
+    assert broken(run) == ({"O4"} if forgets else set())
+    if forgets:
+        session = order_of_run(subject, Path(run.file), "O4", tmp_path / "again.jsonl")
+        assert any('"m":"check"' in line and '"hold"' in line for line in session)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_cancel_inside_a_task_of_the_same_batch(runs: bool, tmp_path: Path) -> None:
+    """A task cancels another that is due as well, is told that it did, and it runs. The twin looks before that."""
+    looks = {"if (due && this.cancel(task)) {": "if (due) {\n          this.cancel(task);"}
+    command = ("node", changed("toy_wheel.js", looks if runs else {}, tmp_path))
+    run, _ = in_scope(command, tmp_path, 300)
+    assert broken(run) == ({"T4"} if runs else set())
+
+
+class Wheel:
+    """A bucket a tick. While a bucket runs a cancel says that it did, and does nothing; unless it is `mended`."""
+
+    def __init__(self, mended: bool) -> None:
+        self._mended = mended
+        self._now = 0
+        self._buckets: dict[int, list[list[Callable[[], None]]]] = {}
+        self._running = False
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> list[Callable[[], None]]:
+        """See `TimerUnderTest`."""
+        handle = [task]
+        due = max(self._now + 1, self._now + -(-delay_ns // (10 * MS)))
+        self._buckets.setdefault(due, []).append(handle)
+        return handle
+
+    def cancel(self, handle: object) -> bool:
+        """See `Cancels`."""
+        assert isinstance(handle, list)
+        waits = bool(handle)
+        if self._mended or not self._running:
+            handle.clear()
+        return waits
+
+    def advance(self, by_ns: int) -> None:
+        """See `TimerUnderTest`."""
+        for _ in range(by_ns // (10 * MS)):
+            self._now += 1
+            for handle in self._buckets.pop(self._now, ()):
+                self._running = True
+                for task in [*handle]:
+                    handle.clear()
+                    task()
+                self._running = False
+
+
+@pytest.mark.parametrize("mended", [True, False])
+@pytest.mark.parametrize("profile", ["timer", "timer-cancel-barrier"])
+def test_a_cancel_inside_a_task_of_an_adapter(profile: str, mended: bool) -> None:
+    """In the plugin, without threads: of a later task too, of which no profile says that it may run."""
+    lacks = dict.fromkeys(("size", "between-ticks", "past", "raising"), "it is small")
+    promise = Promise(profile, 10 * MS, early_ns=0, late_ns=10 * MS, lacks=lacks)
+    judged = play(GatedProgram(SCOPE), of_timer(promise, lambda _: Wheel(mended)))
+    assert not judged.broken_off
+    assert broken(judged.result) == (set() if mended else {"T4"})
+
+
+@pytest.fixture(scope="session")
+def delay_queue(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Compiled. Skips where there is no compiler."""
+    compiler = shutil.which("rustc")
+    if compiler is None:
+        pytest.skip("rustc is not installed")
+    made = tmp_path_factory.mktemp("rust") / "delay-queue"
+    source = HERE / "strangers" / "delay_queue.rs"
+    subprocess.run([compiler, "-O", "-o", str(made), str(source)], check=True, capture_output=True)
+    return str(made)
+
+
+@pytest.mark.parametrize("fix", [(), ("fix",)], ids=["bug", "fix"])
+def test_a_task_that_is_overdue_is_moved_and_then_cancelled(
+    fix: tuple[str, ...], delay_queue: str, tmp_path: Path
+) -> None:
+    """It is taken from the list where it was, and not from the one where it is (tokio#3270)."""
+    run, _ = in_scope((delay_queue, *fix), tmp_path, 800)
+    assert broken(run) == (set() if fix else {"T4"})
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+@pytest.mark.parametrize("fix", [False, True], ids=["bug", "fix"])
+@pytest.mark.parametrize(("slots", "tick_ns"), [(16, MS), (4_096, 1_000 * MS), (4_096, 60_000 * MS)])
+def test_a_jump_over_a_revolution_leaves_nothing_overdue(
+    slots: int, tick_ns: int, fix: bool, tmp_path: Path
+) -> None:
+    """It visits the buckets between where it was and where it is, without the revolution (nats-server#7070)."""
+    made, source = tmp_path / "wheel", HERE / "strangers" / "hash_wheel.c"
+    defined = [f"-DSLOTS={slots}", f"-DTICK={tick_ns}LL", *(["-DFIX"] if fix else [])]
+    subprocess.run(["gcc", "-O1", *defined, "-o", str(made), str(source)], check=True, capture_output=True)
+    run, _ = in_scope((str(made),), tmp_path, 100)
+    assert broken(run) == (set() if fix else {"T2"})
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("jvm-kit")
+@pytest.mark.parametrize("fix", [False, True], ids=["bug", "fix"])
+def test_two_adds_make_one_bucket(fix: bool, built: tuple[Path, Path], tmp_path: Path) -> None:
+    """In real time: one of the two lists is lost (hutool#2712)."""
+    java, classes = built
+    command = (str(java), f"-Dfix={str(fix).lower()}", "-cp", str(classes), "LazyWheelAdapter")
+    (subject,) = (one for one in command_subjects(command) if one.mode == "real-lines")
+    trace = subject.run_seeded(1, 100, tmp_path / "run.jsonl", silent)
+    assert broken(check_files([trace]).runs[0]) == (set() if fix else {"T3"})
