@@ -209,7 +209,7 @@ def test_who_came_to_a_gate_as_the_run_was_left_stands_nowhere() -> None:
     assert len(scene.conversation.standing()) == 2
     scene.hear("answer", f'"n":{start}')
     assert (scene.conversation.standing(), scene.conversation.loose()) == ([], frozenset())
-    with pytest.raises(Misbehaved, match="no gate was asked for"):
+    with pytest.raises(Misbehaved, match="no gate was requested"):
         scene.hear("held", '"hold":9,"f":"timer_fire","id":"op","th":"reaper"')
 
 
@@ -260,7 +260,7 @@ def test_a_callback_of_completion_that_takes_its_time_is_a_claim_as_well() -> No
             "a second stop of the number 7",
         ),
         ("held", '"hold":8,"f":"try_complete","id":"op"', "rubbish", "caller-0 went on from hold 7"),
-        ("held", '"hold":8,"f":"on_complete","id":"op","th":"w"', "rubbish", "where no gate was asked for"),
+        ("held", '"hold":8,"f":"on_complete","id":"op","th":"w"', "rubbish", "where no gate was requested"),
         ("held", '"hold":8,"f":"try_complete","id":"no","th":"w"', "wrong-id", "of 'no', which was never"),
     ],
 )

@@ -33,8 +33,8 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.client.connection import API_KEYS, Address, connect
 from purgatorio_wire.client.recorder import Recorder
-from purgatorio_wire.history.row import Row, undecided
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.finding import Row, undecided
+from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.judge import judge_file
 from purgatorio_wire.scene import play
 from purgatorio_wire.scene import run as session

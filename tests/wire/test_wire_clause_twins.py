@@ -12,10 +12,10 @@ from docs.makers.packaged_brokers import clauses
 from purgatorio_spec.verdict import Verdict
 from purgatorio_wire import judge
 from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.finding import Row, kept, now_and_then
 from purgatorio_wire.history.group import ILLEGAL_GENERATION, NO_SUCH_GROUP, UNKNOWN_MEMBER
 from purgatorio_wire.history.history import COMMITS, Scene
-from purgatorio_wire.history.row import Row, kept, now_and_then
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.judge import Tallied, judge_scene
 from purgatorio_wire.scene.catalogue import SCENES, SceneSpec
 from purgatorio_wire.scene.play import Play

@@ -43,7 +43,7 @@ class Deferred(Generic[T]):
         return self._decide(Settled(None, error))
 
     def cancel(self) -> bool:
-        """Decide by `Cancelled`: whoever works on it need not go on."""
+        """Decide by `Cancelled`: the caller that works on it need not continue."""
         return self.fail(Cancelled())
 
     def outcome(self) -> Settled[T] | None:

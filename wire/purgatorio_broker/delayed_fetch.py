@@ -41,7 +41,7 @@ CONSUMER_METER = "consumer"
 
 @dataclass(frozen=True, slots=True)
 class FetchStatus:
-    """A partition of the request, and where its first read began; None: it has no place, and is not looked at."""
+    """A partition of the request, and where its first read began; None: it has no place, and is not checked."""
 
     partition: TopicPartition
     request: FetchPartition

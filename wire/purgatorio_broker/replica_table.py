@@ -21,7 +21,7 @@ class ReplicaTable:
             self._places.mutate()[partition] = replica
 
     def stop(self, partition: TopicPartition, *, deleted: bool) -> None:
-        """Hold it no more; `deleted`: nobody else does either."""
+        """Hold it no more; `deleted`: no other thread does either."""
         with self._lock:
             if deleted:
                 self._places.mutate().pop(partition, None)

@@ -1,10 +1,10 @@
 """`Topics`: creates and deletes topics and elects leaders, and waits until the metadata shows it (Kafka's
 DelayedCreatePartitions, earlier DelayedCreateTopics, DelayedDeleteTopics and DelayedElectLeader).
 
-The controller is simulated as far as it is needed: it says yes or no at once, and whoever tests or plays lets the
-metadata follow (`metadata.set_leader`, `metadata.remove`). The request is answered when this broker's metadata shows
-it, so that a client which asks here next is not told otherwise. What was refused is not waited for. A request with no
-time to wait is answered at once. Nothing is counted at expiry. Clauses B701 to B723.
+The controller is simulated as far as it is needed: it says yes or no at once, and the caller that tests or plays
+lets the metadata follow (`metadata.set_leader`, `metadata.remove`). The request is answered when this broker's
+metadata shows it, so that a client which asks here next is not told otherwise. What was refused is not waited for. A
+request with no time to wait is answered at once. Nothing is counted at expiry. Clauses B701 to B723.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence

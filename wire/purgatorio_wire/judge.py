@@ -48,10 +48,10 @@ from purgatorio_wire.clause.topic import (
     topics_grow,
 )
 from purgatorio_wire.history.bound import Bounds, Held
+from purgatorio_wire.history.finding import Row, Rows
 from purgatorio_wire.history.group import Group, groups
 from purgatorio_wire.history.history import Scene, scenes
 from purgatorio_wire.history.log import Topics
-from purgatorio_wire.history.row import Row, Rows
 from purgatorio_wire.trace.file import WireTrace, read_trace
 from purgatorio_wire.trace.record import DRAWN, PROFILE, WireEnd, WireEvent, WireHeader
 
@@ -356,7 +356,7 @@ def subject_of(header: WireHeader) -> str:
 
 
 def _as_header(header: WireHeader) -> Header:
-    """For who shows a run beside its constants."""
+    """For who shows a run next to its constants."""
     return Header(header.run, Implementation(subject_of(header), "", ""), PROFILE, params=header.params)
 
 

@@ -1,4 +1,4 @@
-"""What in a run looks like a mistake of the adapter's, and not of what it drives: a hint beside the verdicts, which it
+"""What in a run looks like a mistake of the adapter's, and not of what it drives: a hint next to the verdicts, which it
 never changes."""
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """Races by luck: the small programs of `gate_program` on free lanes, for what has no gates, in real time.
 
-The calls of a program are made at moments that are drawn anew each time, as close together as the subject answers, so
+The calls of a program are made at moments that are drawn again each time, as close together as the subject answers, so
 that what one lane does falls into the midst of what another does. Around an expiry they come about its deadline. What
 is found is true; what is not found was perhaps not met.
 """
@@ -56,7 +56,7 @@ def drive_free(
     operations: int,
     progress: Callable[[int], None],
 ) -> None:
-    """Play every program so often, then wait until all is over. Raises SubjectFailed."""
+    """Play every program so often, then wait until all has ended. Raises SubjectFailed."""
     session.call(Start(part, "real"))
     rng = random.Random(f"free/{seed}")
     programs = free_programs(description, part)

@@ -1,7 +1,7 @@
 """Where one call of a program is stopped while the other lanes make theirs: at each of its steps, one preemption.
 
 Steps are those that a subject counts in its own code, or the lines of a JVM. Then two: the first lane's call stands at
-a gate, another's goes as far as one of its steps, and then the first goes on before it, at every step of the other,
+a gate, another's goes as far as one of its steps, and then the first continues before it, at every step of the other,
 also at those to which it comes only because the first stands there. So does a call that moves time, which stands at
 some of its own steps.
 """
@@ -50,13 +50,13 @@ _TIMES_MOST: Final = 3
 """A call that comes to a line again and again is stopped there so often."""
 
 _UNSTOPPED: Final = 0.2
-"""Such a share of drawn programs has no call that is stopped at a step."""
+"""Such a share of random programs has no call that is stopped at a step."""
 
 _TWO_STEPS: Final = 0.3
 """And in such a share of the others it is stopped at two, if it comes to both."""
 
 _STARTED_MOST: Final = 24
-"""In real time a program has a subject started anew so often: each may have threads of new names."""
+"""In real time a program has a subject started again so often: each may have threads of new names."""
 
 _WATCHED_MOST: Final = 3
 """A call of which no line is seen is watched so often."""
@@ -85,7 +85,7 @@ class Steps:
         """Of a JVM, the lines to which calls came, by the kind of call."""
 
     def again(self, programs: Sequence[SmallProgram], stop: Stop) -> None:
-        """One stop in a program that was started anew."""
+        """One stop in a program that was started again."""
         gates = self._gates()
         self._plays.start(gates)
         for program in programs:
@@ -117,7 +117,7 @@ class Steps:
             yield self._steps_of(program, stops, until_s)
             self.tell(size / max(1, sum(sizes)))
             if self._plays.clock is not None:
-                # What was cancelled while it was added is counted until its time is over, and the plays are many.
+                # What was cancelled while it was added is counted until its time is up, and the plays are many.
                 self._plays.come_to_rest()
         if self._plays.clock is None:
             self._plays.come_to_rest()
@@ -163,7 +163,7 @@ class Steps:
         pairs: Sequence[tuple[SmallProgram, str]],
         gates: tuple[str, ...],
     ) -> list[list[Stop]]:
-        """The stops of each program beside its place: those of its calls `alone`, and what is seen there."""
+        """The stops of each program next to its place: those of its calls `alone`, and what is seen there."""
         found: list[list[Stop]] = []
         for (program, place), seen in zip(pairs, self._at_lines(lines, pairs, gates), strict=True):
             moved = [
@@ -232,9 +232,9 @@ class Steps:
     def _at_lines(
         self, lines: Lines, programs: Sequence[tuple[SmallProgram, str]], gates: tuple[str, ...]
     ) -> Iterator[list[Stop]]:
-        """Where calls of each program, alone or beside the first lane at a gate, can be stopped on a JVM: at the lines
-        to which they come, those of its other threads too where a call moves time, but for lines that nobody else can
-        tell apart. All are watched first."""
+        """Where calls of each program, alone or next to the first lane at a gate, can be stopped on a JVM: at the lines
+        to which they come, those of its other threads too where a call moves time, but for lines that no other
+        thread can tell apart. All are watched first."""
         watched: list[list[tuple[Stop, Mapping[int, str]]]] = []
         self._plays.start(gates)
         for program, beside in programs:
@@ -316,7 +316,8 @@ class Steps:
         return lines.watched
 
     def found_again(self, program: SmallProgram, stop: Stop, gates: tuple[str, ...]) -> Stop:
-        """The same stop in a program that was started anew: its first call comes to other lines than all later ones."""
+        """The same stop in a program that was started again: its first call comes to other lines than all later
+        ones."""
         if stop.led:
             leader = Stop(0, 0, stop.ahead, workers=bool(stop.led[0].thread), points=stop.led)
             stop = replace(stop, ahead=self.found_again(program, leader, gates).steps)
@@ -336,7 +337,8 @@ class Steps:
         return replace(stop, steps=tuple(places[point] for point in stop.points if point in places))
 
     def _stopped_at(self, program: SmallProgram, stop: Stop) -> None:
-        """One play: a call goes as far as its steps, the other lanes make theirs, and then all go on to their ends."""
+        """One play: a call goes as far as its steps, the other lanes make theirs, and then all continue to their
+        ends."""
         if program.fresh:
             self._plays.start_anew((STEP,))
         play = self._plays.begun(program, stop.beside)
@@ -403,7 +405,7 @@ class Steps:
             self._plays.settle(play)
 
     def _make_others(self, play: Play, lane: int) -> None:
-        """The calls of the other lanes; in between, a call that is held twice goes on to its second step."""
+        """The calls of the other lanes; in between, a call that is held twice continues to its second step."""
         others = [other for other in range(len(play.lanes)) if other != lane]
         for other in others:
             while play.can_call(other):

@@ -114,7 +114,7 @@ class Lines:
         return bool(self._jvms)
 
     def close(self) -> None:
-        """All threads go on."""
+        """All threads continue."""
         self._listening.close()
         for jvm in self._jvms:
             jvm.close()
@@ -157,7 +157,7 @@ class Lines:
 
     def leave_adapter_out(self) -> None:
         """The class in which the thread of a lane began is an adapter's, with those nested in it, if more of the lines
-        that were seen are elsewhere: whoever has his purgatory in it as well has most of them there."""
+        that were seen are elsewhere: the caller that has his purgatory in it as well has most of them there."""
         lane, jvm = self._thread_of(0), self._jvm
         if jvm is None or lane is None or self._within != ANY_CLASS:
             return
@@ -310,7 +310,7 @@ class Lines:
                 self._armed.add(request)
 
     def _ended(self) -> None:
-        """The call that was watched, or was to stop, is over."""
+        """The call that was watched, or was to stop, has ended."""
         self._call = None
         jvm = self._jvm
         if jvm is None:
@@ -328,7 +328,7 @@ class Lines:
         holds = [hold for hold in fields["holds"] if hold < _OWN_HOLDS]
         if holds != fields["holds"]:
             if not holds:
-                # Before it goes on, or what it says then would be heard before it was let go.
+                # Before it continues, or what it says then would be heard before it was let go.
                 self._child.put(orjson.dumps({"m": "answer", "n": fields["n"]}))
             for hold in fields["holds"]:
                 if hold >= _OWN_HOLDS:

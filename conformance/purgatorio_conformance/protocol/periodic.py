@@ -38,7 +38,7 @@ _LINKS: Final = 5
 """Tasks of a chain: each adds the next one without a delay."""
 _REAL_PERIODS_NS: Final = (20 * MS, 30 * MS, 50 * MS)
 _REAL_S: Final = 0.4
-"""A program in real time goes on for so long before its tasks are cancelled."""
+"""A program in real time continues for so long before its tasks are cancelled."""
 _REAL_PROGRAMS: Final = 8
 _MOST_LINES: Final = 20_000
 """A call that is answered with more lines does not end."""
@@ -112,7 +112,7 @@ class _Program:
             self.heard(self.session.hear_on())
 
     def heard(self, said: object) -> None:
-        """A run that stands at the gate does what it is to do, and goes on."""
+        """A run that stands at the gate does what it is to do, and continues."""
         if not isinstance(said, Held):
             return
         for call in self._at.pop(said.id or "", ()):

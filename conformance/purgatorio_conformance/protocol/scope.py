@@ -2,7 +2,7 @@
 
 A program begins in one of a few start states, and then one caller makes up to three calls, time among them, of which
 one may come from inside a callback. The start states have up to two tasks (operations) besides one that waits and that
-nothing is done to: whatever else goes on, it must come to its own end. At last all that waits gets what it waits for:
+nothing is done to: whatever else continues, it must come to its own end. At last all that waits gets what it waits for:
 its event, or its time.
 
 The size of a program is the number of its calls after the start, those from inside callbacks included. What differs by
@@ -144,7 +144,7 @@ class _Words:
         raise NotImplementedError
 
     def times(self, whose: str) -> Iterator[_Step]:
-        """Time goes on: to just before a deadline, to it, beyond it, or over a whole revolution."""
+        """Time continues: to just before a deadline, to it, beyond it, or over a whole revolution."""
         yield _Step("time until just before", (Until(whose, self.delays.before_ns),), rank=1)
         yield _Step("time until due", (Until(whose, 0),), rank=2)
         yield _Step("time beyond", (Until(whose, -self.late_ns),), rank=3)
@@ -400,7 +400,7 @@ SCOPE_S: Final = 300.0
 
 
 def longest_of_scope_ns(delays: Delays, description: Description) -> int:
-    """The most by which time goes on at once while nothing is overdue."""
+    """The most by which time continues at once while nothing is overdue."""
     beyond_ns = turn_of(description) + max(2 * delays.soon_ns, delays.turn_ns)
     return max(delays.far_ns, beyond_ns) + late_for(description)
 

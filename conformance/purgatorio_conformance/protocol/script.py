@@ -42,8 +42,8 @@ _LIMITS: Final = ChildLimits(total_s=300.0, lines=200_000)
 
 @dataclass(frozen=True, slots=True)
 class AtGate:
-    """From here on: whoever stops at `f` of this task or operation next makes these calls there, and, if it `fails`,
-    ends that callback with an error."""
+    """From here on: the caller that stops at `f` of this task or operation next makes these calls there, and, if it
+    `fails`, ends that callback with an error."""
 
     f: str
     id: str
@@ -80,7 +80,7 @@ def late_bound_ns(events: Sequence[Event], late_ns: int) -> int:
     waits: list[tuple[int, int, int]] = []
     for event in events:
         if event.f == "advance_clock":
-            # Whoever is added meanwhile waits for the next.
+            # The caller that is added meanwhile waits for the next.
             moved[len(moved) - (event.ph == "ret") :] = [event.t]
         elif event.ph == "call" and event.delay_ns is not None and event.delay_ns < HUGE_NS:
             waits.append((event.t + max(0, event.delay_ns), event.t, len(moved)))

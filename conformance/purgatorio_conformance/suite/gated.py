@@ -146,8 +146,8 @@ def play(program: GatedProgram, under: Under) -> Judged:
 def _deadlock(
     program: GatedProgram, under: Under, path: Path, order: PlayedOrder, calls: list[str]
 ) -> PlayedSession | None:
-    """What was asked of a subject made anew, of which the same calls hang, if that is a deadlock. Its threads that hang
-    stay."""
+    """What was asked of a subject made again, of which the same calls hang, if that is a deadlock. Its threads that
+    hang stay."""
     sessions: list[list[str]] = []
 
     def alone(order: PlayedOrder) -> list[str] | None:

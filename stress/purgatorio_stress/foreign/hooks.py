@@ -25,7 +25,7 @@ from typing import Final, TypeVar, cast
 
 from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.explorer.step import READ, WRITE
-from purgatorio_stress.foreign.reach import CONTAINERS, Reach, is_python, is_rewritten
+from purgatorio_stress.foreign.shown_containers import CONTAINERS, Reach, is_python, is_rewritten
 from purgatorio_stress.foreign.world import World, described
 
 T = TypeVar("T")

@@ -62,7 +62,7 @@ class Round:
     errors: list[tuple[str, BaseException]] = field(default_factory=list)
 
     def judged(self, histories: HistoryJudge) -> list[Broken]:
-        """What was broken: errors of tasks, the check at the end, and the clauses over what was recorded."""
+        """The violations: errors of tasks, the check at the end, and the clauses over what was recorded."""
         broken = [ended_by(name, error) for name, error in self.errors]
         if self.final is not None:
             broken += looked_at(self.final, whole=True)

@@ -14,7 +14,7 @@ from purgatorio_stress.scenario.world import Task, World
 
 
 class Refused(Exception):
-    pass
+    """The error that `RefusingExecutor` raises."""
 
 
 class RefusingExecutor(QueuedExecutor):

@@ -121,7 +121,7 @@ class Node:
             return self._commits
 
     def keep_notes(self, group_id: str, notes: Mapping[TopicPartition, Note]) -> None:
-        """What a group has written beside its offsets. The caller has the group's lock since it committed them."""
+        """What a group has written next to its offsets. The caller has the group's lock since it committed them."""
         with self._lock:
             self._notes.setdefault(group_id, {}).update(notes)
 
@@ -228,7 +228,7 @@ class Node:
         )  # fmt: skip
 
     def _commit_held(self, group_id: str, held: Mapping[TopicPartition, HeldOffset]) -> None:
-        """Whoever is a member by now. What was committed behind it stays."""
+        """The caller that is a member by now. What was committed behind it stays."""
         group = self.groups.group(group_id)
         with group.lock:
             there = self.notes(group_id)

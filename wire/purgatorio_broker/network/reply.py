@@ -9,7 +9,7 @@ from typing import Final
 from purgatorio_broker.network.fields import Fields, Values
 
 Make = Callable[[], Values]
-"""Makes an answer; on the connection's thread, so that a large one costs nobody else anything."""
+"""Makes an answer; on the connection's thread, so that a large one costs no other thread anything."""
 
 
 @dataclass(frozen=True, slots=True)

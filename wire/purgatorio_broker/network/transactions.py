@@ -2,7 +2,7 @@
 
     EMPTY ---add--> ONGOING ---end--> ENDING ---the markers are written--> ENDED ---add--> ONGOING
 
-Who initializes an id anew raises its epoch, which fences the former producer. What that has open is aborted first, and
+Who initializes an id again raises its epoch, which fences the former producer. What that has open is aborted first, and
 the caller told to come again (CONCURRENT_TRANSACTIONS), as is everybody else while a transaction is ENDING.
 
 Who writes the markers asks here for nothing but to be told which, and says when it is done (`ended`). An append is
@@ -36,7 +36,7 @@ class State(Enum):
 
 
 class HeldOffset(NamedTuple):
-    """How far a group has read, what it wrote beside that, and the place of this among all commits."""
+    """How far a group has read, what it wrote in addition, and the place of this among all commits."""
 
     offset: int
     note: str

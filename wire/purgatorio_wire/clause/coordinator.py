@@ -1,6 +1,6 @@
 """R2, R5, R6: what the coordinator of transactions says of a transactional id, to its producer and to others.
 
-Judged is who asks for an id while nobody else does: then what it has asked before says what it is to be told.
+Judged is who asks for an id while no other thread does: then what it has asked before says what it is to be told.
 """
 
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Final
 
 from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.finding import Row, Rows, after, broken, kept, named, undecided
 from purgatorio_wire.history.history import BUSY, END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer
 from purgatorio_wire.history.log import Topics
-from purgatorio_wire.history.row import Row, Rows, after, broken, kept, named, undecided
 from purgatorio_wire.history.transaction import (
     BEGINS,
     CONCURRENT,
@@ -24,7 +24,7 @@ from purgatorio_wire.history.transaction import (
     producer_of,
     went_well,
 )
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 
 INVALID_STATE, UNKNOWN_ID = 48, 49
 FENCED: Final = frozenset({47, UNKNOWN_ID, 90})
@@ -63,12 +63,12 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
         return
     by, now = producer_of(one.body), producer_of(made[-1].got) if made else None
     if not inits:
-        yield _refused("R6", Way.STRANGER, one, error, {UNKNOWN_ID}, ": nobody has that id")
+        yield _refused("R6", Way.STRANGER, one, error, {UNKNOWN_ID}, ": no producer has that id")
     elif now is not None and by != now:
         if error == CONCURRENT:
             return  # Kafka 4 looks first whether something is being written of the id (KAFKA-18660)
         known = any(by == producer_of(x.got) for x in made)
-        why = ": another has its id now" if known else ": it is nobody"
+        why = ": another has its id now" if known else ": it is no producer id"
         yield _refused(
             "R5" if known else "R6", Way.NOT_FENCED if known else Way.STRANGER, one, error, FENCED, why
         )
@@ -157,7 +157,7 @@ def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:
         yield kept("R2", Way.NEVER_ENDED)
         return
     seen = "never" if ended_t is None else f"after {after(ended_t, since_t)}"
-    allowed = f"its end by {after(by.limit_t, since_t)} behind the answer ({by.made_of})"
+    allowed = f"its end by {after(by.limit_t, since_t)} after the answer ({by.made_of})"
     if by.held is Held.UNDECIDED:
         yield undecided(
             "R2", f"{seen}; {allowed}, too wide to judge it, or not watched so long", Way.NEVER_ENDED

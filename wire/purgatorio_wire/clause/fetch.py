@@ -14,6 +14,17 @@ from itertools import pairwise
 from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.finding import (
+    Row,
+    Rows,
+    after,
+    answered_with,
+    broken,
+    in_time,
+    kept,
+    named,
+    undecided,
+)
 from purgatorio_wire.history.history import (
     END_OF_TIME,
     EXCUSED,
@@ -34,18 +45,7 @@ from purgatorio_wire.history.log import (
     fetched,
     unknown_topic,
 )
-from purgatorio_wire.history.row import (
-    Row,
-    Rows,
-    after,
-    answered_with,
-    broken,
-    in_time,
-    kept,
-    named,
-    undecided,
-)
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.table.fetch import FETCH, Distance, Divergence, Epoch, Fetched, request_is_complete
 from purgatorio_wire.table.replica import Replica
 from purgatorio_wire.trace.record import Body, WireEvent
@@ -126,7 +126,7 @@ class _Asked:
 
 
 def stopped_spans(stimuli: Iterable[WireEvent], end_t: int) -> list[tuple[int, int]]:
-    """When a replica was stopped: from where it surely was until the moment before it went on."""
+    """When a replica was stopped: from where it surely was until the moment before it continued."""
     spans: list[tuple[int, int]] = []
     begun: int | None = None
     for event in stimuli:
@@ -140,7 +140,8 @@ def stopped_spans(stimuli: Iterable[WireEvent], end_t: int) -> list[tuple[int, i
 
 
 def continued_t(stimuli: Iterable[WireEvent], end: int) -> int:
-    """When a replica that was stopped until `end` surely goes on: what lets it may be a command that takes its time."""
+    """When a replica that was stopped until `end` surely continues: what lets it may be a command that takes its
+    time."""
     said = [x.t for x in stimuli if x.t >= end and (x.body or {}).get("what") == "continued"]
     return min(said, default=end)
 
@@ -316,7 +317,7 @@ class Fetching:
         return topic is None or (partitions is not None and a.part.number >= partitions)
 
     def _beside_absent(self) -> Rows:
-        """F2 and F3, of those that are there beside what is not: that hurries nobody with Kafka, and nothing is
+        """F2 and F3, of those that are there next to what is not: that hurries nobody with Kafka, and nothing is
         promised of it; it keeps nobody from being woken either."""
         if not self.asked or not self.known:
             return
@@ -351,7 +352,7 @@ class Fetching:
         return cut or came >= min(least, self._room)
 
     def _wrong(self) -> Row | None:
-        """A row where a partition's offset or epoch is wrong for certain."""
+        """A row where a partition's offset or epoch is wrong certainly."""
         for a in self.asked:
             beyond = a.offset > a.whole.most_end(self.until)
             if beyond and a.last_epoch >= 0:
@@ -517,7 +518,9 @@ class Fetching:
         one, cause = self.one, Way.OUT_OF_ORDER
         for a in self.asked if one.answer is not None and not one.session else ():
             if a.log.least(one.t, a.offset):
-                allowed = f"records of {a.part.topic}-{a.part.number}, which is asked for before the others"
+                allowed = (
+                    f"records of {a.part.topic}-{a.part.number}, which the request names before the others"
+                )
                 brought = any(other.batches for other in self.asked)
                 if a.batches or brought:
                     yield (
@@ -643,8 +646,8 @@ class Fetching:
                 yield from self._listed(a)
 
     def _listed(self, a: _Asked) -> Rows:
-        """R3: of whose records the answer has some is listed, from where they begin, if they are aborted; nobody else
-        whose records would not be shown for that."""
+        """R3: of whose records the answer has some is listed, from where they begin, if they are aborted; no other
+        thread whose records would not be shown for that."""
         said = {
             (integer(one, "producer_id"), integer(one, "first_offset"))
             for one in items(a.answer, "aborted_transactions")

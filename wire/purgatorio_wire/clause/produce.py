@@ -6,6 +6,17 @@ from typing import Final
 
 from purgatorio_wire.clause.fetch import FORGOTTEN_NS, continued_t, deleted, stopped_spans
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.finding import (
+    Row,
+    Rows,
+    after,
+    answered_with,
+    broken,
+    in_time,
+    kept,
+    named,
+    undecided,
+)
 from purgatorio_wire.history.history import (
     END_OF_TIME,
     EXCUSED,
@@ -27,28 +38,17 @@ from purgatorio_wire.history.log import (
     transactional,
     written_by,
 )
-from purgatorio_wire.history.row import (
-    Row,
-    Rows,
-    after,
-    answered_with,
-    broken,
-    in_time,
-    kept,
-    named,
-    undecided,
-)
 from purgatorio_wire.history.transaction import CONCURRENT, INIT, Transaction
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import BY_NOBODY, SEQUENCES, Body, Written
 
 CORRUPT, TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 2, 7, 19, 21
 OUT_OF_ORDER: Final = 45
 LOOKED_NS: Final = 1000 * MS
-"""Who looks for the end of a connection looks so long at least."""
+"""Who searches for the end of a connection looks so long at least."""
 ENDS_GAP_NS: Final = 4000 * MS
 BACK_NS: Final = 40_000 * MS
-"""A replica that goes on has caught up by then with the little that a scene writes; its node may have to be let in
+"""A replica that continues has caught up by then with the little that a scene writes; its node may have to be let in
 again first."""
 REMEMBERED: Final = 5
 FEW: Final = frozenset({NOT_ENOUGH, 20})
@@ -116,13 +116,13 @@ def _unanswered(scene: Scene, one: Exchange, topics: Topics) -> Rows:
     elif behind and one.closed is not None and one.closed.by == "peer":
         seen = f"the broker closed the connection after {after(one.closed.t, one.t)}"
         yield broken(
-            "M2", Way.CLOSED_AFTER_ACKS_0, one, "the connection goes on", seen, behind[0].i, one.closed.i
+            "M2", Way.CLOSED_AFTER_ACKS_0, one, "the connection stays open", seen, behind[0].i, one.closed.i
         )
 
 
 def _told_by_the_end(bounds: Bounds, one: Exchange, topics: Topics) -> Rows:
     """M2, of an acks 0 produce that names a partition which its topic has not: the end of its connection is the one way
-    in which its producer learns that it has to ask who leads what. Where nobody looked for it there is no row."""
+    in which its producer learns that it has to ask who leads what. Where nobody searched for it there is no row."""
     named_parts = [part for part, *_ in produced(one) if part.topic in topics.topics]
     absent = [
         part for part in named_parts
@@ -171,7 +171,7 @@ def _in_transaction(
     fenced = within.ending is not None and within.ending.api == INIT and not within.commits
     if t < within.may_end_t:
         if error in UNHEARD:
-            why = f"{named(error)}: the partition's leader has not heard of the transaction"
+            why = f"{named(error)}: the partition's leader does not know the transaction"
             yield undecided("M1", why, Way.OFFSETS_DO_NOT_GROW)
         elif error == OUT_OF_ORDER and _begins_with_a_repeat(one, within, log):
             yield undecided("M1", f"{named(error)}: {BEGUN_BY_A_REPEAT}", Way.OFFSETS_DO_NOT_GROW)
@@ -267,7 +267,7 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
         later = log.most_end(one.answer_t or one.t)
         if own > end:
             seen = f"base offset {base}"
-            allowed = f"{own} at least, behind what this connection appended with acks 0"
+            allowed = f"{own} at least, after the records that this connection appended with acks=0"
             yield kept("M2") if base >= own else broken("M2", Way.LOST, one, allowed, seen)
         start, (least, most) = (
             integer(answer, "log_start_offset", -1), log.start(one.t, one.answer_t or one.t),
@@ -342,8 +342,8 @@ def _all_healthy(bounds: Bounds, one: Exchange, error: int) -> Row:
 
 
 def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """M4, of a replica that was given up and goes on: it fetches what it lacks and is in sync again, as metadata tells
-    when the controller has heard of it."""
+    """M4, of a replica that was given up and continues: it fetches what it lacks and is in sync again, as metadata
+    tells when the controller has heard of it."""
     for begin, end in stopped_spans(scene.stimuli, scene.end_t):
         on_t = continued_t(scene.stimuli, end)
         for topic in topics.topics.values():
@@ -356,7 +356,7 @@ def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield kept("M4", Way.IN_SYNC_AGAIN)
             elif later and later[-1][0].t > on_t + BACK_NS + bounds.added_ns(on_t, later[-1][0].t):
                 last, count = later[-1]
-                allowed = f"{topic.replicas} in sync by {BACK_NS // MS} ms after it goes on"
+                allowed = f"{topic.replicas} in sync by {BACK_NS // MS} ms after it continues"
                 seen, late = f"{count} after {after(last.t, on_t)}", (on_t, last.t)
                 yield broken("M4", Way.IN_SYNC_AGAIN, last, allowed, seen, held=Held.LATE, late=late)
 
@@ -384,12 +384,12 @@ def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
 
 
 def _goes_on(bounds: Bounds, one: Exchange, error: int, end: int, on_t: int, due: int) -> Row:
-    row = in_time(bounds, "M6", Way.WAITS_ON, one, on_t, due - on_t, "an answer as the replica goes on,")
+    row = in_time(bounds, "M6", Way.WAITS_ON, one, on_t, due - on_t, "an answer as the replica continues,")
     if row.held is Held.KEPT and error:
         row = broken("M6", Way.OTHER_ERROR, one, "no error", named(error))
     if one.answer_t is not None and one.answer_t < end - EARLY_NS:
-        seen = f"answered {after(end, one.answer_t)} before the replica went on"
-        row = broken("M6", Way.BEFORE_THE_REPLICA, one, "not before the replica goes on", seen)
+        seen = f"answered {after(end, one.answer_t)} before the replica continued"
+        row = broken("M6", Way.BEFORE_THE_REPLICA, one, "not before the replica continues", seen)
     return row
 
 

@@ -29,9 +29,9 @@ from purgatorio_spec.verdict import Violation
 from purgatorio_wire.clause.exchange import PATIENCE_MS
 from purgatorio_wire.clause.fetch import FORGOTTEN_NS, waits
 from purgatorio_wire.history.bound import EARLY_NS, GAPS_IN_SLACK, MS, Bounds, Held
+from purgatorio_wire.history.finding import Row, after, said
 from purgatorio_wire.history.history import END_OF_TIME, Exchange, Scene, integer, items
 from purgatorio_wire.history.log import Topics
-from purgatorio_wire.history.row import Row, after, said
 from purgatorio_wire.trace.record import WireHeader
 
 PROFILE: Final = PROFILES["wire-waits"]

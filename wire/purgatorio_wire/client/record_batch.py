@@ -1,4 +1,4 @@
-"""Record batches (magic 2): written for a produce, and looked at in a fetch's answer.
+"""Record batches (magic 2): written for a produce, and checked in a fetch's answer.
 
 A reader of answers needs offsets, counts and sizes, so only the heads of batches are read, and their checksums tried.
 A last batch that a broker cut at a byte limit is left out, as clients do; but alone nobody can read on behind it.
@@ -29,7 +29,7 @@ CONTROL: Final = 0x20
 """And of one that holds no records of anybody's, but the marker that ends it."""
 _CRC_ENDS: Final = 21
 MOST_BATCHES: Final = 10_000
-"""More batches of one partition of one answer are not looked at."""
+"""More batches of one partition of one answer are not checked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,8 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """A produce to one partition. `ack_t` is None where it was not acknowledged; `base` is -1 where nobody knows it."""
+    """A produce to one partition. `ack_t` is None where it was not acknowledged; `base` is -1 where it is unknown
+    it."""
 
     exchange: Exchange
     t: int
@@ -376,7 +377,7 @@ class Topics:
         return stray
 
     def _mark(self) -> None:
-        """Put the markers into the logs: from when they can be there, at places that nobody is told."""
+        """Put the markers into the logs: from when they can be there, at places that no client is notified."""
         placed = [(one, self.logs[Part(*part)]) for one in self.transactions for part in one.parts]
         for one, log in placed:
             log.transactions.append(one)

@@ -20,8 +20,8 @@ from purgatorio_wire.client.connection import Connection, Got, NoAnswer, connect
 from purgatorio_wire.client.control import Control
 from purgatorio_wire.client.recorder import CONTROL, Recorder
 from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.finding import Row
 from purgatorio_wire.history.history import Scene, items, scene_of, text
-from purgatorio_wire.history.row import Row
 from purgatorio_wire.judge import FAR_GAPS, LOST_GAPS, Wire, judge_scene, repeats, unmet
 from purgatorio_wire.scene import fetch as scene_fetch
 from purgatorio_wire.scene import topic as scene_other
@@ -87,8 +87,8 @@ def _fails(row: Row) -> bool:
 
 @dataclass(slots=True)
 class Run:
-    """One run of a plan. `told` hears what goes on, a line at a time, `played` of each scene that is over, and `found`
-    of each clause that is broken, when that scene is."""
+    """One run of a plan. `told` hears what continues, a line at a time, `played` of each scene that has ended, and
+    `found` of each clause that is broken, when that scene is."""
 
     broker: Broker
     recorder: Recorder
@@ -199,7 +199,7 @@ class Run:
         self.failures.append(failure_of(what, error))
 
     async def _warm_up(self, scene: Callable[[Play], Awaitable[None]], at: int) -> None:
-        """Play it beside the record, in bounded time; what it cannot do is found out by the scenes."""
+        """Play it next to the record, in bounded time; what it cannot do is found out by the scenes."""
         play = Play(self.broker, Recorder(clock=self.recorder.now), f"warm-up#{at}", random.Random(0))
         started = asyncio.get_running_loop().time()
         try:
@@ -261,7 +261,7 @@ class Run:
             self._over.add(spec.name)
         except (NoAnswer, SceneLost, TimeoutError) as why:
             said = str(why) or f"it took more than {spec.seconds * play.pace:g} s"
-            self.told(f"{name} broke off: {said}")
+            self.told(f"{name} was interrupted: {said}")
             self._broke.setdefault(spec, said)
         except Exception as error:  # the other scenes are played
             self._failed(f"playing {name}", error)
@@ -325,7 +325,7 @@ class Run:
         return scene_of(name, recorder.by_scene[name], recorder.now())
 
     async def _draw(self, seconds: float) -> None:
-        """Play drawn programs, several at a time; the first that breaks each clause is made small and played again."""
+        """Play random programs, several at a time; the first that breaks each clause is made small and played again."""
         loop = asyncio.get_running_loop()
         ends, numbers = loop.time() + seconds, itertools.count()
         played: dict[str, Program] = {}
@@ -337,7 +337,7 @@ class Run:
                 if not await self._program(self.recorder, name, played[name]):
                     return
 
-        self.told(f"playing drawn programs for {seconds:g} s")
+        self.told(f"running random programs for {seconds:g} s")
         kinds = (
             (drawn, DRAWERS), (drawn_group, GROUP_DRAWERS), (drawn_transactions, TRANSACTION_DRAWERS),
             (drawn_offsets, OFFSET_DRAWERS),
@@ -359,14 +359,14 @@ class Run:
             async with asyncio.timeout(PROGRAM_SECONDS):
                 await play_program(play, program)
         except (NoAnswer, SceneSkipped, SceneLost, TimeoutError) as why:
-            self.told(f"{name} broke off: {why}")
+            self.told(f"{name} was interrupted: {why}")
             return False
         finally:
             play.close_all()
         return True
 
     async def _make_small(self, program: Program, row: Row) -> None:
-        """Leave out what the failing does not need, beside the record; then play what is left three times into it."""
+        """Leave out what the failing does not need, next to the record; then play what is left three times into it."""
         least_name, tries = f"{LEAST_SCENE}-{row.clause}", itertools.count()
 
         async def fails(smaller: Program) -> bool:
@@ -379,7 +379,7 @@ class Run:
             )
 
         least = await made_small(program, fails, SMALL_TRIES, SMALL_AT_A_TIME)
-        self.told(f"{row.clause} {row.cause} by {least.steps} of {program.steps} drawn steps: {least}")
+        self.told(f"{row.clause} {row.cause} by {least.steps} of {program.steps} random steps: {least}")
         await self.play_least(least, least_name)
 
     async def play_least(self, program: Program, name: str = LEAST_SCENE) -> None:

@@ -1,4 +1,4 @@
-"""Drawn scenes: a few lanes that append, read, delete and look at a few partitions of a topic of their own.
+"""Drawn scenes: a few lanes that append, read, delete and check a few partitions of a topic of their own.
 
 A program is drawn from a seed, written as one line of text, played, and judged by the clauses like any scene; what a
 partition adds to a waiting fetch is said by the spec's decision table. One that fails is made small by playing parts of
@@ -14,7 +14,7 @@ it again. Lanes are apart by `;`, steps by spaces:
     v+  v-               commit it, or abort it
     c  m  n  f           commit the group's offset with it, as its member too, or as nobody; ask for that
     w25                  wait 25 ms
-    x                    cut the connection, and go on over another one
+    x                    cut the connection, and continue over another one
     j  y  h  k  q        join the group, sync, a heartbeat, a commit, leave: each such lane is a member
     u  g                 join with another subscription; a heartbeat and a commit of who has left
 
@@ -185,7 +185,7 @@ def drawn_offsets(rng: random.Random) -> Program:
 
 def drawn_group(rng: random.Random) -> Program:
     """A program of members. Who joins mostly syncs, nobody is silent for long, and all leave at the end: what a session
-    that is over brings has a scene of its own."""
+    that has ended brings has a scene of its own."""
 
     def member() -> Lane:
         steps = [f"w{rng.choice((1, 20, 100, 400))}"]
@@ -394,7 +394,7 @@ class _Writing:
             known.end = max(known.end, base + count)
 
     async def end(self, *, commits: bool) -> None:
-        """It is over when there is another epoch; where its marker is, only the ends of the partitions tell."""
+        """It has ended when there is another epoch; where its marker is, only the ends of the partitions tell."""
         if self.writer is None or not (self.open or self.holds):
             return
         held, self.holds, self.last = self.holds, False, None

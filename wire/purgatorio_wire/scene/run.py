@@ -37,7 +37,7 @@ class Asked:
     second: Second | None = None
     pid: int | None = None
     drawn_seconds: float = 0.0
-    """How long drawn programs are played."""
+    """How long random programs are played."""
     program: Program | None = None
     """One that is played three times."""
     name: str | None = None

@@ -22,9 +22,9 @@ class GroupPhase(Enum):
 
 
 class RebalanceResult(Enum):
-    """Of a rebalance that is looked at."""
+    """Of a rebalance that is checked."""
 
-    WAITS = "the operation goes on waiting"
+    WAITS = "the operation continues to wait"
     GENERATION = "a generation begins, with those that joined and the static members"
     EMPTY = "the group is empty, in a new generation"
     AGAIN = "the rebalance waits for another time-out"

@@ -1,6 +1,6 @@
 """A share group's fetch (Kafka's DelayedShareFetch). Clauses B921 to B949, and B951 to B955 of what it acquires.
 
-SHARE_FETCH is a first look at two partitions; SHARE_READ a read of the local log that is on its way; SHARE_REMOTE are
+SHARE_FETCH is a first check at two partitions; SHARE_READ a read of the local log that is on its way; SHARE_REMOTE are
 reads of the tier that are.
 """
 
@@ -18,7 +18,7 @@ MIN_BYTES: Final = 20
 class Share(Enum):
     """A partition, as the group may acquire it."""
 
-    FETCHED_BY_ANOTHER = "somebody else has its fetch lock"
+    FETCHED_BY_ANOTHER = "another fetch has its fetch lock"
     FULL = "as many records are in flight as may be"
     NOTHING = "nothing to read"
     SOME = "10 bytes to read"
@@ -43,7 +43,7 @@ class ShareFetch:
 
 
 SHARE_FETCH: Final[DecisionTable[ShareFetch, bool]] = DecisionTable(
-    "DelayedShareFetch, at a first look",
+    "DelayedShareFetch, first check",
     tuple(ShareFetch((first, second)) for first, second in product(Share, repeat=2)),
     (
         Case("B921", "no partition has records to acquire: wait", False,
@@ -82,7 +82,7 @@ class ShareAnswer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ShareReading:
-    """`timed_out`: looked at by the time-out, else by the event that the end of the read is."""
+    """`timed_out`: checked by the time-out, else by the event that the end of the read is."""
 
     read: LocalRead
     timed_out: bool

@@ -29,7 +29,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Elected:
-    """`shown`: the metadata shows the expected leader now; `before`: it did when it was looked at before."""
+    """`shown`: the metadata shows the expected leader now; `before`: it did when it was checked before."""
 
     accepted: bool
     shown: bool

@@ -5,7 +5,7 @@
     answer    `t` is the moment it had been read whole; `c` is the `i` of its request, absent where nobody asked;
               `err` says what could not be read of it, `left` how many bytes stood behind it
     close     `by` us or the peer
-    stimulus  what was done beside the connections, in `body`: a replica stopped, open files counted; or what the scene
+    stimulus  what was done next to the connections, in `body`: a replica stopped, open files counted; or what the scene
               asks, a clause alone or with the way in which it may break: `{"what": "asks", "text": "G6 late"}`
     control   own lateness (`late_ns`) and a plain round trip (`rtt_ns`), the worst of `t_from`..`t`
 

@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from purgatorio_wire.history.bound import MS, Bounds, Held, Timed
 from purgatorio_wire.history.history import BUSY, EXCUSED, Exchange
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 
 ERRORS: Final = {
     -1: "UNKNOWN_SERVER_ERROR",
