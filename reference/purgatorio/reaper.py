@@ -3,7 +3,7 @@
 Promises. One turn of work at a time, again and again until it is asked to stop. An exception in a turn goes to the
 fault policy: contained, the thread continues (after a pause, so that work that always fails is no busy loop);
 propagated, the thread ends, as Kafka's does, and nothing expires any more. The thread continues after an exit, too (see
-`purgatorio.faults`), and the caller that stops it gets that.
+`purgatorio.faults`), and the thread that stops it gets that.
 
 `await_shutdown` from the reaper itself returns at once: a thread cannot wait for its own end.
 """

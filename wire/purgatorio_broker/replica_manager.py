@@ -159,7 +159,7 @@ class ReplicaManager:
     def become_follower(
         self, partition: TopicPartition, epoch: int, *, truncate_to: int | None = None
     ) -> Partition:
-        """Follow; the caller that waits for the leader that this was is answered."""
+        """Follow; the thread that waits for the leader that this was is answered."""
         replica = self._replica(partition)
         replica.become_follower(epoch, truncate_to=truncate_to)
         self._check_later(partition)

@@ -53,7 +53,7 @@ class Doubts:
             )
         if self.outside and self.told["force_complete"]:
             found.append(
-                f"on_complete of {self.outside!r} was told outside any force_complete, though those are told of: is it"
-                " told in the callback itself?"
+                f"on_complete of {self.outside!r} was reported outside every reported force_complete: report it inside"
+                " the callback"
             )
         return found

@@ -271,7 +271,7 @@ class Reach:
             self._run.call(CancelKey("back"))
 
     def _alike(self, delay_ns: int) -> None:
-        """The caller that keeps lists by the hashes of keys gives back, or forgets, what is under another, or has no
+        """A purgatory that keeps lists by the hashes of keys gives back, or forgets, what is under another, or has no
         room for so many keys of one hash."""
         given_back, checked = _ALIKE
         for key in (*_ALIKE, _LEAST_HASH, *_OUTERMOST[-1]):

@@ -373,7 +373,7 @@ class Plays:
         if self.clock is not None:
             self.ask(Advance(self.clock.now_ns + delay_ns + self.late_ns), lane, steps=steps)
             return
-        # Several times as late as others came of late: one that is kept from coming, by the caller that was stopped,
+        # Several times as late as others came of late: one that is kept from coming, by the thread that was stopped,
         # need not be waited for long, and if it was only slow the order is another one.
         due_s = begun_s + (delay_ns + self.late_ns) / 1e9
         until_s = due_s + min(_EXPIRY_LATE_S, max(_EXPIRY_LEAST_S, 5 * self._latest_s))

@@ -38,7 +38,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "cancel-key-all": "besides `cancel-key`: what it gives back waits under none of its keys any more",
     "force": "knows `force`",
     "gauge": "knows `gauge`, and says its sizes in answer to `quiesce`",
-    "add-again": "accepts an `add` of a known id: a task that has run or was cancelled starts again, a waiting one is moved",
+    "add-again": "accepts an `add` of a known id: a finished or cancelled task starts again, a waiting one is moved",
     "add-same": "as `add-again`, with no other delay than the one that it had",
     "fixed-rate": "1.2: knows `repeat` at a fixed rate, and says in `catch_up` what it does about runs that it missed",
     "fixed-delay": "1.2: knows `repeat` with a fixed delay from the end of a run to the next one",

@@ -42,7 +42,7 @@ _LIMITS: Final = ChildLimits(total_s=300.0, lines=200_000)
 
 @dataclass(frozen=True, slots=True)
 class AtGate:
-    """From here on: the caller that stops at `f` of this task or operation next makes these calls there, and, if it
+    """From here on: the thread that stops at `f` of this task or operation next makes these calls there, and, if it
     `fails`, ends that callback with an error."""
 
     f: str

@@ -408,7 +408,7 @@ class Execution:
             except GreenletExit:
                 return
             except (KeyboardInterrupt, NoEnd):
-                # The caller that stops the search means the search, not the task that happens to run.
+                # The thread that stops the search means the search, not the task that happens to run.
                 self.live = False
                 self._until = _FOR_EVER
                 raise

@@ -1,4 +1,4 @@
-"""G12: what is committed is asked to the caller that asks, until it is committed again, or its topic or its group is
+"""G12: what is committed is asked to the client that asks, until it is committed again, or its topic or its group is
 deleted.
 
 A commit takes effect between its sending and its answer. So what may be told at a moment is whatever was committed

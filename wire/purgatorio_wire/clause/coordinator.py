@@ -1,6 +1,6 @@
 """R2, R5, R6: what the coordinator of transactions says of a transactional id, to its producer and to others.
 
-Judged is who asks for an id while no other thread does: then what it has asked before says what it is to be told.
+Judged is who asks for an id while no other client does: then what it has asked before says what it is to be told.
 """
 
 from collections.abc import Sequence

@@ -72,6 +72,8 @@ def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
         if files <= most:
             yield kept("C1")
         else:
-            allowed = f"at most {most} connections other than ours after max_wait ({max(before)} before, {len(cut)} cut)"
+            allowed = (
+                f"at most {most} other connections after max_wait ({max(before)} before, {len(cut)} cut)"
+            )
             seen = f"{files} other than ours"
             yield Row("C1", Held.BROKEN, Way.FILES_STAY_OPEN, "open files", (event.i,), allowed, seen)

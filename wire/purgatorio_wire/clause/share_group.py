@@ -299,7 +299,7 @@ class _Judged:
         )
 
     def _ready(self, asked: Asked, t: int) -> Freed | None:
-        """A record that it surely can acquire at `t`, no other thread being there."""
+        """A record that it surely can acquire at `t`, no other client being there."""
         group = self.group
         for part in sorted(asked.parts):
             for append in self._sure_appends(part):

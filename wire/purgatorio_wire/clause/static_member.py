@@ -107,7 +107,7 @@ def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
 
 
 def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
-    """The id that an instance was given last in its group is no former one, the caller that has that name elsewhere."""
+    """The id that an instance was given last in its group is no former one, the client that has that name elsewhere."""
     until = one.answer_t or one.watched_t
     joins = [
         x for x in held
@@ -250,7 +250,7 @@ def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, un
 
 
 def _heard(held: list[Exchange], members: dict[str, Exchange], t: int) -> bool:
-    """Whether nobody's session can be over at `t`. One that was told so before is out, the caller that asks on by
+    """Whether nobody's session can be over at `t`. One that was told so before is out, the client that asks on by
     its id."""
     for member, join in members.items():
         mine = [x for x in held if x is join or (x.t < t and member_id(x) == member)]

@@ -136,7 +136,7 @@ async def patient(play: Play) -> None:
 
 
 async def woken_many(play: Play) -> None:
-    """One append, whatever its acks, wakes everybody who waits for the partition, the caller that came first, also
+    """One append, whatever its acks, wakes everybody who waits for the partition, the client that came first, also
     next to what is not there. No other thread asks for anything meanwhile."""
     topic = await play.topic(partitions=2)
     writer = await play.open("writer")
@@ -153,7 +153,7 @@ async def woken_many(play: Play) -> None:
         # Nor must what is not there, of this topic or of none, before or behind it.
         absent = [(topic, UNMADE, 0), *parts[1:]], [(nobody, 0, 0), *parts[::-1]]
         ways = (parts, parts[1:], parts[::-1], *absent, *(one[::-1] for one in absent))
-        # Every fourth wants more than comes: the caller that came behind it is woken all the same.
+        # Every fourth wants more than comes: the client that came behind it is woken all the same.
         sent = [
             play.fetch(
                 conn,

@@ -846,9 +846,9 @@ async def _refused(one: Member, stranger: Connection, topics: Sequence[str]) -> 
             await ask(one.conn, one.group, "nobody", number).within(8)
     await one.play.join(one.conn, one.group, "nobody").within(8)
     await one.play.leave(one.conn, one.group, "nobody").within(8)
-    for protocols, kind in ((("of no other thread",), CONSUMER), ((PROTOCOL,), "another")):
+    for protocols, kind in ((("of no other client",), CONSUMER), ((PROTOCOL,), "another")):
         await one.play.join(stranger, one.group, "", protocols=protocols, kind=kind).within(JOIN_SECONDS)
     if one.play.offers("sync_group", least=5):
-        for name, kind in (("of no other thread", CONSUMER), (one.protocol, "another")):
+        for name, kind in (("of no other client", CONSUMER), (one.protocol, "another")):
             sync = one.play.sync(one.conn, one.group, one.id, one.generation, protocol=name, kind=kind)
             await sync.within(JOIN_SECONDS)

@@ -57,7 +57,7 @@ class Member:
     says: str = ""
     """What its subscription has of its own, the same whenever it joins."""
     own: str = ""
-    """A protocol that no other thread has."""
+    """A protocol that no other client has."""
     kind: str = CONSUMER
     common: tuple[str, ...] = (PROTOCOL, OTHER_PROTOCOL)
     """What all members have, in the order that it prefers. One that comes back as another would move the group."""

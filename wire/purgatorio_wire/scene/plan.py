@@ -87,7 +87,7 @@ def _fails(row: Row) -> bool:
 
 @dataclass(slots=True)
 class Run:
-    """One run of a plan. `told` hears what continues, a line at a time, `played` of each scene that has ended, and
+    """One run of a plan. `told` gets the progress, a line at a time, `played` of each scene that has ended, and
     `found` of each clause that is broken, when that scene is."""
 
     broker: Broker

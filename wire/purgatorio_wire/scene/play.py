@@ -1,6 +1,6 @@
 """What a scene is played with: connections, topics and groups of its own, and the requests in few words.
 
-Whatever a scene makes has a name that no other thread has, and is deleted at the end. A scene never writes to a
+Whatever a scene makes has a name that no other client has, and is deleted at the end. A scene never writes to a
 topic that it did not make.
 """
 
@@ -473,7 +473,7 @@ class Play:
     # -- topics and groups
 
     def unique(self, what: str) -> str:
-        """A name that no other thread has."""
+        """A name that no other client has."""
         self._count += 1
         return f"purgatorio-{self.broker.run}-{self.name.replace('#', '-')}-{what}{self._count}"
 

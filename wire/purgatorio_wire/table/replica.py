@@ -19,4 +19,4 @@ REFUSALS = {
     Replica.UNKNOWN: "UNKNOWN_TOPIC_OR_PARTITION",
     Replica.OFFLINE: "KAFKA_STORAGE_ERROR",
 }
-"""The error for the caller that needs a leader."""
+"""The error for the client that needs a leader."""
