@@ -1,5 +1,4 @@
-"""One check from files to everything that can be shown of it: what engines give, which to take, and the one in this
-process."""
+"""One check from files to results: the choice of an engine, and the engine in this process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is shown next to verdicts, from the fold's columns: how late tasks fire, and what the gauges read over a run,
-next to what was pending. For pictures, not for verdicts (P1, P2 and T5 judge).
+"""The data of pictures, computed from the fold's columns: the lateness of tasks, and the gauges over a run with the
+pending operations. Pictures do not decide verdicts (P1, P2 and T5 do).
 
     pending   operations whose registration had been called before the reading and whose winning `force_complete` had
               not returned before it

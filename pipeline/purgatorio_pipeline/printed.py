@@ -1,5 +1,5 @@
-"""What `check`, `verify`, `watch` and `report` print with --json, as records by their `kind`; and what documents of
-`purgatorio_stress.printed` say.
+"""The JSON records that `check`, `verify`, `watch` and `report` print, by their `kind`, and the readers of the
+records of `purgatorio_stress.printed`.
 
 A document of another kind, a field that is missing and one of another type are refused with their place.
 """

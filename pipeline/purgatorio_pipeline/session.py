@@ -1,4 +1,4 @@
-"""One quiet Spark: local by default, on a cluster by `--master` or under spark-submit; SQL only where it is needed.
+"""Starts Spark: local by default, on a cluster by `--master` or spark-submit; with SQL only where it is needed.
 
 It has no web interface, shuffles into few partitions and logs errors only. A local one listens on the loopback
 only; one on a cluster must be reached by its executors, and sends them this project's own code. What spark-submit was

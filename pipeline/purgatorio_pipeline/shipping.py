@@ -1,4 +1,4 @@
-"""The project's own code for the executors of a cluster: one zip of the packages, and what spark-submit starts.
+"""Packs the project's own code for the executors of a cluster: one zip, and the script for spark-submit.
 
     python -m purgatorio_pipeline.shipping FOLDER
 

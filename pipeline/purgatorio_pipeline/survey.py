@@ -1,4 +1,4 @@
-"""A survey of subjects: each driven by a plan, recorded and judged, with the figures of its run."""
+"""A survey of subjects: drives each by a plan, records it, judges it, and collects the figures of the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The claims of the models and the proofs, each judged with its negative controls; and which known bugs they kill."""
+"""Judges the claims of the models and proofs with their negative controls, and lists the known bugs that they kill."""
 
 from dataclasses import dataclass
 from functools import cache

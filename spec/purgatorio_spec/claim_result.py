@@ -1,5 +1,4 @@
-"""What `model` and `prove` report: one row a claim, with its bound, its cost and the negative controls that had to
-fail."""
+"""The results of `model` and `prove`: one row per claim, with its bound, its cost and its negative controls."""
 
 from dataclasses import dataclass
 

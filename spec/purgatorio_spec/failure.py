@@ -1,4 +1,4 @@
-"""An error of ours on the way from a trace to what is shown of it: reported next to the verdicts, which stand."""
+"""Internal errors between a trace and its report. They are reported separately; the verdicts stay as they are."""
 
 from dataclasses import dataclass
 from traceback import format_exception

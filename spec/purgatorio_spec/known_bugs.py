@@ -1,4 +1,4 @@
-"""The known bugs: mistakes that were really made in systems of this kind.
+"""The known bugs: mistakes that were made in real systems of this kind.
 
 Models, proofs, mutants and pages name them by number. Numbers are public interface, and not all are taken: what this
 reference cannot have is listed with the mutants.

@@ -1,4 +1,4 @@
-"""The table of jobs: what is to be run, as values that name themselves."""
+"""The table of jobs: what a campaign runs, as values that name themselves."""
 
 from __future__ import annotations
 

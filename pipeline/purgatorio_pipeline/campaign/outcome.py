@@ -1,4 +1,4 @@
-"""What became of a job: one row, whatever its process did.
+"""The outcome of a job: one row per job, also if its process crashed.
 
 A process that crashes, hangs or prints rubbish is a row with a `failure` and the verdict UNKNOWN, never the end of the
 campaign.

@@ -1,4 +1,4 @@
-"""A campaign: jobs, a process each and several at a time, until all are done, a budget is spent, or something broke.
+"""Runs a campaign: several processes at a time, until all jobs are done, a budget is spent or a violation is found.
 
 A job is done when its row lies in `verdicts/`, a file of its own that is written whole, once its traces are there: a
 killed campaign leaves jobs that are done and jobs that are not, and nothing in between. The manifest says what is left.

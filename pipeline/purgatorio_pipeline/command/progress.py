@@ -1,4 +1,4 @@
-"""How every command says how far it is: what is done of how much, for how long, and about how long it will take.
+"""Progress of a command: how much is done, the elapsed time, and an estimate of the time left.
 
 On standard error. In a terminal it is a bar that is gone afterwards; in a log a line when it begins and one every
 `LOG_SECONDS`. What is left is computed from the share that is done, so steps of unlike length make it a rough

@@ -1,5 +1,5 @@
-"""A comparison as Markdown, which reads well in a terminal too: what changed first, then lateness, then what has no
-partner. Text out of traces is escaped as in `markdown`."""
+"""A comparison as Markdown: first the changes, then the lateness, then the runs without a partner. Text from traces is
+escaped as in `markdown`."""
 
 from __future__ import annotations
 

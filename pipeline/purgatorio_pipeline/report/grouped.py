@@ -1,4 +1,4 @@
-"""One cause is reported once: the causes of a check, taken together over the runs of one subject."""
+"""Groups the causes of a check over the runs of one subject, so that each cause is reported once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A check as JUnit XML, for CI systems: a test suite a run, a test case a clause.
+"""A check as JUnit XML for CI systems: a test suite per run, a test case per clause.
 
     PASS            a test case; its output says how many occasions there were
     VIOLATED        a failure: allowed, seen, the counterexample as text with its replay line

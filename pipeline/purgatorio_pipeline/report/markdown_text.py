@@ -1,4 +1,4 @@
-"""Text out of a trace in Markdown: it can become neither markup nor a link nor a mention.
+"""Escapes text from traces for Markdown, so that it cannot become markup, a link or a mention.
 
 In the flow of a page it stands in `<code>` with every special character as a number, in listings behind a fence longer
 than any that it holds.

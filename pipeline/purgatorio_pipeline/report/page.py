@@ -1,4 +1,4 @@
-"""`report/index.html`: one page that needs nothing else, no network, and stays small.
+"""Writes `report/index.html`: one small page that needs no other file and no network.
 
 Its only script is `timeline.js`, which makes the drawings answer to pointer, finger and keyboard; the page says all
 without it. The page's content policy allows that script and its one style sheet by their hashes and nothing else, so

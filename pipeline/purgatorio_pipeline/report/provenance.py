@@ -1,4 +1,4 @@
-"""Where a report comes from: when it was made, by which version and command, on which machine."""
+"""The origin of a report: its time, version and command, and the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A check as SARIF 2.1.0 (OASIS), for code scanning: the clauses as rules, a result a cause in a run.
+"""A check as SARIF 2.1.0 (OASIS) for code scanning: the clauses are rules, and each cause in a run is a result.
 
     VIOLATED        a result of kind `fail`, level `error`, at the file and line at which the promise is broken, with
                     the shortest prefix as a code flow: one thread flow a thread, steps in the recorder's order

@@ -1,4 +1,4 @@
-"""A check in the terminal: one line a run, one counterexample a cause, then what to do about broken traces.
+"""A check in the terminal: one line per run, one counterexample per cause, then the problems with traces.
 
 Made for 80 columns and for logs without colour: every verdict is a word. Text out of traces is made visible and never
 read as rich's markup.

@@ -1,4 +1,4 @@
-"""The verdicts as one table: a row for each run, a column for each clause. Sign and number say it without colour.
+"""The verdicts as one table: a row per run, a column per clause. Signs and numbers make it readable without color.
 
 Clauses that were SKIPPED in every run have no column: their reasons stand below the table. Where more are left than a
 page is wide, as of a broker, a run's clauses stand below its name, each with its own.

@@ -1,4 +1,4 @@
-"""One batch of a watch: take in the new segments, judge the runs that they close, look into those that continue.
+"""One batch of a watch: reads the new segments, judges the runs that end, and checks those that continue.
 
 Each run that the batch touched is a task that takes up its fold where the last batch left it (`follow`). A run that is
 closed has the verdict that `check` gives; in an open one the clauses check operations that are new or continued, what

@@ -1,4 +1,4 @@
-"""What a task does for one run of a batch: take up its fold, feed it what is new, and say what it came to.
+"""The task that processes one run in a batch: loads its fold, feeds it the new events, and returns the result.
 
 The fold's carry is a file of its own a run and batch, written next to its place and renamed. The events of an open run
 lie in the tables of its batches; they are read again for what the rules mark. Where a batch brings events from before

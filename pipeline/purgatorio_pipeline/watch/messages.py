@@ -1,4 +1,4 @@
-"""Messages as segments: what a batch brought of one run from one partition of Kafka.
+"""Turns Kafka messages into segments: the events of one run from one partition in a batch.
 
 A message's key is the run, its value one or several lines of a trace. The header line is the first of its run in each
 partition; it may come again in any message, as it was. In a partition `i` increases, and what is known of an open run

@@ -1,4 +1,4 @@
-"""The stream itself: new files of a folder, or messages, in micro-batches, each handed to the watcher."""
+"""The stream of new files or messages in micro-batches; each batch goes to the watcher."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""O7: the answers tell the truth.
+"""O7: the return values of calls are correct.
 
 registration.out = 1  iff  the winning force lies in the registration, and in no expiry and no check inside it
 try.out = 1           iff  the winning force lies in the try

@@ -1,4 +1,4 @@
-"""P1, P2, T5: the gauges, and what they say of garbage.
+"""P1, P2, T5: the gauges, and what they show about garbage.
 
 With `least` and `most` what the events around a reading allow, over the interval in which it was taken:
 

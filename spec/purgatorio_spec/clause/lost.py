@@ -1,4 +1,4 @@
-"""O4 and O5: no completion is lost to an event (KAFKA-6653 and its family), and nothing stays in limbo.
+"""O4 and O5: no completion is lost (KAFKA-6653 and similar bugs), and no operation waits forever.
 
 O4, with k a key of the operation that did not give it back, and check(k) one that started after it was ready and ended
 without an exception:

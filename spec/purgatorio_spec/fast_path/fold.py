@@ -1,4 +1,4 @@
-"""A run from its batches to its verdicts: begin, feed, conclude."""
+"""The fold of a run from its batches to its verdicts: begin, feed, conclude."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Columns with holes, and what is known of them: rules are written as they are said, and a hole is never true.
+"""Columns with missing values, with three-valued logic: a comparison with a missing value is never true.
 
 `Numbers` are integers of which some are absent. A comparison with an absent one is neither true nor false, and `and`,
 `or` and `not` keep that apart, as in SQL: `a < b` is `Truth`, of which `yes` holds where it is surely so.

@@ -1,4 +1,4 @@
-"""The carry of a run's operations and tasks: one number a column and operation, by what its events came to so far.
+"""The state of a run's operations and tasks: one number per column and operation, from the events so far.
 
 Every column is a first, last, least or most value, or a count, so a batch is added by one scatter a column, and two
 carries by the same. Rows of the run stand for positions: 32 bits each, until a run has more rows than that.

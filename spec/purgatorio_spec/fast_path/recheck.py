@@ -1,4 +1,4 @@
-"""The recheck: the rows of the candidate operations, with the context that the clauses need, judged as they end.
+"""The recheck: the clauses judge the rows of the candidate operations, with the context that they need.
 
 The batches are gone over once more. Of each, the rows of candidate operations and of the sample are taken, and the
 calls of threads where a count is doubtful are followed. An operation is judged when its last row has come and

@@ -1,4 +1,4 @@
-"""What marks an operation: for each clause when a plain operation is an occasion, and when it may have broken it.
+"""The rules that select candidates: when a plain operation is an occasion of a clause, and when it may violate it.
 
 A plain operation is one of the common shape: everything at most once, every call with its return, no exception. What is
 not plain is marked whatever the clauses say, and for what is marked only the clauses speak. So a rule need not be

@@ -1,4 +1,4 @@
-"""O7's counts: which `check_and_complete` calls surely count right, told from columns.
+"""The counts of O7: finds in the columns which `check_and_complete` calls certainly returned the right number.
 
 Between call and return of such a check its thread made nothing but whole `try_complete` calls without anything inside
 that could complete for another; then it counts right iff as many of them answered true. All others are doubtful, and

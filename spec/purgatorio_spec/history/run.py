@@ -1,4 +1,4 @@
-"""What the clauses know of the run that a part of a history belongs to."""
+"""The facts about a run that the clauses need to judge a part of its history."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a check says: verdicts by clause, run and whole."""
+"""The results of a check: verdicts per clause, per run and in total."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace

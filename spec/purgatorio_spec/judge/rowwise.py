@@ -1,4 +1,4 @@
-"""The row-wise way: every operation of a run by the clauses themselves, given all its events.
+"""The plain path: the clauses judge every operation of a run from all its events.
 
 The oracle of the fold, and what judges a single operation. A run is held as Arrow columns (some tens of bytes an
 event), its histories are made one at a time.

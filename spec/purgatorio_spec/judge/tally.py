@@ -1,4 +1,4 @@
-"""Counting judgements: what one worker learnt of a run, small enough to send, and addable."""
+"""Counts of judgements: the result of one worker for a run, small enough to send and to add."""
 
 from __future__ import annotations
 

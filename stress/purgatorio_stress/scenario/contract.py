@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio import InvariantBroken
-from purgatorio_spec.history.run import Execution as SpecRun
-from purgatorio_spec.history.run import RunFacts, run_of
+from purgatorio_spec.history.run import Run, RunFacts, run_of
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
 from purgatorio_stress.explorer.history_judge import HistoryJudge
 from purgatorio_stress.explorer.program import Broken
@@ -72,7 +71,7 @@ def header_of(scenario: Scenario, dialect: str) -> Header:
     )
 
 
-def _spec_run(scenario: Scenario, dialect: str) -> SpecRun:
+def _spec_run(scenario: Scenario, dialect: str) -> Run:
     rest_t = (scenario.start_ms + scenario.horizon_ms) * 1_000_000
     return run_of(header_of(scenario, dialect), RunFacts(end_t=rest_t, rest_t=rest_t), whole=True)
 
