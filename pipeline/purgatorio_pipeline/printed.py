@@ -38,7 +38,7 @@ from purgatorio_wire.clause.registry import WIRE_CLAUSES
 BROKEN_SHOWN: Final = 100
 """Broken lines that are printed; the rest is counted."""
 FORBIDDEN_SHOWN: Final = 3
-"""Outcomes of a scenario that are told; the terminal of its command has all."""
+"""Outcomes of a scenario that are reported; the terminal of its command has all."""
 
 
 class _Example(Struct):
@@ -95,8 +95,8 @@ class Shortest(Struct):
 
 
 class Check(_Runs, tag_field="kind", tag="check", kw_only=True):
-    """Of `check` and `verify`. The events are not among it, so a cause is told in words and not drawn. `files`: where
-    there is a lake; `shortest`, `not_looked_for` and `doubts`: of driven programs."""
+    """Of `check` and `verify`. The events are not among it, so a cause is described in words and has no drawing.
+    `files`: where there is a lake; `shortest`, `not_looked_for` and `doubts`: of driven programs."""
 
     files: FileCounts | UnsetType = UNSET
     shortest: list[Shortest] | UnsetType = UNSET

@@ -156,7 +156,7 @@ def _local_settings() -> dict[str, str | int]:
 
 def _not_given(settings: dict[str, str | int]) -> dict[str, str | int]:
     """Those that the user has not set by spark-submit's `--conf`."""
-    SparkContext._ensure_initialized()  # before this a SparkConf does not see what spark-submit was told
+    SparkContext._ensure_initialized()  # before this a SparkConf does not see the options of spark-submit
     given = SparkConf()
     return {name: value for name, value in settings.items() if not given.contains(name)}
 

@@ -32,7 +32,7 @@ def failure_of(stage: str, error: Exception) -> Failure:
 
 
 class surviving:  # noqa: N801 - a verb, as `suppress`
-    """Adds an error in its block to `failures`, and continues behind it. A closed pipe is none: who reads our output
+    """Adds an error in its block to `failures`, and continues after it. A closed pipe is none: who reads our output
     has gone."""
 
     def __init__(self, stage: str, failures: list[Failure]) -> None:

@@ -532,7 +532,10 @@ def test_a_completion_outside_its_claim_is_held_against_the_adapter(inside: bool
     if inside:
         scene.hear("completed", '"id":"op"')
     scene.hear("leave", f'{claim},"out":1')
-    assert any("reported outside every reported force_complete" in one for one in scene.conversation.doubted()) is not inside
+    assert (
+        any("outside every reported force_complete" in one for one in scene.conversation.doubted())
+        is not inside
+    )
 
 
 @pytest.mark.parametrize("meets", [False, True])

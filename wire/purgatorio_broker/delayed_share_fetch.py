@@ -212,7 +212,7 @@ class DelayedShareFetch(DelayedOperation):
         return self._look_again_unless(all(waits))
 
     def _look_again_unless(self, waits: bool) -> bool:
-        """A read was done before anybody asked to be told of it. No check of its key from here, under this operation's
+        """A read was done before anyone asked to be told of it. No check of its key from here, under this operation's
         lock: another's try may do the same, and wait for this one."""
         return not waits and self._look_again()
 

@@ -321,7 +321,7 @@ class Reach:
             self._run.leap(self._rounded(_IDLE_NS // 6))
 
     def _level(self, widths: list[int]) -> None:
-        """Around a boundary of the widest: before, at and behind it, a finer bucket behind it, in the midst."""
+        """Around a boundary of the widest: before, at and after it, a finer bucket after it, in the midst."""
         wide_ns = widths[-1]
         finer_ns = widths[-2] if len(widths) > 1 else self._unit_ns
         for beside_ns in (-self._unit_ns, 0, self._unit_ns, finer_ns, wide_ns // 2):

@@ -299,18 +299,18 @@ class Conversation:
 
     @property
     def holds(self) -> Mapping[int, Hold]:
-        """The threads that stand at gates, by the numbers of their stops, in the order in which they came."""
+        """The threads that are paused at gates, by the numbers of their stops, in the order in which they came."""
         return self._holds
 
     def loose(self) -> frozenset[str]:
-        """The threads that have a call under way, or a function that they have not left, and stand at no gate: they
-        run, or wait for what another thread has. Empty: nothing happens until the next call."""
+        """The threads that have a call under way, or a function that they have not left, and are paused at no gate:
+        they run, or wait for what another thread has. Empty: nothing happens until the next call."""
         busy = {one.log.name for one in self._open.values() if not isinstance(one.call, Go)}
         busy.update(thread for thread, stack in self._stacks.items() if stack)
         return frozenset(thread for thread in busy if not self._stands(thread))
 
     def standing(self) -> list[Hold]:
-        """The threads that stand at gates and can be let go: those that make no call there."""
+        """The threads that are paused at gates and can be let go: those that make no call there."""
         return [hold for hold in self._holds.values() if hold.making is None]
 
     def under_add(self, task: str) -> bool:
@@ -642,7 +642,7 @@ class Conversation:
             self._operations[said.id].begun_t = self._recorder.clock_ns()
 
     def _thread(self, said: Happening | Held) -> tuple[str, ThreadLog]:
-        """The thread of the trace on which an event is recorded: it must not stand at a gate."""
+        """The thread of the trace on which an event is recorded: it must not be paused at a gate."""
         log = self._log_of(said)
         hold = self._innermost(log.name)
         if hold is not None and hold.making is None:

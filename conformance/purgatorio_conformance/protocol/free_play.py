@@ -132,7 +132,7 @@ class _Round:
 
 def _plain(calls: Sequence[LaneCall]) -> list[Call]:
     """Without the expiries, which come by themselves."""
-    assert not any(isinstance(call, Inside | Until) for call in calls), "nobody stands in a callback"
+    assert not any(isinstance(call, Inside | Until) for call in calls), "nobody is inside a callback"
     return [call for call in calls if not isinstance(call, Expiry | Inside | Until)]
 
 

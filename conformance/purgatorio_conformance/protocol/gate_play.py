@@ -522,7 +522,7 @@ class Play:
             # A task may be cancelled while it is added.
             return conversation.under_add(call.id) and conversation.free(lane)
         if isinstance(call, Force) and not conversation.makes_sense(call):
-            # Its registration has not returned: it is there if it stands at a gate, or never will be.
+            # Its registration has not returned: it is there if it is paused at a gate, or never will be.
             begun = any(hold.id == call.id for hold in conversation.holds.values())
             if not begun:
                 return False
@@ -531,7 +531,7 @@ class Play:
         return conversation.free(lane)
 
     def _place(self, call: Inside) -> Hold | None:
-        """Where it can be made: at the innermost gate of a thread that stands in a callback of the operation."""
+        """Where it can be made: at the innermost gate of a thread that is inside a callback of the operation."""
         standing = self.plays.session.conversation.standing()
         return next((one for one in reversed(standing) if one.id == call.id and call.at in ("", one.f)), None)
 

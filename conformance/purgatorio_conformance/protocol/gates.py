@@ -45,7 +45,7 @@ from purgatorio_conformance.protocol.small_program import ANY, SmallProgram
 
 Way = Literal["scope", "orders", "alone", "beside", "drawn"]
 """The enumerated programs of one lane, one after the other; all orders of gates; a call stopped at each of its steps,
-alone, or next to a lane that stands at a gate; what is drawn."""
+alone, or next to a lane that is paused at a gate; what is drawn."""
 
 _ORDERS_MOST: Final = 1_000
 _ASLEEP: Final = 1_100

@@ -177,7 +177,8 @@ class Force:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """The threads that stand at these gates continue, all at once. Answered at once, not when they get somewhere."""
+    """The threads that are paused at these gates continue, all at once. Answered at once, not when they get
+    somewhere."""
 
     holds: Annotated[tuple[int, ...], Items(_CALL_NUMBER, most=64, least=1), "as `held` named them"]
     fail: Annotated[
@@ -381,7 +382,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A thread stands at a gate. Until a `go` names it, it does nothing but make the calls that carry its `hold`."""
+    """A thread is paused at a gate. Until a `go` names it, it does nothing but make the calls that carry its `hold`."""
 
     hold: Annotated[int, _CALL_NUMBER, "the subject's own number for this stop, never used again"]
     f: Annotated[str, Text(100), "the place"]

@@ -112,7 +112,7 @@ class _Program:
             self.heard(self.session.hear_on())
 
     def heard(self, said: object) -> None:
-        """A run that stands at the gate does what it is to do, and continues."""
+        """A run that is paused at the gate does what it is to do, and continues."""
         if not isinstance(said, Held):
             return
         for call in self._at.pop(said.id or "", ()):

@@ -406,7 +406,7 @@ def longest_of_scope_ns(delays: Delays, description: Description) -> int:
 
 
 def scope_delays(description: Description) -> Delays:
-    """The delays of the scope: what does not expire in a program does so a little behind it."""
+    """The delays of the scope: what does not expire in a program does so a little after it."""
     delays = delays_for(description, description.most_delay_ns)
     turn_ns = turn_of(description)
     fills = turn_ns <= _TURN_MOST * delays.before_ns

@@ -139,7 +139,8 @@ class Stepped(Enum):
     FIRST = "first"
     """At one of its steps."""
     FIRST_TWICE = "first twice"
-    """At two: the second lane's call is made while it stands at the one, the third's while it stands at the other."""
+    """At two: the second lane's call is made while it is paused at the one, the third's while it is paused at the
+    other."""
     BEHIND_FIRST = "behind first"
     """It stands at a step until the second lane's has come to one of its own, and ends before that does."""
 

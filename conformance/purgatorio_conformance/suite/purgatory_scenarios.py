@@ -92,7 +92,7 @@ def _re_entry(promise: Promise) -> Iterator[CallProgram]:
 
 
 def _raising(promise: Promise) -> Iterator[CallProgram]:
-    """One operation's callback raises: those behind it are tried all the same."""
+    """One operation's callback raises: those after it are tried all the same."""
     for f, ready in (("try_complete", ()), ("on_complete", (Ready("op-0"),))):
         yield CallProgram(
             f"raising-in-{f.replace('_', '-')}",

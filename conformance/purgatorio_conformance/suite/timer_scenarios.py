@@ -112,7 +112,7 @@ def _again(promise: Promise) -> Iterator[CallProgram]:
 
 
 def _raising(promise: Promise) -> Iterator[CallProgram]:
-    """A task raises: those next to it and behind it run all the same."""
+    """A task raises: those next to it and after it run all the same."""
     tick_ns = promise.tick_ns
     steps: list[ProgramStep] = []
     for ticks in level_ticks(promise)[:4]:

@@ -45,7 +45,7 @@ Arrived = Callable[[SparkSession, DataFrame, WatchState], DataFrame | None]
 
 
 def files_arrived(spark: SparkSession, files: DataFrame, state: WatchState) -> DataFrame | None:
-    """The rows of new files, which are told by their paths."""
+    """The rows of new files, which are known by their paths."""
     paths = [Path(unquote(urlparse(row["path"]).path)) for row in files.select("path").collect()]
     return file_rows(spark, paths) if paths else None
 
@@ -65,7 +65,7 @@ class Watcher:
     allow_idle: bool = False
     refused: OSError | None = None
     failures: list[Failure] = field(default_factory=list)
-    """Errors of ours, of which the runs at which they came are told when they are closed."""
+    """Errors of ours, of which the runs at which they came are reported when they are closed."""
 
     def batch(self, fresh: DataFrame, number: int) -> None:
         """What `foreachBatch` calls; done again for the same batch it comes to the same."""
@@ -159,7 +159,8 @@ def _over(result: RunResult) -> Run:
 
 
 def _strangeness(one: Run) -> tuple[str, bool]:
-    """What is told once of a key whose messages come without end: that no run is theirs, or that it has ended."""
+    """The message that is reported once for a key whose messages come without end: that no run is theirs, or that it
+    has ended."""
     return one.file, any(_LATE in text for text in one.problems)
 
 

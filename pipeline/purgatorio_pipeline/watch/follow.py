@@ -82,7 +82,7 @@ def follow(task: Task) -> Told:
     """Carry it out. Done again, it comes to the same and leaves the same.
 
     Of a run at which we fail nothing is lost that was known: it is folded again with the next batch, or, where its end
-    has come, told as not judged.
+    has come, reported as not judged.
     """
     try:
         return _follow(task)

@@ -124,7 +124,8 @@ class Purgatory(Owned, Generic[Op]):
         except Exception:
             raise
         except BaseException:
-            # [O5] An exit of `try_complete` or of a callback. If the operation is watched by now, it gets its time-out.
+            # [O5] An exit of `try_complete` or of a callback. If the operation is watched by now, it gets its
+            # time-out.
             if any(waiting is operation for key in keys for waiting in self._waiting_under(key)):
                 self._arm(operation)
             raise

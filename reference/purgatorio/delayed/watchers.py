@@ -110,7 +110,7 @@ class WatcherList:
 
     [O4] An operation that `watch` has put on a key is found by every later check of that key until it is removed.
 
-    The lock rule behind it: the list of a key is looked up *and* appended to under the lock, and it is dropped only
+    The lock rule after it: the list of a key is looked up *and* appended to under the lock, and it is dropped only
     under the same lock, if it is still this key's list and still empty. Its story (KAFKA-2160, KAFKA-2253): (1) A
     looks up the list of k, empty just now; (2) B, whose pass left it empty, drops it; (3) A appends to a list that no
     look-up finds any more. The operation is lost to every event. Two more of the same kind: without the look

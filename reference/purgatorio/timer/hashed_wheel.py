@@ -194,7 +194,7 @@ class HashedWheel(Calls):
                 self._changed.notify_all()
 
     def check(self) -> None:
-        """Invariants: slot and rounds name each task's tick; size and slots agree; the cursor is behind them."""
+        """Invariants: slot and rounds name each task's tick; size and slots agree; the cursor is after them."""
         entries = len(self._refused.get())
         cursor = self._cursor.get()
         for slot, cell in enumerate(self._slots):

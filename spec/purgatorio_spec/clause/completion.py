@@ -129,7 +129,7 @@ def caused(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with an `on_complete` or a `try_complete` that returned true, or one that was given
     back by key.
 
-    What is said of an operation after its key gave it back holds if its registration had returned before that
+    The message about an operation after its key gave it back holds if its registration had returned before that
     `cancel_for_key` began: one that is under way may watch the key again. One call may give it back several times, as
     it may have been registered under the same key several times. It waited throughout the call if its registration had
     returned false before that, nothing was recorded of it up to the return but evaluations that ended before the call,

@@ -86,7 +86,7 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
     """
     if not reading.bounded:
         return NO_OCCASION
-    # What a key may have given back, and nobody told, is counted or not.
+    # What a key may have given back, and no event reported, is counted or not.
     least = 0 if run.facts.unsettled_before(reading.ret_i) else reading.watched_least
     if reading.watched is not None and not least <= reading.watched <= reading.watched_most:
         return Broken(

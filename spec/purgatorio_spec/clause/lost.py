@@ -99,7 +99,7 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
 def may_have_been_given_back(
     run: Run, history: OperationHistory, keys: Iterable[str], before_i: int = NEVER
 ) -> bool:
-    """Whether a `cancel_for_key` of one of the keys, of which is not told what it gave back, may have taken the
+    """Whether a `cancel_for_key` of one of the keys, for which it is not recorded what it gave back, may have taken the
     operation before that position."""
     registration = history.registration
     calls = (call for key in keys for call in run.facts.unsettled.get(key, ()))

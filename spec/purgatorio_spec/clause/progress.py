@@ -4,8 +4,8 @@
     turn `same`  the same add:  its fire starts before that advance_clock returns
 
 Under `next` a task that adds itself again runs once a turn, so every turn ends. Under `same` a chain of tasks ends the
-turn when the chain ends; a turn that never ends is P3's. What is made on other threads beside the advance is not judged
-in real time; in virtual time nothing happens outside of calls, so it was made from inside a task.
+turn when the chain ends; a turn that never ends is P3's. What is made on other threads next to the advance is not
+judged in real time; in virtual time nothing happens outside of calls, so it was made from inside a task.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding

@@ -270,8 +270,8 @@ def _in_time(run: Run, t: int, deadline_t: int) -> bool:
 def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
     """Cancels that returned, did not say that they failed, and were not made by the expiry itself.
 
-    A barrier that said that it won forbids the fire that it did not prevent as well. Of a task that was added again
-    when it may have been handed over, or beside the cancel, even a barrier tells nothing: it may answer another add;
+    A barrier that reported success forbids the fire that it did not prevent as well. Of a task that was added again
+    when it may have been handed over, or next to the cancel, even a barrier tells nothing: it may answer another add;
     unless one thread made all these calls, and starts the task itself afterwards.
     """
     stops = []

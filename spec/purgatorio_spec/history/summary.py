@@ -105,7 +105,7 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
 
 
 def _raced(history: OperationHistory, cancel: Call) -> bool:
-    """Whether anything came during the cancel, or it during an add: that may put the task there behind it, where no
+    """Whether anything came during the cancel, or it during an add: that may put the task there after it, where no
     later cancel finds it."""
     return cancel.end_i > cancel.call_i + 1 or any(add.holds(cancel.call_i) for add in history.adds)
 

@@ -101,8 +101,8 @@ def broken_off(run: RunResult, failure: str, why: str) -> RunResult:
 
 @dataclass(frozen=True, slots=True)
 class TraceFacts:
-    """What reading a file told: everything a verdict needs besides the tallies. `quarantined` counts the broken lines
-    and a last one that a killed writer cut."""
+    """The result of reading a file: everything a verdict needs besides the tallies. `quarantined` counts the broken
+    lines and a last one that a killed writer cut."""
 
     file: str
     header: Header | None

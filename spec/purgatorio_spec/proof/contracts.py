@@ -48,7 +48,7 @@ CONTRACTS = (
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What CrossHair said: conditions confirmed and left open, and the first counterexample."""
+    """The results of CrossHair: conditions confirmed and left open, and the first counterexample."""
 
     verdict: Verdict
     confirmed: int

@@ -74,7 +74,7 @@ def texts_of(schema: pq.ParquetSchema) -> list[str]:
 
 
 def too_much(file: pq.FileMetaData, packed_bytes: int) -> Iterator[tuple[str, str, str]]:
-    """What is said of a file that would unpack to more than can be held, as `misfits` says it: keys that repeat are
+    """The message about a file that would unpack to more than can be held, as `misfits` says it: keys that repeat are
     packed into nothing, so a small file may hold any number of them."""
     groups = (file.row_group(at) for at in range(file.num_row_groups))
     values = [max(one.column(at).num_values for at in range(file.num_columns)) for one in groups]

@@ -177,7 +177,7 @@ class Hooks:
         world.synchronise(number)
 
     def _use_all(self, things: Iterable[object], kind: int) -> None:
-        """A step on every container that is among these or behind them."""
+        """A step on every container that is among these or after them."""
         for thing in things:
             if type(thing) not in self._nothing:
                 for container in self._reach.containers(thing):

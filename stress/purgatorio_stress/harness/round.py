@@ -17,7 +17,7 @@ from purgatorio_stress.scenario.world import FOREVER_MS, Operation, Own, World
 class _LingeringOperation(Operation):
     """An operation whose `try_complete` makes Python calls between reading its condition and acting on it.
 
-    With a plain read CPython has no place to switch between the read and the unlock behind it; a call is such a place.
+    With a plain read CPython has no place to switch between the read and the unlock after it; a call is such a place.
     """
 
     calls = 0

@@ -38,7 +38,7 @@ class RoundTime:
         return self.now_ns
 
     def last_ms(self) -> int:
-        """What the clock last told anybody: it stands still while threads run."""
+        """What the clock last told anyone: it stands still while threads run."""
         return self._start_ms + self.passed_ms
 
     def advance(self, by_ms: int) -> int:

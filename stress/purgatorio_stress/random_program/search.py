@@ -407,7 +407,7 @@ def _smaller(drawn: Drawn) -> Iterator[Drawn]:
 
 
 def _without_thing(drawn: Drawn, thing: int, vocabulary: Vocabulary) -> Drawn:
-    """Without a thing that no act uses; those behind it move up."""
+    """Without a thing that no act uses; those after it move up."""
 
     def moved(act: Act) -> Act:
         verb = vocabulary.verb(act.do)

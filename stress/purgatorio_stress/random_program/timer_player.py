@@ -302,7 +302,7 @@ class TimerPlayer(Player):
         self.queued = isinstance(inner, QueuedExecutor)
         self.raising = threaded == RAISING
         self.cut_short = [0]
-        """Drains that ended with the exception of a task; what was due behind it waits."""
+        """Drains that ended with the exception of a task; what was due after it waits."""
         self.executor = FiringExecutor(inner)
         self.parts: TimerParts = {
             "clock": self.clock,
@@ -671,11 +671,11 @@ class TimerPlayer(Player):
         return self.line.calls(lags=self.kind.lags)
 
     def _guarded(self) -> Iterator[Broken]:
-        """Who drains a timer drives it, and who closes it asks whether anybody did."""
+        """Who drains a timer drives it, and who closes it asks whether anyone did."""
         for number, guard in self.guards.items():
             done = {call.do for call in self._calls() if call.timer == number}
             if "drain" in done and not guard.driven.get():
-                yield Broken("CHECK", f"timer-{number}", "it was drained, and says that nobody drives it")
+                yield Broken("CHECK", f"timer-{number}", "it was drained, and says that no thread drives it")
             if "close" in done and not guard.asked:
                 yield Broken("CHECK", f"timer-{number}", "it was closed, and nobody asked who drove it")
             for driven, waiting, warned in guard.asked:

@@ -144,7 +144,7 @@ class _SeamThreading:
 
 
 class _Log:
-    """Who is told that an action failed."""
+    """The callers that are notified that an action failed."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -400,7 +400,7 @@ class ReaperPlayer(Player):
     # The end.
 
     def final(self) -> Iterator[Broken]:
-        """It continued until it was told to end; a turn that failed was reported, and followed by a pause."""
+        """It continued until it was asked to end; a turn that failed was reported, and followed by a pause."""
         told = [error for error in self.world.contained.caught_errors if isinstance(error, Planned)]
         if len(told) != len(self.failed):
             yield Broken("O8", "reaper", f"{len(self.failed)} turns failed, {len(told)} were reported")

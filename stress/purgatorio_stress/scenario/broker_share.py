@@ -243,7 +243,7 @@ BROKER_SHARE: Final = (
         _begin_against_read, "answered with the record", "read afterwards",
     ),
     _two(
-        "share-release-against-read", "a record is released while a share fetch reads behind it",
+        "share-release-against-read", "a record is released while a share fetch reads after it",
         _release_against_read, "answered with the record", "read again", strategy="bounded",
     ),
     _two(

@@ -110,7 +110,7 @@ def _begins(
 
 def _there_already(node: Node, partition: TopicPartition, base: int, count: int) -> ProduceResult:
     """Which offset the replicas must have of a batch that is sent again. Where it is under way, that is its end or is
-    behind it."""
+    after it."""
     try:
         end = node.manager.partition_or_raise(partition).ends(None, leader_only=True).log_end.offset
     except BrokerError as gone:

@@ -228,7 +228,7 @@ class Node:
         )  # fmt: skip
 
     def _commit_held(self, group_id: str, held: Mapping[TopicPartition, HeldOffset]) -> None:
-        """The caller that is a member by now. What was committed behind it stays."""
+        """The caller that is a member by now. What was committed after it stays."""
         group = self.groups.group(group_id)
         with group.lock:
             there = self.notes(group_id)

@@ -36,7 +36,7 @@ UNSTABLE: Final = 88
 
 class _Commit(NamedTuple):
     """Of one partition: what was committed, sent and answered when, and whether it surely was taken. It is computed
-    from `told_t` on at the earliest, and from `surely_t` on if nothing was written behind it."""
+    from `told_t` on at the earliest, and from `surely_t` on if nothing was written after it."""
 
     t: int
     done_t: int

@@ -80,7 +80,7 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
 
 
 def _begun_t(since: Sequence[Exchange], one: Exchange) -> int:
-    """When the transaction that is open may have begun at the earliest: behind the last end that was taken."""
+    """When the transaction that is open may have begun at the earliest: after the last end that was taken."""
     ended = [at for at, x in enumerate(since) if x.api == END and went_well(x)]
     return min((x.t for x in since[ended[-1] + 1 if ended else 0 :]), default=one.t)
 

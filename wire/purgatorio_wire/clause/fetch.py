@@ -121,7 +121,7 @@ class _Asked:
 
     @property
     def end(self) -> int:
-        """The offset behind the last record that came, or the one that was asked for."""
+        """The offset after the last record that came, or the one that was asked for."""
         return max((integer(batch, "last") + 1 for batch in self.batches), default=self.offset)
 
 

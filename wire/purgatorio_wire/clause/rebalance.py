@@ -47,7 +47,7 @@ def rebalances(group: Group) -> Rows:
         yield from _nobody_rejoined(group, one)
         if before is not None:
             yield from _numbered(group, before, one)
-        # Else one of nobody came between, and an initial delay behind it.
+        # Else one of nobody came between, and an initial delay after it.
         next_to = before is not None and (
             one.number == before.number + 1 or bool({*one.members} & {*before.members})
         )

@@ -2,7 +2,7 @@
 
 Who waits in a share fetch waits in a purgatory, and records are held by locks that a timing wheel expires. Judged is
 what is sure whatever the order of requests under way was: who has a record is known between the answer that gave it and
-the first request that may have ended that. What wakes somebody is judged by whether anybody was given the record in
+the first request that may have ended that. What wakes somebody is judged by whether anyone was given the record in
 time; and what may have gone to an answer that was lost, by nothing.
 """
 
@@ -440,7 +440,7 @@ class _Judged:
                         break
 
     def _woken_by(self, freed: Freed) -> Row | None:
-        """Whether anybody has acquired it in time, where one waited from before until then at least."""
+        """Whether anyone has acquired it in time, where one waited from before until then at least."""
         group = self.group
         waiting = [
             asked for asked in group.asked

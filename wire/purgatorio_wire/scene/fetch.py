@@ -143,17 +143,17 @@ async def woken_many(play: Play) -> None:
     readers = await play.open_many(WAITERS, "reader")
     wait = play.wait_ms(WAKE_MS)
     ends, nobody = [0, 0], play.unique("unmade")
-    # What is appended to next to it, before or behind it, must not keep the wake-up from those who wait for one alone.
+    # What is appended to next to it, before or after it, must not keep the wake-up from those who wait for one alone.
     rounds: tuple[tuple[int, tuple[int, ...]], ...] = (
         (1, (0,)), (0, (1,)), (1, (0, UNMADE)), (-1, (UNMADE, 1)), (0, (0, 1)), (-1, (1, 0)),
     )  # fmt: skip
     for acks, appended in rounds:
         woken = next(one for one in reversed(appended) if one != UNMADE)
         parts = [(topic, 1 - woken, ends[1 - woken]), (topic, woken, ends[woken])]
-        # Nor must what is not there, of this topic or of none, before or behind it.
+        # Nor must what is not there, of this topic or of none, before or after it.
         absent = [(topic, UNMADE, 0), *parts[1:]], [(nobody, 0, 0), *parts[::-1]]
         ways = (parts, parts[1:], parts[::-1], *absent, *(one[::-1] for one in absent))
-        # Every fourth wants more than comes: the client that came behind it is woken all the same.
+        # Every fourth wants more than comes: the client that came after it is woken all the same.
         sent = [
             play.fetch(
                 conn,
@@ -173,7 +173,7 @@ async def woken_many(play: Play) -> None:
 
 async def purged(play: Play) -> None:
     """More fetches come to their max_wait than a purgatory keeps of what has ended before it clears it out, while
-    others wait, behind them and before them: these are woken all the same."""
+    others wait, after them and before them: these are woken all the same."""
     topic = await play.topic(partitions=2)
     writer, late = await play.open("writer"), await play.open("late")
     passing = await play.open_many(min(PASSING, play.broker.most_connections // 4), "passing")
@@ -508,7 +508,7 @@ async def acks(play: Play) -> None:
     for _ in range(3):
         play.produce(alone, topic, acks=0)
     await settle(play.question(alone), seconds=10)
-    # Nothing is behind it on its connection, which is closed: so a broker tells the error. One after the other, as what
+    # Nothing is after it on its connection, which is closed: so a broker tells the error. One after the other, as what
     # is late at one time counts as one.
     for _ in range(2):
         refused = await play.open("refused")

@@ -569,7 +569,7 @@ async def described(play: Play) -> None:
 
 async def resubscribed(play: Play) -> None:
     """A follower of a stable group joins again with another subscription, then without the protocol that was chosen,
-    and once more as another before anybody has synced: a rebalance each time, and the leader is told it. The last one
+    and once more as another before anyone has synced: a rebalance each time, and the leader is told it. The last one
     has ended, and nothing comes of its time-out. Elsewhere who has few protocols leaves, and others come with few."""
     await asyncio.gather(_resubscribed(play), _few_protocols(play))
 

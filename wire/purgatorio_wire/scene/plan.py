@@ -443,7 +443,7 @@ async def _delete_groups(broker: Broker, conn: Connection) -> None:
         names = _refused(got, "results", "group_id", names)
         for gone in set(made) - set(names):
             del made[gone]
-        # A join that was under way when the run was stopped has made a member of which nobody knows the id: its
+        # A join that was under way when the run was stopped has made a member of which no caller knows the id: its
         # session ends by itself.
         await asyncio.sleep(NOT_EMPTY_SECONDS if names else 0)
 

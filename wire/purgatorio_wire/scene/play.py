@@ -699,7 +699,7 @@ class Play:
         self, conn: Connection, group: str, topics: Iterable[str] | None, *, stable: bool = False
     ) -> list[tuple[Part, Body]]:
         """How far a group has read partition 0 of these topics, or, by None, of all; nothing where the broker cannot be
-        asked. Where one request can be about several, another group is asked about too, of which nobody has heard.
+        asked. Where one request can be about several, another group is asked about too, of which no caller has heard.
         `stable`: who asks is to be told of transactions that are open."""
         if not self.offers("offset_fetch", "G12"):
             return []

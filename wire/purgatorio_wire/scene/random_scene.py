@@ -6,7 +6,7 @@ it again. Lanes are apart by `;`, steps by spaces:
 
     a0+1*2x100/-1        append to partitions 0 and 1: 2 records of 100 bytes each, acks -1
     r0e+1s/1000/300/400  read partition 0 at its end and 1 at its start: max_wait ms, min_bytes, partition_max_bytes;
-                         /c behind it: what is committed alone, /u: all
+                         /c after it: what is committed alone, /u: all
     d0m+1e               delete the records of partition 0 before its middle, and all of 1
     l0e                  look up the offset of its end, by ListOffsets
     t0+1*2x100           append so in the lane's transaction, which begins with the first of these

@@ -292,7 +292,7 @@ async def order(play: Play) -> None:
 
 
 async def cut(play: Play) -> None:
-    """Connections are cut with fetches waiting, and in the middle of a request; who waits behind them is woken, and
+    """Connections are cut with fetches waiting, and in the middle of a request; who waits after them is woken, and
     plain questions, and a fetch, are answered as before."""
     topic = await play.topic(partitions=2)
     await open_files(play)
@@ -449,7 +449,7 @@ async def replica_stopped(play: Play) -> None:
 
 
 async def _read_at_follower(play: Play, second: Second, writer: Connection, topic: str) -> int:
-    """A consumer waits at the follower, where that serves it, and an append comes; the offset behind it."""
+    """A consumer waits at the follower, where that serves it, and an append comes; the offset after it."""
     end = await _acknowledged_end(play, writer, topic)
     if play.broker.offered.get("fetch", (0, 0))[1] < WAKES_AT_FOLLOWERS:
         return end

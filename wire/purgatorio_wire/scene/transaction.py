@@ -292,7 +292,7 @@ async def _session_of(
 
 async def overlapping(play: Play) -> None:
     """Transactions of two producers and appends of none in one partition: what is behind the first that is open is not
-    to be seen, whatever ends behind it, nor counted by who waits for more bytes than there are before it. What they
+    to be seen, whatever ends after it, nor counted by who waits for more bytes than there are before it. What they
     send again is there once."""
     play.need(*ALL_NEEDED)
     topic = await play.topic()
