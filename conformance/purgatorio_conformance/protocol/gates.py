@@ -31,7 +31,7 @@ from purgatorio_conformance.protocol.message import (
     Quiesce,
     Register,
 )
-from purgatorio_conformance.protocol.played_order import BROKEN, TOO_MANY, Orders, PlayedOrder, Stop
+from purgatorio_conformance.protocol.played_order import BROKEN, TOO_MANY, Orders, PausePoint, PlayedOrder
 from purgatorio_conformance.protocol.random_program import DRAWN, PLACES, drawn_program
 from purgatorio_conformance.protocol.scope import (
     SCOPE_S,
@@ -309,7 +309,7 @@ class GatedRun:
         program: SmallProgram,
         trail: list[_Choice],
         draws: random.Random | None = None,
-        stop: Stop | None = None,
+        stop: PausePoint | None = None,
         wanted: Sequence[str] = (),
     ) -> list[_Choice]:
         """Once through: the choices of `trail` as long as there are, then the first of each, or what is drawn; all

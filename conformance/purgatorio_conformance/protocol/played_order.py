@@ -43,7 +43,7 @@ class Orders:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class PausePoint:
     """A lane, the place of a call in it, and the steps of that call at which a thread is stopped; or none, and the call
     is watched for its steps: for those of the subject's own threads (`workers`), or of its own. `points`: what steps
     they are, where they are lines of a JVM's. `beside`: the first lane stands at this gate until then, and continues
@@ -66,7 +66,7 @@ class PlayedOrder:
 
     program: str
     acts: tuple[str, ...]
-    stop: Stop | None = None
+    stop: PausePoint | None = None
     errors: bool = True
 
 
@@ -87,7 +87,9 @@ def comes_of_order(
     left behind. Threads that were let go run freely, so an order
     in which nothing is seen is played again.
     """
-    one_by_one = replace(order, acts=(), stop=order.stop and Stop(0, 0, (STEPS_MOST * 1_000,)), errors=False)
+    one_by_one = replace(
+        order, acts=(), stop=order.stop and PausePoint(0, 0, (STEPS_MOST * 1_000,)), errors=False
+    )
     again = bool(seen) and any(alone(order) == seen for _ in range(_AGAIN_MOST))
     return again and alone(one_by_one) == []
 

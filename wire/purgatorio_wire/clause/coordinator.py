@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.bound import MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import Row, Rows, after, broken, kept, named, undecided
 from purgatorio_wire.history.history import BUSY, END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer
 from purgatorio_wire.history.log import Topics
@@ -153,15 +153,15 @@ def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:
         since_t, since_t, ended_t, gap_ns=ENDS_GAP_NS, watched_t=max(later, default=since_t),
         late_ms=bounds.declared.late_topics_ms,
     )  # fmt: skip
-    if by.held is Held.KEPT:
+    if by.held is RowStatus.KEPT:
         yield kept("R2", Way.NEVER_ENDED)
         return
     seen = "never" if ended_t is None else f"after {after(ended_t, since_t)}"
     allowed = f"its end by {after(by.limit_t, since_t)} after the answer ({by.made_of})"
-    if by.held is Held.UNDECIDED:
+    if by.held is RowStatus.UNDECIDED:
         yield undecided(
             "R2", f"{seen}; {allowed}, too wide to judge it, or not watched so long", Way.NEVER_ENDED
         )
     else:
-        row = broken("R2", Way.NEVER_ENDED, ending, allowed, seen, held=Held.LATE)
+        row = broken("R2", Way.NEVER_ENDED, ending, allowed, seen, held=RowStatus.LATE)
         yield replace(row, late=(since_t, ended_t or by.limit_t), gaps=by.gaps)

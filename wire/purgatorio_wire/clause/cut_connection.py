@@ -3,7 +3,7 @@ answers, the broker continues."""
 
 from typing import Final
 
-from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.bound import MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import Row, Rows, after, broken, in_time, kept, undecided
 from purgatorio_wire.history.history import Scene, integer, text
 from purgatorio_wire.history.violation_kind import Way
@@ -35,7 +35,7 @@ def unread_answers(bounds: Bounds, scene: Scene) -> Rows:
             else:
                 allowed = f"an answer at once, although {lane.name} does not read its responses"
                 seen = f"none in {after(until, one.t)}, until that was closed"
-                yield broken("C1", Way.HELD_UP, one, allowed, seen, held=Held.LATE, late=(one.t, until))
+                yield broken("C1", Way.HELD_UP, one, allowed, seen, held=RowStatus.LATE, late=(one.t, until))
 
 
 def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
@@ -76,4 +76,4 @@ def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
                 f"at most {most} other connections after max_wait ({max(before)} before, {len(cut)} cut)"
             )
             seen = f"{files} other than ours"
-            yield Row("C1", Held.BROKEN, Way.FILES_STAY_OPEN, "open files", (event.i,), allowed, seen)
+            yield Row("C1", RowStatus.BROKEN, Way.FILES_STAY_OPEN, "open files", (event.i,), allowed, seen)

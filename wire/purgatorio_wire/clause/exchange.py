@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.bound import MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import Row, Rows, after, answered_with, broken, kept, undecided
 from purgatorio_wire.history.history import OF_2_0, Exchange, Lane, Scene, integer, items, text
 from purgatorio_wire.history.log import (
@@ -87,7 +87,7 @@ def _unasked(lane: Lane) -> Rows:
     for answer in lane.answers:
         if answer.c is None and (answer.corr or 0) not in by_corr:
             yield Row(
-                "X1", Held.BROKEN, Way.NOT_ASKED_FOR, f"connection {lane.name}", (answer.i,),
+                "X1", RowStatus.BROKEN, Way.NOT_ASKED_FOR, f"connection {lane.name}", (answer.i,),
                 "answers to requests only", f"an answer with correlation {answer.corr}, which no request has",
             )  # fmt: skip
 
@@ -174,7 +174,7 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
     for lane in scene.lanes.values():
         if lane.closed is not None and lane.closed.err.startswith("no frames") and lane.closed.by == "us":
             yield Row(
-                "X3", Held.BROKEN, Way.NO_FRAME, f"connection {lane.name}", (lane.closed.i,),
+                "X3", RowStatus.BROKEN, Way.NO_FRAME, f"connection {lane.name}", (lane.closed.i,),
                 "frames of the Kafka protocol", lane.closed.err,
             )  # fmt: skip
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import (
     Row,
     Rows,
@@ -157,7 +157,7 @@ def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, t
         bounds, "F8", cause, one, deleted_t, due - deleted_t, "an error, as its topic is deleted,",
         late_ms=bounds.declared.late_topics_ms,
     )  # fmt: skip
-    if row.held is Held.KEPT and not told:
+    if row.held is RowStatus.KEPT and not told:
         row = broken("F8", Way.DELETED_WITHOUT_ERROR, one, "an error", "no error")
     yield row
 
@@ -182,7 +182,9 @@ def sessions(bounds: Bounds, scene: Scene) -> Rows:
         promise, gap = f"{named(one.session_error)} at once:", one.wait_ms * MS or NO_WAIT_GAP_NS
         row = in_time(bounds, "F6", Way.SESSION_WAITS, one, one.t, gap, promise)
         yield row
-        if row.held is Held.KEPT and one.error != NO_SESSION:  # there may be no room for the session any more
+        if (
+            row.held is RowStatus.KEPT and one.error != NO_SESSION
+        ):  # there may be no room for the session any more
             yield answered_with("F6", Way.SESSION_TAKEN, one, one.error, one.session_error)
 
 
@@ -386,7 +388,7 @@ class Fetching:
         """At once and without an error, with where the epoch ends: its reader is beyond that (KIP-595)."""
         one, promise = self.one, "the end of its epoch at once:"
         row = in_time(self.bounds, "F6", Way.DIVERGING_WAITS, one, one.t, self.gap, promise)
-        if row.held is not Held.KEPT:
+        if row.held is not RowStatus.KEPT:
             return row
         said = None if a.answer is None else a.answer.get("diverging_epoch")
         end = integer(said, "end_offset", -1) if isinstance(said, Mapping) else -1
@@ -404,7 +406,7 @@ class Fetching:
         row = in_time(
             self.bounds, clause, Way(f"{what}-waits"), one, one.t, self.gap, f"{named(error)} at once:"
         )
-        if row.held is not Held.KEPT or (a.answer is not None and a.error == error):
+        if row.held is not RowStatus.KEPT or (a.answer is not None and a.error == error):
             return row
         if a.error in EXCUSED:
             return undecided(clause, f"{named(a.error)}: {EXCUSED[a.error]}", Way(f"{what}-waits"))
@@ -562,7 +564,7 @@ class Fetching:
         clause = self._clause("F7" if self._over_parts else "F3")
         woken = self._woken_in_time(clause, ready_by)
         yield woken
-        if self.one.answer_t is not None and woken.held is Held.KEPT:
+        if self.one.answer_t is not None and woken.held is RowStatus.KEPT:
             yield self._enough(clause)
 
     def _woken_in_time(self, clause: str, ready_by: int) -> Row:

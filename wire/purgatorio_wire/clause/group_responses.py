@@ -14,7 +14,7 @@ those who are so certainly: from before their request until its answer.
 from collections.abc import Iterator
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, Bounds, Held
+from purgatorio_wire.history.bound import EARLY_NS, Bounds, RowStatus
 from purgatorio_wire.history.finding import Rows, answered_with, broken, kept, named
 from purgatorio_wire.history.group import (
     ILLEGAL_GENERATION,
@@ -87,7 +87,7 @@ def coordinator_away(scene: Scene) -> Rows:
             if since is not None and until is not None:
                 allowed = "an answer, as others of the group had one before and after"
                 clause, late = _OF_A_MEMBER[one.api], (since, until)
-                yield broken(clause, Way.AWAY, one, allowed, named(one.error), held=Held.LATE, late=late)
+                yield broken(clause, Way.AWAY, one, allowed, named(one.error), held=RowStatus.LATE, late=late)
 
 
 def failed(scene: Scene) -> Rows:
@@ -97,7 +97,7 @@ def failed(scene: Scene) -> Rows:
             if one.error == FAILED and one.answer_t is not None:
                 clause, late = _PROMISED.get(one.api, "G13"), (one.t, one.answer_t)
                 allowed = "an answer, or why there is none"
-                yield broken(clause, Way.FAILED, one, allowed, named(FAILED), held=Held.LATE, late=late)
+                yield broken(clause, Way.FAILED, one, allowed, named(FAILED), held=RowStatus.LATE, late=late)
 
 
 def standings(group: Group) -> Rows:

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Held
+from purgatorio_wire.history.bound import EARLY_NS, MS, RowStatus
 from purgatorio_wire.history.finding import (
     Row,
     Rows,
@@ -74,7 +74,7 @@ def _member_ids(group: Group) -> Rows:
         elif not member and one.version >= 4:
             promise = f"{named(MEMBER_ID_REQUIRED)} at once:"
             row = in_time(group.bounds, "G0", Way.WAITS, one, one.t, JOIN_GAP_NS, promise)
-            if row.held is Held.KEPT and (one.error != MEMBER_ID_REQUIRED or not given_id(one)):
+            if row.held is RowStatus.KEPT and (one.error != MEMBER_ID_REQUIRED or not given_id(one)):
                 seen = f"{named(one.error)}, member id {given_id(one)!r}"
                 row = broken("G0", Way.NO_MEMBER_ID, one, f"{named(MEMBER_ID_REQUIRED)} and an id", seen)
             yield row
@@ -183,7 +183,7 @@ def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Row
         allowed = f"{named(REBALANCING)}: a join waits since {after(beat.t, waiting[0].t)}"
         yield broken(
             "G3", Way.REBALANCE_NOT_TOLD, beat, allowed, named(beat.error), *waiting[0].events,
-            held=Held.LATE, late=(waiting[0].t, beat.answer_t),
+            held=RowStatus.LATE, late=(waiting[0].t, beat.answer_t),
         )  # fmt: skip
         return
     if waiting:
@@ -259,7 +259,7 @@ def _still_there(group: Group) -> Rows:
             cause, late = Way.STAYS_THOUGH_SILENT, (last_t + session_ns, beat.answer_t)
             seen = f"{named(beat.error)} {after(beat.t, last_t)} after the member's last request"
             allowed = f"{named(UNKNOWN_MEMBER)}, after its session time-out of {session_ns // MS} ms"
-            row = broken("G7", cause, beat, allowed, seen, held=Held.LATE, late=late)
+            row = broken("G7", cause, beat, allowed, seen, held=RowStatus.LATE, late=late)
             # Its name may have gone to somebody else.
             right = beat.error == UNKNOWN_MEMBER or (name and beat.error == FENCED)
             yield kept("G7", cause) if right else row

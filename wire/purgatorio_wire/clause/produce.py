@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from purgatorio_wire.clause.fetch import FORGOTTEN_NS, continued_t, deleted, stopped_spans
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import (
     Row,
     Rows,
@@ -133,9 +133,9 @@ def _told_by_the_end(bounds: Bounds, one: Exchange, topics: Topics) -> Rows:
     if not absent or (ended_t is None and one.watched_t < one.t + LOOKED_NS):
         return
     by = bounds.by(one.t, one.t, ended_t, gap_ns=ENDS_GAP_NS, watched_t=one.watched_t)
-    if by.held is Held.KEPT:
+    if by.held is RowStatus.KEPT:
         yield kept("M2", Way.ERROR_UNTOLD)
-    elif by.held is Held.UNDECIDED:
+    elif by.held is RowStatus.UNDECIDED:
         yield undecided(
             "M2", f"the connection was not closed by {after(by.limit_t, one.t)}", Way.ERROR_UNTOLD
         )
@@ -144,7 +144,7 @@ def _told_by_the_end(bounds: Bounds, one: Exchange, topics: Topics) -> Rows:
         seen = "not closed" if ended_t is None else f"closed after {after(ended_t, one.t)}"
         late = one.t, ended_t or by.limit_t
         yield replace(
-            broken("M2", Way.ERROR_UNTOLD, one, allowed, seen, held=Held.LATE, late=late), gaps=by.gaps
+            broken("M2", Way.ERROR_UNTOLD, one, allowed, seen, held=RowStatus.LATE, late=late), gaps=by.gaps
         )
 
 
@@ -257,7 +257,7 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
         # There is no other replica to wait for; a broker that cannot write for so long does not do so again.
         late = (one.t, one.answer_t or one.t)
         yield broken(
-            "M1", Way.TIMED_OUT, one, "taken by the one replica", named(error), held=Held.LATE, late=late
+            "M1", Way.TIMED_OUT, one, "taken by the one replica", named(error), held=RowStatus.LATE, late=late
         )
     elif error:
         yield broken("M1", Way.REFUSED, one, "the append is taken", named(error))
@@ -303,7 +303,7 @@ def _stopped(
         elif acks == -1:
             gap = max(one.wait_ms * MS, 1)
             row = in_time(bounds, "M4", Way.REFUSAL_WAITS, one, one.t, gap, f"{named(NOT_ENOUGH)} at once:")
-            if row.held is Held.KEPT and error != NOT_ENOUGH:
+            if row.held is RowStatus.KEPT and error != NOT_ENOUGH:
                 row = broken("M4", Way.BELOW_MIN_INSYNC, one, named(NOT_ENOUGH), named(error))
             yield row
         return
@@ -337,7 +337,13 @@ def _all_healthy(bounds: Bounds, one: Exchange, error: int) -> Row:
     if 2 * bounds.allowed_ns(one.t, t) >= max(one.wait_ms * MS, 1):
         return undecided("M1", f"{named(error)} on a machine that is late", cause)
     return broken(
-        "M1", cause, one, "taken, as no replica was stopped", named(error), held=Held.LATE, late=(one.t, t)
+        "M1",
+        cause,
+        one,
+        "taken, as no replica was stopped",
+        named(error),
+        held=RowStatus.LATE,
+        late=(one.t, t),
     )
 
 
@@ -358,7 +364,7 @@ def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 last, count = later[-1]
                 allowed = f"{topic.replicas} in sync by {BACK_NS // MS} ms after it continues"
                 seen, late = f"{count} after {after(last.t, on_t)}", (on_t, last.t)
-                yield broken("M4", Way.IN_SYNC_AGAIN, last, allowed, seen, held=Held.LATE, late=late)
+                yield broken("M4", Way.IN_SYNC_AGAIN, last, allowed, seen, held=RowStatus.LATE, late=late)
 
 
 def _in_sync(one: Exchange, name: str) -> int | None:
@@ -378,14 +384,14 @@ def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
         return
     gap = max(one.wait_ms * MS, FORGOTTEN_NS)
     row = in_time(bounds, "M5", Way.LATE, one, due, gap, f"{named(TIMED_OUT)} at its time-out,")
-    if row.held is Held.KEPT and error != TIMED_OUT:
+    if row.held is RowStatus.KEPT and error != TIMED_OUT:
         row = broken("M5", Way.OTHER_ERROR, one, named(TIMED_OUT), named(error))
     yield row
 
 
 def _goes_on(bounds: Bounds, one: Exchange, error: int, end: int, on_t: int, due: int) -> Row:
     row = in_time(bounds, "M6", Way.WAITS_ON, one, on_t, due - on_t, "an answer as the replica continues,")
-    if row.held is Held.KEPT and error:
+    if row.held is RowStatus.KEPT and error:
         row = broken("M6", Way.OTHER_ERROR, one, "no error", named(error))
     if one.answer_t is not None and one.answer_t < end - EARLY_NS:
         seen = f"answered {after(end, one.answer_t)} before the replica continued"
@@ -401,6 +407,6 @@ def _given_up(bounds: Bounds, one: Exchange, error: int, told_t: int) -> Row:
     row = in_time(
         bounds, "M6", Way.GIVEN_UP, one, told_t, due - told_t, promise, late_ms=late_ms, since_t=told_t
     )
-    if row.held is Held.KEPT and error:
+    if row.held is RowStatus.KEPT and error:
         row = broken("M6", Way.OTHER_ERROR, one, "no error, as enough replicas have it", named(error))
     return row

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Held
+from purgatorio_wire.history.bound import EARLY_NS, MS, RowStatus
 from purgatorio_wire.history.finding import Rows, after, broken, in_time, kept, named, now_and_then, timed
 from purgatorio_wire.history.group import (
     JOIN_GAP_NS,
@@ -203,7 +203,7 @@ def _leaves_waiting(group: Group) -> Rows:
             row = in_time(
                 group.bounds, "G8", Way.LEFT_WAITING, join, leave.answer_t, gap, promise, *leave.events
             )
-            if row.held is Held.KEPT and join.error != UNKNOWN_MEMBER:
+            if row.held is RowStatus.KEPT and join.error != UNKNOWN_MEMBER:
                 row = broken("G8", Way.LEFT_OTHERWISE, join, named(UNKNOWN_MEMBER), named(join.error))
             yield row
 
@@ -324,7 +324,7 @@ def _nobody_rejoined(group: Group, one: Generation) -> Rows:
             continue
         cause, wanted = Way.NOBODY_REJOINED, f"{named(UNKNOWN_MEMBER)}: no member has rejoined in time"
         out, late = x.error == UNKNOWN_MEMBER, (told.answer_t + longest_ns, x.answer_t)
-        row = broken("G6", cause, x, wanted, named(x.error), *told.events, held=Held.LATE, late=late)
+        row = broken("G6", cause, x, wanted, named(x.error), *told.events, held=RowStatus.LATE, late=late)
         yield kept("G6", cause) if out else row
 
 
@@ -395,11 +395,11 @@ def _syncs(group: Group, one: Generation) -> Rows:
         promise = f"an answer with the leader's sync, {after(due, sync.t)} after,"
         cause = Way.LEADER_WAITS if sync is lead else Way.WAITS_THOUGH_SYNCED
         row = timed("G5", cause, sync, by, promise, sync.t, *lead.events)
-        if row.held is Held.KEPT and sync.error:
+        if row.held is RowStatus.KEPT and sync.error:
             row = broken("G5", Way.REFUSED, sync, "its assignment", named(sync.error))
-        elif row.held is Held.KEPT and text(sync.got, "assignment") != given.get(member_id(sync), ""):
+        elif row.held is RowStatus.KEPT and text(sync.got, "assignment") != given.get(member_id(sync), ""):
             row = broken("G5", Way.OTHER_ASSIGNMENT, sync, "the assignment that the leader gave", "another")
-        elif row.held is Held.KEPT and one.other_protocol(sync.got):
+        elif row.held is RowStatus.KEPT and one.other_protocol(sync.got):
             seen = f"{text(sync.got, 'protocol_type')} {text(sync.got, 'protocol_name')}"
             row = broken("G5", Way.OTHER_PROTOCOL, sync, "the protocol that was chosen", seen)
         yield row
@@ -433,10 +433,10 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
         clause, cause = "G7", Way.WAITS_FOR_THE_SILENT
     promise = f"{named(REBALANCING)} by {why}, {after(due, sync.t)} after,"
     row = in_time(group.bounds, clause, cause, sync, due, gap, promise)
-    if row.held is Held.KEPT and sync.error != REBALANCING:
+    if row.held is RowStatus.KEPT and sync.error != REBALANCING:
         row = broken("G5", Way.OTHER_ERROR, sync, f"{named(REBALANCING)}: {why}", named(sync.error))
     yield row
-    if begins is None and row.held is Held.KEPT and sync.answer_t is not None:
+    if begins is None and row.held is RowStatus.KEPT and sync.answer_t is not None:
         yield from _out_unsynced(group, one, sync.answer_t)
 
 
@@ -521,11 +521,11 @@ def _joins_again(group: Group, one: Generation) -> Rows:
         cause = Way.JOINS_AGAIN_UNSYNCED if unsynced else Way.JOINS_AGAIN
         row = timed("G3", cause, join, by, f"generation {one.number} at once, as it was,", join.t)
         number = integer(join.got, "generation_id", -1)
-        if row.held is Held.KEPT and number != one.number:
+        if row.held is RowStatus.KEPT and number != one.number:
             seen = f"{named(join.error)}, {number}"
             row = broken("G3", Way.REBALANCES, join, f"generation {one.number}", seen)
         yield row
-        if row.held is Held.KEPT and join.answer is not None:
+        if row.held is RowStatus.KEPT and join.answer is not None:
             told = {text(x, "member_id") for x in items(join.got, "members")}
             right = {*one.members} <= told if member_id(join) == one.leader else not told
             allowed = "all members for the leader, none for others"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import Row, Rows, after, broken, in_time, kept, named, timed, undecided
 from purgatorio_wire.history.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items
 from purgatorio_wire.history.log import Append, Part, Topics
@@ -244,7 +244,7 @@ class _Judged:
         if alone and wants_any and (ready := self._ready(asked, one.t)) is not None:
             what = f"the record {ready.offset} of {_named(ready.part)}, which {ready.words}"
             if one.got is not None and not gave:
-                row = broken(ready.clause, Way.EMPTY, one, what, "nothing", held=Held.LATE)
+                row = broken(ready.clause, Way.EMPTY, one, what, "nothing", held=RowStatus.LATE)
                 yield replace(row, late=(one.t, asked.answer_t))
             else:
                 gap, promise = wait_ns or NO_WAIT_GAP_NS, f"an answer with {what}, at once,"
@@ -265,7 +265,7 @@ class _Judged:
             what = f"the record {ready.offset} of {_named(ready.part)}, which {ready.words}"
             row = broken(
                 ready.clause, Way.NOT_GIVEN, one, f"{what}, at max_wait at the latest", "nothing", *ready.by.events,
-                held=Held.LATE,
+                held=RowStatus.LATE,
             )  # fmt: skip
             yield replace(row, late=(one.t, asked.answer_t))
         elif alone and not self._may_be_ready(asked, until_t):

@@ -6,7 +6,7 @@ is heard of within its session, and does nothing else: then nothing but the retu
 
 from itertools import pairwise
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import Row, Rows, after, answered_with, broken, in_time, kept, named
 from purgatorio_wire.history.group import (
     FENCED,
@@ -142,13 +142,13 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     gap = max(JOIN_GAP_NS, rebalance_ms(one) * MS)
     row = in_time(bounds, "G11", Way.WAITS, one, one.t, gap, f"generation {number} at once, as it was,")
     given = given_id(one)
-    if row.held is Held.KEPT and (one.error or integer(one.got, "generation_id", -1) != number):
+    if row.held is RowStatus.KEPT and (one.error or integer(one.got, "generation_id", -1) != number):
         seen = f"{named(one.error)}, generation {integer(one.got, 'generation_id', -1)}"
         row = broken("G11", Way.REBALANCES, one, f"generation {number}", seen)
-    elif row.held is Held.KEPT and given == before:
+    elif row.held is RowStatus.KEPT and given == before:
         row = broken("G11", Way.SAME_ID, one, "a new member id", "the one that it had")
     yield row
-    if row.held is Held.KEPT and one.answer_t is not None:
+    if row.held is RowStatus.KEPT and one.answer_t is not None:
         yield _leads_on(one, members, before, given)
         yield from _afterwards(held, members, number, before, one)
         yield from _assigned(held, number, before, given)
@@ -350,7 +350,7 @@ def _replaced(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]
         gap = max(JOIN_GAP_NS, rebalance_ms(one) * MS)
         promise = f"{named(FENCED)} as it is replaced,"
         row = in_time(bounds, "G11", Way.WAITS_THOUGH_REPLACED, x, one.t, gap, promise, *one.events)
-        if row.held is Held.KEPT and x.error != FENCED:
+        if row.held is RowStatus.KEPT and x.error != FENCED:
             row = broken(
                 "G11", Way.NOT_FENCED, x, f"{named(FENCED)}: it is replaced", named(x.error), *one.events
             )

@@ -14,7 +14,7 @@ from purgatorio_wire.clause.fetch import (
     continued_t,
     stopped_spans,
 )
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import (
     Row,
     Rows,
@@ -371,7 +371,7 @@ def _with_replicas(
     promise = f"{named(TIMED_OUT)} at its time-out,"
     gap = max(one.wait_ms * MS, FORGOTTEN_NS)
     row = in_time(bounds, "D1", Way.REPLICA_STOPPED, one, due, gap, promise)
-    if row.held is Held.KEPT and (error != TIMED_OUT or until < due - EARLY_NS):
+    if row.held is RowStatus.KEPT and (error != TIMED_OUT or until < due - EARLY_NS):
         seen = f"{named(error)} after {after(until, one.t)}"
         row = broken("D1", Way.REPLICA_STOPPED, one, f"{named(TIMED_OUT)} at its time-out", seen)
     yield row

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import Row, broken, in_time, named
 from purgatorio_wire.history.history import (
     COMMITS,
@@ -334,7 +334,7 @@ def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
     """G9: at once, with that error, or one of these."""
     wanted = " or ".join(named(error) for error in errors)
     row = in_time(bounds, "G9", Way.REFUSAL_WAITS, one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
-    if row.held is Held.KEPT and one.error not in errors:
+    if row.held is RowStatus.KEPT and one.error not in errors:
         row = broken("G9", Way.NOT_REFUSED, one, wanted, named(one.error))
     return row
 

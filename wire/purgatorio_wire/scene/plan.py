@@ -19,7 +19,7 @@ from purgatorio_spec.failure import Failure, failure_of, surviving
 from purgatorio_wire.client.connection import Connection, Got, NoAnswer, connect
 from purgatorio_wire.client.control import Control
 from purgatorio_wire.client.recorder import CONTROL, Recorder
-from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.bound import MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import Row
 from purgatorio_wire.history.history import Scene, items, scene_of, text
 from purgatorio_wire.judge import FAR_GAPS, LOST_GAPS, Wire, judge_scene, repeats, unmet
@@ -36,7 +36,7 @@ from purgatorio_wire.scene.play import (
 )
 from purgatorio_wire.scene.random_scene import (
     LEAST_SCENE,
-    Program,
+    RandomScene,
     drawn,
     drawn_group,
     drawn_offsets,
@@ -82,11 +82,11 @@ MOST_SMALL: Final = 6
 
 def _fails(row: Row) -> bool:
     """Whether a row of a drawn scene is one to look after: broken, or late as what was forgotten is."""
-    return row.held is Held.BROKEN or (row.held is Held.LATE and row.gaps >= LOST_GAPS)
+    return row.held is RowStatus.BROKEN or (row.held is RowStatus.LATE and row.gaps >= LOST_GAPS)
 
 
 @dataclass(slots=True)
-class Run:
+class PlanRun:
     """One run of a plan. `told` gets the progress, a line at a time, `played` of each scene that has ended, and
     `found` of each clause that is broken, when that scene is."""
 
@@ -98,7 +98,7 @@ class Run:
     played: Callable[[], None] = lambda: None
     found: Callable[[str], None] = lambda line: None
     drawn_seconds: float = 0.0
-    program: Program | None = None
+    program: RandomScene | None = None
     skipped: dict[str, str] = field(default_factory=dict)
     """Why the broker cannot be asked of a clause in some scene."""
     _played: dict[str, int] = field(default_factory=dict)
@@ -281,13 +281,13 @@ class Run:
         scene = self._scene(self.recorder, name)
         doubts: Counter[tuple[str, str]] = Counter()
         for row in self._rows(self.recorder, name):
-            if row.held is Held.BROKEN:
+            if row.held is RowStatus.BROKEN:
                 self._convict(row)
-            if row.held is Held.LATE:
+            if row.held is RowStatus.LATE:
                 late[row.clause, row.cause].append(row)
-            if row.held is Held.UNDECIDED:
+            if row.held is RowStatus.UNDECIDED:
                 doubts[row.clause, row.cause] += row.gaps >= LOST_GAPS
-            elif row.held is not Held.FAILED:
+            elif row.held is not RowStatus.FAILED:
                 decided[row.clause, row.cause] += 1
         left = bool(unmet(scene.asked, decided))
         self._open.discard(scene.base)
@@ -328,9 +328,9 @@ class Run:
         """Play random programs, several at a time; the first that breaks each clause is made small and played again."""
         loop = asyncio.get_running_loop()
         ends, numbers = loop.time() + seconds, itertools.count()
-        played: dict[str, Program] = {}
+        played: dict[str, RandomScene] = {}
 
-        async def worker(draw: Callable[[random.Random], Program]) -> None:
+        async def worker(draw: Callable[[random.Random], RandomScene]) -> None:
             while loop.time() < ends and self.recorder.events < MAX_EVENTS // 2:
                 name = f"{DRAWN}#{next(numbers)}"
                 played[name] = draw(random.Random(f"{self.seed} {name}"))
@@ -352,7 +352,7 @@ class Run:
                     with surviving(f"making the program of {row.clause} small", self.failures):
                         await self._make_small(program, row)
 
-    async def _program(self, recorder: Recorder, name: str, program: Program) -> bool:
+    async def _program(self, recorder: Recorder, name: str, program: RandomScene) -> bool:
         """Play one; whether it could be."""
         play = Play(self.broker, recorder, name, random.Random(name))
         try:
@@ -365,11 +365,11 @@ class Run:
             play.close_all()
         return True
 
-    async def _make_small(self, program: Program, row: Row) -> None:
+    async def _make_small(self, program: RandomScene, row: Row) -> None:
         """Leave out what the failing does not need, next to the record; then play what is left three times into it."""
         least_name, tries = f"{LEAST_SCENE}-{row.clause}", itertools.count()
 
-        async def fails(smaller: Program) -> bool:
+        async def fails(smaller: RandomScene) -> bool:
             # Its topics have names from its own: another clause's may still be there.
             silent, name = Recorder(clock=self.recorder.now), f"{least_name}-{next(tries)}#1"
             await self._program(silent, name, smaller)
@@ -382,7 +382,7 @@ class Run:
         self.told(f"{row.clause} {row.cause} by {least.steps} of {program.steps} random steps: {least}")
         await self.play_least(least, least_name)
 
-    async def play_least(self, program: Program, name: str = LEAST_SCENE) -> None:
+    async def play_least(self, program: RandomScene, name: str = LEAST_SCENE) -> None:
         """Play a program three times."""
         for repetition in range(1, REPETITIONS + 1):
             await self._program(self.recorder, f"{name}#{repetition}", program)

@@ -75,7 +75,7 @@ Lane = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class RandomScene:
     """Lanes of steps, each step in its text."""
 
     lanes: tuple[Lane, ...]
@@ -93,16 +93,16 @@ class Program:
         named = re.findall(r"(?:[adlrt]|\+)(\d)", " ".join(map(" ".join, self.lanes)))
         return max(map(int, named), default=0) + 1
 
-    def without(self, lane: int, first: int, last: int) -> Program:
+    def without(self, lane: int, first: int, last: int) -> RandomScene:
         """The program without these steps of a lane; an empty lane is left out."""
         kept = (*self.lanes[lane][:first], *self.lanes[lane][last:])
-        return Program((*self.lanes[:lane], *((kept,) if kept else ()), *self.lanes[lane + 1 :]))
+        return RandomScene((*self.lanes[:lane], *((kept,) if kept else ()), *self.lanes[lane + 1 :]))
 
 
-def parsed(text: str) -> Program:
+def parsed(text: str) -> RandomScene:
     """The program of a text. ProgramBroken where it is none, or too long."""
     lanes = tuple(tuple(lane.split()) for lane in text.split(";") if lane.strip())
-    program = Program(lanes)
+    program = RandomScene(lanes)
     for step in (step for lane in lanes for step in lane):
         if _STEP.fullmatch(step) is None:
             raise ProgramBroken(f"{step!r} is no step: see the steps in docs/wire.md")
@@ -111,7 +111,7 @@ def parsed(text: str) -> Program:
     return program
 
 
-def drawn(rng: random.Random) -> Program:
+def drawn(rng: random.Random) -> RandomScene:
     """A program. Appends are most of it, so that what waits is woken and the rest of the waits are few."""
     partitions = rng.randint(1, 4)
     size = rng.choice((20, 100, 100, 1000))
@@ -144,14 +144,16 @@ def drawn(rng: random.Random) -> Program:
             return f"l{some('se', 1, 2, partitions)}"
         return "x" if kind == "x" else f"w{rng.choice((1, 5, 20, 100))}"
 
-    return Program(tuple(tuple(step() for _ in range(rng.randint(6, 16))) for _ in range(rng.randint(3, 6))))
+    return RandomScene(
+        tuple(tuple(step() for _ in range(rng.randint(6, 16))) for _ in range(rng.randint(3, 6)))
+    )
 
 
-def drawn_transactions(rng: random.Random) -> Program:
+def drawn_transactions(rng: random.Random) -> RandomScene:
     """A program with transactions, committed or aborted, beside appends, reads and deletions of all kinds. How far a
     group has read is committed with them too."""
     lanes = drawn(rng).lanes
-    partitions = Program(lanes).partitions
+    partitions = RandomScene(lanes).partitions
 
     def read(step: str) -> str:
         sees = rng.choice("ccu")
@@ -167,10 +169,10 @@ def drawn_transactions(rng: random.Random) -> Program:
             yield from (rng.choice(("v+", "v-")), "f")
 
     readers = (tuple(read(step) if step[0] == "r" else step for step in lane) for lane in lanes)
-    return Program((*(tuple(writer()) for _ in range(rng.randint(1, 2))), *readers))
+    return RandomScene((*(tuple(writer()) for _ in range(rng.randint(1, 2))), *readers))
 
 
-def drawn_offsets(rng: random.Random) -> Program:
+def drawn_offsets(rng: random.Random) -> RandomScene:
     """A program of members that commit with transactions too, by their generation (KIP-447)."""
 
     def within(steps: Lane) -> Iterator[str]:
@@ -180,10 +182,10 @@ def drawn_offsets(rng: random.Random) -> Program:
             if step in COMMITS_BEHIND and rng.random() < OFTEN:
                 yield "m"
 
-    return Program(tuple(tuple(within(lane)) for lane in drawn_group(rng).lanes))
+    return RandomScene(tuple(tuple(within(lane)) for lane in drawn_group(rng).lanes))
 
 
-def drawn_group(rng: random.Random) -> Program:
+def drawn_group(rng: random.Random) -> RandomScene:
     """A program of members. Who joins mostly syncs, nobody is silent for long, and all leave at the end: what a session
     that has ended brings has a scene of its own."""
 
@@ -198,7 +200,7 @@ def drawn_group(rng: random.Random) -> Program:
             steps += ["q", "g"] if rng.random() < 0.25 else []
         return (*steps, "q")
 
-    return Program(tuple(member() for _ in range(rng.randint(2, 4))))
+    return RandomScene(tuple(member() for _ in range(rng.randint(2, 4))))
 
 
 @dataclass(slots=True)
@@ -414,7 +416,7 @@ class _Writing:
                     known.end = max(known.end, integer(said, "offset"))
 
 
-async def play_program(play: Play, program: Program) -> None:
+async def play_program(play: Play, program: RandomScene) -> None:
     """Play a program on a new topic, in a new group; what it was stands in the record."""
     kinds = {step[0] for lane in program.lanes for step in lane}
     # The first topic has the even partitions, the second the odd ones.
@@ -428,13 +430,13 @@ async def play_program(play: Play, program: Program) -> None:
 
 
 async def made_small(
-    program: Program, fails: Callable[[Program], Awaitable[bool]], tries: int, at_a_time: int
-) -> Program:
+    program: RandomScene, fails: Callable[[RandomScene], Awaitable[bool]], tries: int, at_a_time: int
+) -> RandomScene:
     """The smallest program found that still fails: lanes are left out, then halves of lanes, then steps."""
     left = tries
     while left > 0:
         candidates = [one for one in _smaller(program) if one.lanes]
-        found: Program | None = None
+        found: RandomScene | None = None
         for first in range(0, len(candidates), at_a_time):
             some = candidates[first : first + min(at_a_time, left)]
             if not some:
@@ -450,7 +452,7 @@ async def made_small(
     return program
 
 
-def _smaller(program: Program) -> Iterator[Program]:
+def _smaller(program: RandomScene) -> Iterator[RandomScene]:
     for number, lane in enumerate(program.lanes):
         yield program.without(number, 0, len(lane))
     for number, lane in enumerate(program.lanes):
