@@ -290,7 +290,7 @@ def test_errors_that_nobody_asked_for_are_no_pass(how: str, kind: FailureKind, t
     ("how", "kind", "why"),
     [
         ("gate-stuck", "hang", "silent for 1.5 s, with call"),
-        ("gate-goes-on", "rubbish", "at 'timer_fire', and nobody let it go"),
+        ("gate-goes-on", "rubbish", "at 'timer_fire', without a release"),
         ("gate-dies", "died", "ended with exit status 7 with call"),
     ],
 )

@@ -181,7 +181,10 @@ def test_a_verdict_that_its_status_denies_is_a_failure() -> None:
     """It says PASS and ends with 1: nobody knows which is true."""
     printed = b'{"kind": "explore", "verdict": "PASS", "schedules": 3, "scenarios": []}'
     outcome = outcome_of(job(0), printed, b"", 1, 0.5)
-    assert (outcome.verdict, outcome.failure) == (Verdict.UNKNOWN, "it said PASS and ended with status 1")
+    assert (outcome.verdict, outcome.failure) == (
+        Verdict.UNKNOWN,
+        "it reported PASS but exited with status 1",
+    )
     assert outcome_of(job(0), printed, b"", 0, 0.5).verdict is Verdict.PASS
 
 

@@ -48,7 +48,7 @@ def is_rewritten(function: object) -> bool:
     """Whether it is code of Python that has steps of its own."""
     if isinstance(function, staticmethod | classmethod | MethodType):
         function = function.__func__
-    return isinstance(function, FunctionType) and "_pg_load" in function.__builtins__
+    return isinstance(function, FunctionType) and "_pg_load" in getattr(function, "__builtins__", {})
 
 
 def is_python(function: object) -> bool:
