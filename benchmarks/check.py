@@ -39,7 +39,6 @@ class Measured:
 
     @property
     def cpu_ns(self) -> float:
-        """CPU nanoseconds an event."""
         return self.cost.cpu_s * 1e9 / self.events
 
 
@@ -80,7 +79,6 @@ def as_json(results: list[Measured]) -> dict[str, object]:
 
 
 def table(results: list[Measured]) -> str:
-    """The figures for people."""
     lines = [
         f"{'events':>12} {'':10} {'events/s':>10} {'CPU s':>8} {'k ev/CPU s':>11} {'peak MiB':>9} {'x DuckDB':>9}"
     ]

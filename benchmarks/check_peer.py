@@ -22,8 +22,6 @@ Counts = dict[str, int]
 
 
 def check_with_spark(paths: list[Path]) -> Counts:
-    """The pipeline."""
-
     from purgatorio_pipeline.incremental.spark_fold import check_files
     from purgatorio_pipeline.session import start_context
 
@@ -34,7 +32,6 @@ def check_with_spark(paths: list[Path]) -> Counts:
 
 
 def check_in_process(paths: list[Path]) -> Counts:
-    """The process engine."""
     from purgatorio_spec.check import check_files
 
     return _counts(check_files(paths))

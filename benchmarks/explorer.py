@@ -37,7 +37,6 @@ class Rate:
 
     @property
     def a_second(self) -> float:
-        """By the wall."""
         return self.schedules / self.seconds
 
     @property
@@ -103,7 +102,7 @@ def measure_frontrun(executions: int) -> Rate | None:
     help="For each dialect.",
 )
 @click.option("--executions", type=click.IntRange(1), default=200, show_default=True, help="Of the peer.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(seconds: float, executions: int, as_json: bool) -> None:
     """Schedules a second on two-thread registration, beside frontrun (PyPI) on the same code."""
     dialects = SCENARIOS[_SCENARIO].dialects

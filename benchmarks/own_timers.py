@@ -22,7 +22,6 @@ class SetClock:
         self.now_ms = cast(Callable[[], int], partial(getitem, self._shown_ms, 0))
 
     def set(self, now_ms: int) -> None:
-        """Let it be `now_ms`."""
         self._shown_ms[0] = now_ms
 
 

@@ -51,7 +51,6 @@ def tables(found: PurgatoryFigures) -> list[Table]:
 
 
 def rows(found: PurgatoryFigures) -> list[dict[str, object]]:
-    """For the field `results`."""
     threaded: list[dict[str, object]] = [
         {
             "bench": "purgatory", "workload": "P5", "id": "P5", "size": play.threads, "threads": play.threads,
@@ -84,7 +83,7 @@ def rows(found: PurgatoryFigures) -> list[dict[str, object]]:
     "--scale", type=click.Choice(get_args(PurgatoryScale)), default="standard", show_default=True,
     help="quick: a second, to see that it works.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(ids: tuple[str, ...], scale: str, as_json: bool) -> None:
     """What an operation costs the purgatory from its making to its completion.
 

@@ -58,7 +58,6 @@ def purgatory_subjects() -> list[PurgatorySubject]:
 
 
 def purgatory_entries() -> list[Entry]:
-    """The subjects for `rounds.measure`."""
     return [
         Entry(
             subject.name,

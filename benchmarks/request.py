@@ -15,8 +15,6 @@ SESSION_TIMEOUT_MS: Final = 30_000
 
 @dataclass(frozen=True, slots=True)
 class RequestRate:
-    """Poisson arrivals, log-normal completion."""
-
     rate_per_s: int
     p50_ms: float
     p75_ms: float

@@ -17,7 +17,7 @@ from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 @click.option(
     "--pairs", type=click.IntRange(1), default=20, show_default=True, help="Recorded and unrecorded."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(pairs: int, as_json: bool) -> None:
     """Race the same rounds with eight threads, recorded and unrecorded in turns.
 

@@ -16,7 +16,7 @@ from typing import Final
 from purgatorio_spec.trace.recorder import Recorder
 from purgatorio_stress.harness.crew import Crew
 from purgatorio_stress.harness.round import RoundMaker
-from purgatorio_stress.harness.seam import Stop
+from purgatorio_stress.harness.seam import StopFlag
 from purgatorio_stress.harness.settings import SWITCH_INTERVALS_S, Settings, applied
 from purgatorio_stress.scenario.registry import SCENARIOS
 
@@ -113,7 +113,6 @@ class StressCost:
         )
 
     def text(self) -> str:
-        """The figures for people."""
         each = self.rounds // self.pairs
         lines = [
             f"{SCENARIO}/{DIALECT}, {THREADS} threads, {self.pairs} pairs of {each:,} rounds",
@@ -186,7 +185,7 @@ def measure_stress_cost(pairs: int = 20, tell: Callable[[int], None] | None = No
 def _timed(recorded: bool) -> _Timed:
     # No trick at all, at the interpreter's own switch interval.
     settings = Settings(CREWS, _ROUNDS, SWITCH_INTERVALS_S[-1], 50, 0, 0, False, False)
-    stop = Stop()
+    stop = StopFlag()
     maker = RoundMaker(SCENARIOS[SCENARIO], DIALECT, stop)
     gc.collect()
     gc.disable()

@@ -23,7 +23,6 @@ class Table:
 
 
 def rich_table(table: Table) -> RichTable:
-    """For the terminal."""
     made = RichTable(
         title=table.title,
         caption=table.note or None,
@@ -49,14 +48,12 @@ def markdown(table: Table) -> str:
 
 
 def short(number: float) -> str:
-    """`1M`, `100k`, `1,234`."""
     if number >= 1_000_000 and number % 1_000_000 == 0:
         return f"{number / 1e6:.0f}M"
     return f"{number / 1e3:.0f}k" if number >= 1_000 and number % 1_000 == 0 else f"{number:,.0f}"
 
 
 def span(low: float, high: float) -> str:
-    """`980-1,140`, `12.2k-14.1k`."""
     return f"{low:,.0f}-{high:,.0f}" if high < 10_000 else f"{low / 1e3:,.1f}k-{high / 1e3:,.1f}k"
 
 

@@ -178,7 +178,7 @@ def measure_all(scale: Scale) -> Run:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Measure everything, the purgatory too, and write the page.",
 )
-@click.option("--json", "as_text", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option("--json", "as_text", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
     ids: tuple[str, ...],
     scale: Scale,

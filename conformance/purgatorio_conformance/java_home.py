@@ -56,7 +56,6 @@ class JavaHome:
 
     @property
     def java(self) -> Path:
-        """The program to execute."""
         return self.path / "bin" / _program()
 
 

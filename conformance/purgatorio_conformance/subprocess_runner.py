@@ -48,7 +48,7 @@ def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress
             while isinstance((said := pickle.load(process.stdout))[0], int):
                 progress(subject.name, *said)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-            why = "the process that drove it was killed: is there memory for so many `--operations`?"
+            why = "the driving process was killed, probably for lack of memory: lower `--operations`"
             raise SubjectFailed(subject.name, "unfinished", why, path if path.exists() else None) from None
     account, raised = said
     vars(subject.account).update(vars(account))

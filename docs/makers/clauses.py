@@ -32,7 +32,6 @@ promises that no trace can show.
 
 
 def page() -> str:
-    """The whole page."""
     sections = [_section(clause) for clause in CLAUSES.values()]
     return _HEAD + "\n".join([*sections, _code(), _broker(), _profiles()])
 

@@ -60,7 +60,6 @@ def _killed(number: int, seed: int) -> tuple[str, float]:
 
 
 def kept_rows(kept: Path) -> list[Row]:
-    """All of the file."""
     return [msgspec.json.decode(line, type=Row) for line in kept_lines(kept)]
 
 
@@ -71,7 +70,6 @@ def verdict(rows: Sequence[Row]) -> str:
 
 
 def seeds_page(rows: Sequence[Row]) -> str:
-    """The whole page."""
     by_number = {number: [row for row in rows if row.number == number] for number in TWO}
     asked = {number: of for number, of in by_number.items() if of}
     fast = sum(verdict(of) == "yes" for of in asked.values())

@@ -101,7 +101,6 @@ class Node:
 
     @property
     def address(self) -> str:
-        """HOST:PORT."""
         return f"127.0.0.1:{self.port}"
 
 
@@ -308,7 +307,6 @@ def _until_listening(java: _Java, name: str, port: int) -> None:
 
 
 def setting(text: str) -> tuple[str, str]:
-    """NAME=VALUE of a broker."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")

@@ -18,7 +18,6 @@ STORIES = ("C1", "C4", "L7")
 
 
 def machine_block() -> str:
-    """The operation's state machine."""
     return f"```mermaid\n{mermaid()}\n```"
 
 

@@ -80,7 +80,6 @@ def _rule(rule: Rule) -> Json:
 
 
 def schema_text() -> str:
-    """The file's content."""
     return orjson.dumps(json_schema(), option=orjson.OPT_INDENT_2).decode() + "\n"
 
 

@@ -88,7 +88,6 @@ class _Turns:
         self.first_done = threading.Event()
 
     def call(self, f: str, id: str | None = None, **fields: Unpack[CallFields]) -> int:
-        """See `Recording.call`."""
         if f == "try_complete" and _is_second():
             self.first_done.wait(_WAIT_S)
         c = self._recorder.call(f, id, **fields)
@@ -96,12 +95,10 @@ class _Turns:
         return c
 
     def ret(self, f: str, c: int, id: str | None = None, **fields: Unpack[ReturnFields]) -> None:
-        """See `Recording.ret`."""
         self._recorder.ret(f, c, id, **fields)
         self._after(f, "ret")
 
     def at(self, f: str, id: str | None = None, **fields: Unpack[PointFields]) -> None:
-        """See `Recording.at`."""
         self._recorder.at(f, id, **fields)
 
     def _after(self, f: str, phase: str) -> None:
@@ -166,7 +163,6 @@ def _expiry(dialect: Dialect) -> list[Event]:
 
 
 def page() -> str:
-    """The page, as Markdown."""
     pending, pending_expiry = events_of(PENDING_FLAG)
     locked, _ = events_of(LOCKED)
     return _TEXT.format(

@@ -1,12 +1,12 @@
-"""The command line `purgatorio`: one thin table of commands over the parts.
+"""The command line `purgatorio`: the table of its commands.
 
 A command's module is imported only when that command runs or asks for help, so `purgatorio model` needs neither PySpark
-nor Java. Every way out has its status:
+nor Java. The exit statuses:
 
     0  pass        1  violated        2  usage, input that cannot be read, a file that cannot be written,
                                          a package that is not installed
-    3  unknown    70  an error of ours that nobody expected (EX_SOFTWARE of sysexits)
-  130  Ctrl-C    141  whoever read our output has gone (128 + SIGPIPE)
+    3  unknown    70  an unexpected error of purgatorio itself (EX_SOFTWARE of sysexits)
+  130  Ctrl-C    141  the reader of our output has closed its pipe (128 + SIGPIPE)
 """
 
 from __future__ import annotations
@@ -58,11 +58,9 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "watch": _command("watch", "Judge traces as they arrive.", ORDERLY_S),
         "compare": _command("compare", "Two sets of traces, before and after a change."),
         "convert": _command("convert", "Convert a trace between JSON lines, gzip, zstd and Parquet."),
-        "report": _command("report", "One page of what several commands found."),
-        "subjects": _command("subjects", "Survey timers that nobody here wrote, by their own promises."),
-        "clause": _command(
-            "clause", "A clause's story: sentence, function, lines that keep it, mutants, twins."
-        ),
+        "report": _command("report", "Combine the results of several commands on one page."),
+        "subjects": _command("subjects", "Judge third-party timers by their own documentation."),
+        "clause": _command("clause", "Explain a clause: promise, formula, code and tests."),
     },
     "Check this project's own reference": {
         "stress": _command("stress", "Race real threads over the reference, with outcome tables.", ORDERLY_S),
@@ -128,8 +126,8 @@ class LazyCommands(click.Group):
             sys.exit(_unread())
 
     def invoke(self, ctx: click.Context) -> object:
-        """A package that is missed only while a command runs is told like one that is missed at once; a closed pipe is
-        met here, before click says 1 for it."""
+        """Reports a package that is missing while the command runs, as at its import. A closed pipe is handled here,
+        before click exits with status 1."""
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as missing:
@@ -202,7 +200,7 @@ def _as_missing(command: str, missing: ModuleNotFoundError) -> Exception:
     cls=LazyCommands,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 pass, 1 violated, 2 usage, invalid input or a missing package, 3 unknown, "
-    "70 an error of ours.",
+    "70 an internal error.",
 )
 @click.version_option(package_name="purgatorio")
 def purgatorio() -> None:

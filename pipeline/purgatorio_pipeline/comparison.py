@@ -4,7 +4,7 @@ Runs are paired by their names (a plan's seed and the subject's configuration gi
 either side is paired whatever it is called. What stands on one side only is listed, never guessed at.
 
 A clause is `mended` only where it passes with occasions to break it. Runs in real time are two samples: a race that did
-not show this time is no proof, so the occasions of both sides stand beside every change.
+not show this time is no proof, so the occasions of both sides are next to every change.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ class ClauseChange:
 
     @property
     def change(self) -> Change:
-        """See `Change`."""
         was, now = _state(self.before), _state(self.after)
         if now is Verdict.VIOLATED:
             return Change.BROKEN if was is not Verdict.VIOLATED or self.new_causes else Change.STILL_BROKEN
@@ -68,7 +67,6 @@ class ClauseChange:
         return Change.SAME if was is None else Change.LOST
 
     def as_json(self) -> Json:
-        """The public shape."""
         return {
             "change": str(self.change),
             "before": _side_json(self.before),
@@ -148,8 +146,6 @@ def _lateness_json(one: Lateness | None) -> Json | None:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two checks, paired."""
-
     pairs: tuple[RunPair, ...]
     only_before: tuple[RunResult, ...]
     only_after: tuple[RunResult, ...]
@@ -191,7 +187,6 @@ class Comparison:
         return EXIT_STATUS[self.verdict]
 
     def as_json(self) -> Json:
-        """The public shape."""
         return {
             "kind": "compare",
             "verdict": str(self.verdict),

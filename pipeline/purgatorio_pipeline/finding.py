@@ -1,4 +1,4 @@
-"""What another command found, as a row beside the runs: `report` shows it, and judges nothing of it."""
+"""What another command found, as a row next to the runs: `report` shows it, and judges nothing of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OURS: Final = re.compile(r"purgatorio (stress|explore)( [0-9A-Za-z_.,:/=+-]+){1
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`what` was looked at, what came of it, in words, and the command that shows it again.
+    """`what` was checked, what came of it, in words, and the command that shows it again.
 
     The command is there to be pasted into a shell: one that is not of ours is none.
     """

@@ -49,7 +49,6 @@ class Gathered:
         return verdict_of(self.judged.result, self.findings)
 
     def printed(self) -> Report:
-        """For `purgatorio report --json`."""
         check = check_of(self.judged.result)
         return Report(
             verdict=self.verdict,
@@ -78,7 +77,7 @@ class _Named:
         if (place / MARK).is_file():
             self._folder(place, (place / MARK).read_text())
             return
-        # What is not there is said by who looks for traces.
+        # What is not there is said by who searches for traces.
         named = [place] if place.exists() else [Path(name) for name in sorted(glob.glob(argument))]
         for one in named or [place]:
             if not one.is_file() or _is_trace(one):

@@ -69,7 +69,6 @@ class HadoopPath:
         return sorted(found, key=str)
 
     def size_bytes(self) -> int:
-        """Length of a file."""
         return int(self._do("getFileStatus", self._path()).getLen())
 
     def modified_ms(self) -> int:

@@ -1,5 +1,4 @@
-"""One check from files to everything that can be shown of it: what engines give, which to take, and the one in this
-process."""
+"""One check from files to results: the choice of an engine, and the engine in this process."""
 
 from __future__ import annotations
 
@@ -130,14 +129,14 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """What the user wants to look at: everything, or one run, clause or operation of it."""
+    """What the user wants to check: everything, or one run, clause or operation of it."""
 
     run: str | None = None
     clause: str | None = None
     operation: str | None = None
 
     def of(self, judged: Judged) -> Judged:
-        """The runs and clauses in focus, their verdicts counted anew."""
+        """The runs and clauses in focus, their verdicts counted again."""
         runs = [self._run(run) for run in judged.result.runs if self.run is None or run.run == self.run]
         names = {run.run for run in runs}
         return replace(
@@ -231,7 +230,7 @@ def _shown(folded: Folded, result: CheckResult) -> Judged:
 
 
 def _stderr_of(trace: Path, run: str) -> tuple[str, ...]:
-    """The last lines of what the program of a run wrote to standard error, which lies beside its trace; of a JVM's
+    """The last lines of what the program of a run wrote to standard error, which lies next to its trace; of a JVM's
     stacks the first, which say what was thrown."""
     name = f"{run}.stderr"
     # Whoever wrote the trace does not choose a file of another folder.

@@ -1,5 +1,5 @@
-"""State on disk, one idea for checks, watches and campaigns: files under names that are used once, and a small manifest
-that says which of them count.
+"""State on disk for checks, watches and campaigns: files with names that are used once, and a manifest that lists the
+valid ones.
 
 A manifest has a number, and the last one that is there is the state: writing it is the commit. So a killed writer
 leaves the state before it, and besides it files that no manifest names, which the next one removes. No folder is
@@ -47,7 +47,6 @@ class Lake:
     root: Place
 
     def path(self, name: str) -> Place:
-        """Where something lies."""
         return self.root / name
 
     def below(self, folder: str) -> Lake:

@@ -77,7 +77,6 @@ class ShownCheck:
 
     @property
     def counterexamples(self) -> list[ShownCause]:
-        """One for each cause."""
         return [ShownCause(group) for group in grouped(self.result, self.judged.examples)]
 
     @property

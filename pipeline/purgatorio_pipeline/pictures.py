@@ -1,5 +1,5 @@
-"""What is shown beside verdicts, from the fold's columns: how late tasks fire, and what the gauges read over a run,
-beside what was pending. For pictures, not for verdicts (P1, P2 and T5 judge).
+"""The data of pictures, computed from the fold's columns: the lateness of tasks, and the gauges over a run with the
+pending operations. Pictures do not decide verdicts (P1, P2 and T5 do).
 
     pending   operations whose registration had been called before the reading and whose winning `force_complete` had
               not returned before it
@@ -121,7 +121,7 @@ def _late(operations: Operations, of: slice) -> Ints:
 
 def pictures(folded: Folded) -> tuple[Lateness | None, GaugeSeries | None]:
     """How late the tasks of a run fired, see `purgatorio_spec.lateness` (None if none counts), and its gauges
-    over time (None of fewer than two readings): both from one look at all operations."""
+    over time (None of fewer than two readings): both from one check of all operations."""
     if folded.fold is None:
         return None, None
     run, operations = folded.result.run, folded.fold.operations

@@ -1,5 +1,5 @@
-"""What `check`, `verify`, `watch` and `report` print with --json, as records by their `kind`; and what documents of
-`purgatorio_stress.printed` say.
+"""The JSON records that `check`, `verify`, `watch` and `report` print, by their `kind`, and the readers of the
+records of `purgatorio_stress.printed`.
 
 A document of another kind, a field that is missing and one of another type are refused with their place.
 """
@@ -38,7 +38,7 @@ from purgatorio_wire.clause.registry import WIRE_CLAUSES
 BROKEN_SHOWN: Final = 100
 """Broken lines that are printed; the rest is counted."""
 FORBIDDEN_SHOWN: Final = 3
-"""Outcomes of a scenario that are told; the terminal of its command has all."""
+"""Outcomes of a scenario that are reported; the terminal of its command has all."""
 
 
 class _Example(Struct):
@@ -95,8 +95,8 @@ class Shortest(Struct):
 
 
 class Check(_Runs, tag_field="kind", tag="check", kw_only=True):
-    """Of `check` and `verify`. The events are not among it, so a cause is told in words and not drawn. `files`: where
-    there is a lake; `shortest`, `not_looked_for` and `doubts`: of driven programs."""
+    """Of `check` and `verify`. The events are not among it, so a cause is described in words and has no drawing.
+    `files`: where there is a lake; `shortest`, `not_looked_for` and `doubts`: of driven programs."""
 
     files: FileCounts | UnsetType = UNSET
     shortest: list[Shortest] | UnsetType = UNSET
@@ -104,7 +104,7 @@ class Check(_Runs, tag_field="kind", tag="check", kw_only=True):
     doubts: list[str] | UnsetType = UNSET
 
     def result(self) -> CheckResult:
-        """The check. Raises `Unreadable` for a clause that nobody knows."""
+        """The check. Raises `Unreadable` for a clause that is unknown."""
         return CheckResult(tuple(map(_run, self.runs)), self.quarantined, tuple(self.broken))
 
 
@@ -115,8 +115,6 @@ class Report(_Runs, tag_field="kind", tag="report", kw_only=True):
 
 
 class Watch(Struct, tag_field="kind", tag="watch"):
-    """Of `watch`."""
-
     verdict: Verdict
     batch: int
     runs: list[Run]
@@ -164,7 +162,6 @@ def _clause(name: str, clause: Clause) -> ClauseResult:
 
 
 def findings_of(document: Stress | Explore) -> list[Finding]:
-    """By scenario."""
     if isinstance(document, Stress):
         return [_raced(one, document) for one in document.scenarios]
     return [_explored(one) for one in document.scenarios]
@@ -173,7 +170,7 @@ def findings_of(document: Stress | Explore) -> list[Finding]:
 def _raced(one: Raced, document: Stress) -> Finding:
     said = [f"{one.rounds:,} rounds, threads overlapped in {one.overlapped:,}"]
     if one.given_up:
-        said.append(f"{one.given_up:,} rounds were given up")
+        said.append(f"{one.given_up:,} rounds were abandoned")
     stuck = document.stuck
     if stuck is not None and stuck.scenario == one.name:
         said += (f"stuck: {of}{f' at {of.stack[-1]}' if of.stack else ''}" for of in stuck.threads)
@@ -220,7 +217,7 @@ def known_bugs(rows: Iterable[MatrixRow]) -> list[Finding]:
     alive = [number for number, by in layers.items() if not any(kill.killed for kill in by.values())]
     if not layers:
         return []
-    said = f"{len(layers) - len(alive):,} of {len(layers):,} were found by a layer"
+    said = f"{len(layers) - len(alive):,} of {len(layers):,} were found by at least one layer"
     return [
         Finding("known bugs put into the reference", Verdict.VIOLATED if alive else Verdict.PASS, said),
         *(

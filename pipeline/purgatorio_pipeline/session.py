@@ -1,4 +1,4 @@
-"""One quiet Spark: local by default, on a cluster by `--master` or under spark-submit; SQL only where it is needed.
+"""Starts Spark: local by default, on a cluster by `--master` or spark-submit; with SQL only where it is needed.
 
 It has no web interface, shuffles into few partitions and logs errors only. A local one listens on the loopback
 only; one on a cluster must be reached by its executors, and sends them this project's own code. What spark-submit was
@@ -90,7 +90,7 @@ def start_context(
         except Py4JError as stopped:
             if master is None:
                 raise
-            # Spark asks for a minute, stops its context by itself, and tells whoever uses it then.
+            # Spark asks for a minute, stops its context by itself, and tells the caller that uses it then.
             raise ConnectionError(f"--master {master}: no Spark cluster answers there") from stopped
     global _started
     _started = context
@@ -158,7 +158,7 @@ def _local_settings() -> dict[str, str | int]:
 
 def _not_given(settings: dict[str, str | int]) -> dict[str, str | int]:
     """Those that the user has not set by spark-submit's `--conf`."""
-    SparkContext._ensure_initialized()  # before this a SparkConf does not see what spark-submit was told
+    SparkContext._ensure_initialized()  # before this a SparkConf does not see the options of spark-submit
     given = SparkConf()
     return {name: value for name, value in settings.items() if not given.contains(name)}
 

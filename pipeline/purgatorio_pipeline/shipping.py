@@ -1,4 +1,4 @@
-"""The project's own code for the executors of a cluster: one zip of the packages, and what spark-submit starts.
+"""Packs the project's own code for the executors of a cluster: one zip, and the script for spark-submit.
 
     python -m purgatorio_pipeline.shipping FOLDER
 
@@ -47,7 +47,7 @@ def write_archive(place: Path) -> Path:
 
 
 class NotFolders(Exception):
-    """The packages were imported from an archive: whoever made that archive has shipped them."""
+    """The packages were imported from an archive: the creator of that archive has shipped them."""
 
 
 def is_shipped() -> bool:

@@ -1,4 +1,4 @@
-"""From what the user names to trace files."""
+"""Finds the trace files for the names that the user gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A survey of subjects: each driven by a plan, recorded and judged, with the figures of its run."""
+"""A survey of subjects: drives each by a plan, records it, judges it, and collects the figures of the run."""
 
 from __future__ import annotations
 
@@ -63,7 +63,6 @@ class Surveyed:
         return Verdict.UNKNOWN if self.failed else Verdict.SKIPPED
 
     def as_json(self) -> dict[str, object]:
-        """The public shape."""
         shape: dict[str, object] = {"name": self.name, "profile": self.profile, "verdict": str(self.verdict)}
         if self.result is None or self.counts is None:
             return shape | {"why": self.why}

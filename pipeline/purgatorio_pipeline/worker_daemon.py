@@ -1,5 +1,5 @@
-"""What forks Spark's Python workers, with everything that a task needs imported before: each worker would otherwise
-import it anew. Spark starts this in place of its own `pyspark.daemon`, where executors have this project installed."""
+"""The daemon that forks Spark's Python workers, with all modules of a task imported before: otherwise each worker would
+import them again. Spark starts it in place of `pyspark.daemon` where executors have this project installed."""
 
 import os
 

@@ -15,7 +15,7 @@ from purgatorio.threads import THREADS
 
 
 class DirectExecutor(Uncopied):
-    """`purgatorio.sync.Executor` that runs an action inside `submit`: no hand-over, and no thread beside the one that
+    """`purgatorio.sync.Executor` that runs an action inside `submit`: no hand-over, and no thread next to the one that
     drains the timer, which a slow action holds up.
 
     Nothing is contained: what an action raises comes out of the drain, where a reaper's fault policy gets it.
@@ -40,7 +40,7 @@ class DirectExecutor(Uncopied):
 
 
 class QueuedExecutor(Uncopied):
-    """`purgatorio.sync.Executor` whose worker is whoever calls `run_all`."""
+    """`purgatorio.sync.Executor` whose worker is the caller that calls `run_all`."""
 
     __slots__ = ("_actions", "_closed", "_faults", "_sync")
 

@@ -4,7 +4,7 @@ Promise of `CONTAIN`, the default: an exception in one operation's callback is r
 loses no other operation, skips no later callback of the same operation and ends no thread. An `on_complete` that
 raises has still completed its operation, and `force_complete` still answers True.
 
-`PROPAGATE` is what Kafka does: the exception goes to whoever happens to be on the stack. It ends the pass of
+`PROPAGATE` is what Kafka does: the exception goes to the caller on the stack. It ends the pass of
 `check_and_complete` (the operations after it are not tried for this event), skips `on_expiration` after an
 `on_complete` that raised at expiry, and ends the reaper's thread, after which nothing expires. Choose it to
 study or reproduce that, or to compare with a system that does the same.
@@ -24,14 +24,14 @@ _log = logging.getLogger("purgatorio")
 
 
 class FaultPolicy(Protocol):
-    """Decides, inside an `except` block, between going on and raising."""
+    """Decides, inside an `except` block, between continuing and raising."""
 
     def caught(self, error: Exception, where: str, subject: object) -> None:
-        """Return to go on as if the callback had returned nothing, or raise."""
+        """Return to continue as if the callback had returned nothing, or raise."""
 
 
 class ContainFaults:
-    """Report to the logger `purgatorio` and go on; override `report` to send the report elsewhere."""
+    """Report to the logger `purgatorio` and continue; override `report` to send the report elsewhere."""
 
     __slots__ = ()
 
@@ -53,7 +53,8 @@ class PropagateFaults:
 
 
 def first_exit(first: BaseException | None, error: BaseException, subject: object) -> BaseException:
-    """For loops over callbacks that go on after an exit, and raise the first one at the end: later ones are logged."""
+    """For loops over callbacks that continue after an exit, and raise the first one at the end: later ones are
+    logged."""
     if first is None:
         return error
     _log.error("%r ended with %r, after another callback had", subject, error, exc_info=error)
@@ -70,11 +71,11 @@ class Exits:
         self._first: Cell[BaseException | None] = sync.cell(None, "exits.first")
 
     def caught(self, error: BaseException, thread: str) -> None:
-        """On the thread, in an `except` block: log it and go on. What ends a run of a scheduler is raised again."""
+        """On the thread, in an `except` block: log it and continue. What ends a run of a scheduler is raised again."""
         if not self._sync.outlives(error):
             raise error
         _log.error(
-            "%s goes on after %r in a callback: `close` raises it again", thread, error, exc_info=error
+            "%s continues after %r in a callback: `close` raises it again", thread, error, exc_info=error
         )
         if self._first.get() is None:
             self._first.set(error)

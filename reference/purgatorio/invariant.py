@@ -10,6 +10,5 @@ class InvariantBroken(AssertionError):
 
 
 def require(holds: bool, text: str) -> None:
-    """Raise InvariantBroken(`text`) unless `holds`."""
     if not holds:
         raise InvariantBroken(text)

@@ -8,8 +8,6 @@ from purgatorio.lock import Mutex
 
 @mypyc_attr(acyclic=True)
 class LibrtMutex(Mutex):
-    """See `purgatorio.lock`."""
-
     __slots__ = ("_native",)
 
     def __init__(self) -> None:

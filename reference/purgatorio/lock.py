@@ -48,7 +48,6 @@ class Mutex:
         self._lock.acquire()
 
     def release(self) -> None:
-        """Give it back."""
         self._lock.release()
 
     def __enter__(self) -> bool:

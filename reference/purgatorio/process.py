@@ -31,7 +31,6 @@ if hasattr(os, "register_at_fork"):
 
 
 def made_before_fork(what: object) -> NoReturn:
-    """MadeBeforeFork, in words."""
     name = getattr(what, "name", "")
     raise MadeBeforeFork(
         f"{type(what).__name__}{f' {name!r}' if name else ''} was made before this process was forked, and its threads "

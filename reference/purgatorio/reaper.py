@@ -1,9 +1,9 @@
 """The thread that drives a timer: `Reaper`, and `ReaperTimer`, a timer with a reaper of its own.
 
-Promises. One turn of work at a time, again and again until it is told to stop. An exception in a turn goes to the
-fault policy: contained, the thread goes on (after a pause, so that work that always fails is no busy loop);
-propagated, the thread ends, as Kafka's does, and nothing expires any more. The thread goes on after an exit, too (see
-`purgatorio.faults`), and whoever stops it gets that.
+Promises. One turn of work at a time, again and again until it is asked to stop. An exception in a turn goes to the
+fault policy: contained, the thread continues (after a pause, so that work that always fails is no busy loop);
+propagated, the thread ends, as Kafka's does, and nothing expires any more. The thread continues after an exit, too (see
+`purgatorio.faults`), and the thread that stops it gets that.
 
 `await_shutdown` from the reaper itself returns at once: a thread cannot wait for its own end.
 """
@@ -90,8 +90,8 @@ class Reaper:
 
 
 def wake(timer: Timer, sync: Sync) -> None:
-    """End the wait of whoever drains `timer`, by a task that is due now and does nothing. Nobody waits in one that has
-    been closed."""
+    """End the wait of the caller that drains `timer`, by a task that is due now and does nothing. No thread waits in
+    one that has been closed."""
     with suppress(TimerClosed, ExecutorClosed):
         timer.add(ActionTask(0, _nothing, sync=sync))
 
@@ -103,7 +103,7 @@ def _nothing() -> None:
 class ReaperTimer(Owned):
     """A timer that drives itself: wraps another and owns its reaper (Kafka's SystemTimerReaper).
 
-    Several users may share it; whoever made it closes it. ValueError for an empty name, TypeError for what is no timer.
+    Several users may share it; its creator closes it. ValueError for an empty name, TypeError for what is no timer.
 
     Around an `IntrusiveTimer`, `call_later` and `cancel` are that timer's, and cost as much.
     """
@@ -155,7 +155,7 @@ class ReaperTimer(Owned):
             raise no_task(waiting)
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """Nobody else drains this timer: RuntimeError."""
+        """No other thread drains this timer: RuntimeError."""
         raise RuntimeError("this timer has a reaper that drains it")
 
     def size(self) -> int:

@@ -44,12 +44,10 @@ class ReadWriteLock(Protocol):
     """
 
     @property
-    def read(self) -> Lock:
-        """The shared side."""
+    def read(self) -> Lock: ...
 
     @property
-    def write(self) -> Lock:
-        """The exclusive side."""
+    def write(self) -> Lock: ...
 
 
 class Condition(Protocol):
@@ -61,8 +59,7 @@ class Condition(Protocol):
         Spurious wake-ups are allowed: re-test in a loop.
         """
 
-    def notify_all(self) -> None:
-        """Wake every waiter."""
+    def notify_all(self) -> None: ...
 
 
 class AtomicInt(Protocol):
@@ -161,8 +158,6 @@ class Executor(Protocol):
 
 
 class Worker(Protocol):
-    """A started thread."""
-
     def join(self, timeout_ms: int | None = None) -> bool:
         """Wait for its end; False where the time ended first."""
 
@@ -211,5 +206,5 @@ class Sync(Protocol):
         """
 
     def outlives(self, error: BaseException) -> bool:
-        """Whether a thread goes on after `error`, which is no `Exception`. True, but for what a scheduler raises to
+        """Whether a thread continues after `error`, which is no `Exception`. True, but for what a scheduler raises to
         end a run."""

@@ -49,7 +49,7 @@ _LOCKS: Final = (type(threading.Lock()), type(threading.RLock()))
 
 _GIL: Final[bool] = not sysconfig.get_config_var("Py_GIL_DISABLED")
 """What the interpreter was built for, not what is on just now: the import of an extension that does not declare itself
-holds the lock for a while, and a look at that moment would take the wrong half."""
+holds the lock for a while, and a check at that moment would take the wrong half."""
 
 
 def _native_lock() -> Callable[[], Mutex] | None:
@@ -330,7 +330,9 @@ class _Executor:
                 if not self._outlives(error):
                     raise
                 _log.exception(
-                    "executor %s goes on after %r in an action: closing it raises it again", self._name, error
+                    "executor %s continues after %r in an action: closing it raises it again",
+                    self._name,
+                    error,
                 )
                 if self._exit is None:
                     self._exit = error

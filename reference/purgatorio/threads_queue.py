@@ -1,7 +1,7 @@
 """`SharedQueue` for threads: a doubly linked list whose readers take no lock.
 
 Promise (why a reader without a lock is safe). `next` of a node changes only from None to the node after it, or,
-by an unlinking, to a node further on; an unlinked node keeps its `next`. So whoever stands on a node that is
+by an unlinking, to a node further on; an unlinked node keeps its `next`. So the caller that stands on a node that is
 being unlinked still walks forward, past other unlinked nodes, to every live node that was after it. An item is
 in the chain before `append` returns, hence any iteration that starts later reaches it.
 

@@ -1,7 +1,7 @@
 """`ReadWriteLock` for threads: readers counted by thread, writers preferred, both sides re-entrant.
 
 Modelled on `ReentrantReadWriteLock` (non-fair), which the timer of Kafka uses: a reader that arrives while a
-writer waits queues behind it, unless it reads already, for then it would wait for the writer that waits for it.
+writer waits queues after it, unless it reads already, for then it would wait for the writer that waits for it.
 """
 
 import threading
@@ -37,8 +37,6 @@ class _Side:
 
 
 class ThreadReadWriteLock:
-    """See `purgatorio.sync.ReadWriteLock`."""
-
     __slots__ = ("_changed", "_depth", "_read", "_readers", "_waiting_writers", "_write", "_writer")
 
     def __init__(self) -> None:

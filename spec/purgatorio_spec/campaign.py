@@ -1,4 +1,4 @@
-"""The claims of the models and the proofs, each judged with its twins; and which known bugs they kill."""
+"""Judges the claims of the models and proofs with their negative controls, and lists the known bugs that they kill."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -24,8 +24,8 @@ class Kill:
 
 
 def kills() -> tuple[Kill, ...]:
-    """Every kill, by number; a bug may be killed by several claims. Derived from the claims, so that a twin which is
-    dropped or renamed cannot stay listed."""
+    """Every kill, by number; a bug may be killed by several claims. Derived from the claims, so that a negative
+    control which is dropped or renamed cannot stay listed."""
     found = [
         (twin.number, "model", claim.id) for claim in all_claims() for twin in claim.twins if not claim.deep
     ]
@@ -52,7 +52,7 @@ def chosen(deep: bool, wanted: tuple[str, ...] = ()) -> list[str]:
 
 
 def judge_claim(name: str) -> ClaimResult:
-    """Search one claim and its twins, here and now."""
+    """Search one claim and its negative controls, here and now."""
     claim = claims_by_id()[name]
     examined = claim.examine()
     answer = examined.answer
@@ -71,7 +71,7 @@ def _judge_twin(twin: Twin) -> TwinResult:
 
 
 def judge_lemma(lemma: Lemma) -> ClaimResult:
-    """Prove the lemma, show that its hypotheses can hold at all, and refute its twin."""
+    """Prove the lemma, show that its hypotheses can hold at all, and refute its negative control."""
     question, mistaken = lemma.question(False), lemma.question(True)
     proof = follows(question.hypotheses, question.goal)
     verdict = proof.verdict

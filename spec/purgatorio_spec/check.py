@@ -1,4 +1,4 @@
-"""Trace files judged in this process, one after the other: reading, folding, concluding."""
+"""Judges trace files in this process, one after the other: read, fold, conclude."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

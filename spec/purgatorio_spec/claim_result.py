@@ -1,4 +1,4 @@
-"""What `model` and `prove` report: one row a claim, with its bound, its cost and the twins that had to fail."""
+"""The results of `model` and `prove`: one row per claim, with its bound, its cost and its negative controls."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from purgatorio_spec.verdict import Verdict, worst
 
 @dataclass(frozen=True, slots=True)
 class TwinResult:
-    """A mistake beside a claim: `verdict` must be VIOLATED; `shown` is the path or the integers that show it."""
+    """A mistake next to a claim: `verdict` must be VIOLATED; `shown` is the path or the integers that show it."""
 
     name: str
     number: int | None
@@ -20,7 +20,7 @@ class TwinResult:
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """A claim's own verdict and its twins. `states` is 0 where nothing is enumerated (a proof)."""
+    """A claim's own verdict and its negative controls. `states` is 0 where nothing is enumerated (a proof)."""
 
     id: str
     statement: str
@@ -33,13 +33,13 @@ class ClaimResult:
 
     @property
     def twin(self) -> Verdict:
-        """VIOLATED if every twin failed as it must; else what the first other twin said."""
+        """VIOLATED if every negative control failed as it must; else what the first other negative control said."""
         odd = [twin.verdict for twin in self.twins if twin.verdict is not Verdict.VIOLATED]
         return odd[0] if odd else Verdict.VIOLATED
 
     @property
     def judged(self) -> Verdict:
-        """The verdict that counts: a PASS whose twin did not fail shows nothing, so it is UNKNOWN."""
+        """The verdict that counts: a PASS whose negative control did not fail shows nothing, so it is UNKNOWN."""
         if self.verdict is Verdict.PASS and (self.twin is not Verdict.VIOLATED or not self.twins):
             return Verdict.UNKNOWN
         return self.verdict

@@ -1,4 +1,4 @@
-"""An error of ours on the way from a trace to what is shown of it: reported beside the verdicts, which stand."""
+"""Internal errors between a trace and its report. They are reported separately; the verdicts stay as they are."""
 
 from dataclasses import dataclass
 from traceback import format_exception
@@ -32,8 +32,8 @@ def failure_of(stage: str, error: Exception) -> Failure:
 
 
 class surviving:  # noqa: N801 - a verb, as `suppress`
-    """Adds an error in its block to `failures`, and goes on behind it. A closed pipe is none: who reads our output has
-    gone."""
+    """Adds an error in its block to `failures`, and continues after it. A closed pipe is none: who reads our output
+    has gone."""
 
     def __init__(self, stage: str, failures: list[Failure]) -> None:
         self._stage, self._failures = stage, failures

@@ -1,4 +1,4 @@
-"""The known bugs: mistakes that were really made in systems of this kind.
+"""The known bugs: mistakes that were made in real systems of this kind.
 
 Models, proofs, mutants and pages name them by number. Numbers are public interface, and not all are taken: what this
 reference cannot have is listed with the mutants.
@@ -21,12 +21,12 @@ class KnownBug:
 
 
 def bug_name(twin: int | str) -> str:
-    """The name of a known bug by its number; a twin that is none of them says its own."""
+    """The name of a known bug by its number; a negative control that is none of them says its own."""
     return twin if isinstance(twin, str) else KNOWN_BUGS[twin].name
 
 
 def bug_number(twin: int | str) -> int | None:
-    """The number of a known bug, None of any other twin."""
+    """The number of a known bug, None of any other negative control."""
     return twin if isinstance(twin, int) else None
 
 
@@ -53,7 +53,7 @@ _BUGS: Final = (
     KnownBug(17, "check-under-exclusive-lock", "KAFKA-8334",
              "a key is checked under a lock that try_complete needs", ("P3",)),
     KnownBug(18, "reader-writer-chain", "KAFKA-7697", "an operation is completed under a read lock", ("P3",)),
-    KnownBug(19, "force-complete-without-cas", "KAFKA-19325", "look at the flag, then set it", ("O1",)),
+    KnownBug(19, "force-complete-without-cas", "KAFKA-19325", "check the flag, then set it", ("O1",)),
     KnownBug(21, "complete-flag-after-callback", "KAFKA-10080", "the flag is set after on_complete", ("O1",)),
     KnownBug(22, "on-expiration-unconditional", "KAFKA-1989",
              "on_expiration though the time-out did not win", ("O3",)),
@@ -64,7 +64,7 @@ _BUGS: Final = (
     KnownBug(27, "true-without-complete", "KAFKA-7909", "try_complete is True without force_complete", ("B108",)),
     KnownBug(28, "stale-satisfied-rearm", "KAFKA-9752",
              "the next session is begun with the flag still set", ("B608",)),
-    KnownBug(30, "leave-op-armed-on-remove", "KAFKA-7196", "a member is removed, its session goes on", ("B604",)),
+    KnownBug(30, "leave-op-armed-on-remove", "KAFKA-7196", "a member is removed, its session continues", ("B604",)),
     KnownBug(31, "missing-trigger", "KAFKA-2960", "a follower's progress checks no key", ("B108",)),
     KnownBug(32, "trigger-before-update", "KAFKA-1148", "the key is checked, then the follower is noted", ("B108",)),
     KnownBug(33, "exception-aborts-pass", "KAFKA-17240",
@@ -74,8 +74,8 @@ _BUGS: Final = (
     KnownBug(37, "action-queue-exception", "KAFKA-8334", "an action's exception ends the drain", ("O8",)),
     KnownBug(39, "no-cancel-in-force-complete", "KAFKA-16663",
              "a completed operation stays in the timer", ("T5", "P2")),
-    KnownBug(40, "no-cancel-after-late-add", "KAFKA-2226", "no second look after the timer's add", ("T5", "P2")),
-    KnownBug(41, "watch-rest-after-complete", "KAFKA-18027", "no look at the flag between keys", ("P1",)),
+    KnownBug(40, "no-cancel-after-late-add", "KAFKA-2226", "no recheck after the timer's add", ("T5", "P2")),
+    KnownBug(41, "watch-rest-after-complete", "KAFKA-18027", "no check of the flag between keys", ("P1",)),
     KnownBug(45, "estimate-not-reset", "latent in Kafka", "the purge does not reset the estimate", ("P2",)),
     KnownBug(46, "purge-compare-reversed", "KAFKA-664", "the difference is taken the wrong way round", ("P1",)),
     KnownBug(49, "remove-wrong-list", "KAFKA-2226",
@@ -124,7 +124,7 @@ _BUGS: Final = (
     KnownBug(94, "stop-from-callback", "netty #365", "a task waits for its own thread", ("P3",)),
     KnownBug(96, "parked-params-dropped", "KAFKA-5355", "a fetch that waited forgets its isolation", ("B215",)),
     KnownBug(97, "predicate-is-not-result", "KAFKA-3159",
-             "the condition looks at the log's end, the read does not", ("B214",)),
+             "the condition checks the log's end, the read does not", ("B214",)),
     KnownBug(98, "alias-clear-before-release", "KAFKA-18918", "what is to be released is forgotten first", ("B925",)),
 )  # fmt: skip
 

@@ -42,7 +42,6 @@ class Lateness:
 
     @property
     def count(self) -> int:
-        """Tasks counted."""
         return sum(count for _, _, count in self.bins)
 
     @property

@@ -61,7 +61,7 @@ _PROFILES: Final = (
             cancel_is_barrier=True),
     Profile("timer", _TIMER, "any timer that its makers held to nothing else: a cancel that came in time holds"),
     Profile("timer-cancel-barrier", _TIMER,
-            "the same, where a cancel that said that it succeeded holds whatever the time", cancel_is_barrier=True),
+            "the same, where a cancel that reported success holds whatever the time", cancel_is_barrier=True),
     Profile("jdk-scheduled-executor", _TIMER,
             'java.util.concurrent.ScheduledThreadPoolExecutor: "Delayed tasks execute no sooner than they are enabled, '
             'but without any real-time guarantees"; Future.cancel(): "if this task has not started when cancel is '

@@ -1,4 +1,4 @@
-"""A recorded run in memory, judged by the clauses; written to a file where somebody is to look at it."""
+"""A recorded run in memory, judged by the clauses; written to a file where somebody is to check it."""
 
 from __future__ import annotations
 
@@ -49,8 +49,7 @@ class Narrow(Protocol):
     def name(self) -> str:
         """Of what was done."""
 
-    def lines(self) -> Iterable[str]:
-        """A line a step."""
+    def lines(self) -> Iterable[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,5 +104,4 @@ def _copy(source: Path, path: Path) -> None:
     shutil.copyfile(source, path)
 
 
-def _nothing_to_write(path: Path) -> None:
-    """There is no trace."""
+def _nothing_to_write(path: Path) -> None: ...

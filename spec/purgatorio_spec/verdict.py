@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Verdict(StrEnum):
-    """What is said of a clause, a run or a whole check."""
+    """The message about a clause, a run or a whole check."""
 
     PASS = "PASS"
     VIOLATED = "VIOLATED"

@@ -10,7 +10,7 @@ from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
 from purgatorio_stress.explorer.minimise import minimise
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
-from purgatorio_stress.explorer.result import Exploration, Found, Limits
+from purgatorio_stress.explorer.result import BrokenExecution, Exploration, Limits
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.mutant.patch import SOUND, Bug
 from purgatorio_stress.printed import Outcome
@@ -25,20 +25,20 @@ _PLAIN = (
 )
 
 _NO_END_S = 30.0
-"""So much longer than its limit no exploration takes: it looks at the time between two runs."""
+"""So much longer than its limit no exploration takes: it checks the time between two runs."""
 
 STRATEGIES = ("dpor", "states", "bounded", "pct", "random")
 
 
 @dataclass(frozen=True, slots=True)
-class Explored:
+class ScenarioResult:
     """What became of one scenario. `counterexample` is the small one, with its token and its run. `outcomes`: of the
     runs that came to their end and broke nothing."""
 
     program: ScenarioProgram
     exploration: Exploration
     unreached: tuple[str, ...]
-    counterexample: Found | None = None
+    counterexample: BrokenExecution | None = None
     token: Token | None = None
     run: Replay | None = None
     outcomes: tuple[Outcome, ...] = ()
@@ -88,12 +88,12 @@ def explore(
     seed: int = 0,
     bug: Bug = SOUND,
     races: bool = False,
-) -> Explored:
+) -> ScenarioResult:
     """Explore one scenario, with a bug inside if one is given. `races`: see `ScenarioProgram`. KeyError for unknown
     names."""
     scenario = scenario_named(name)
     if strategy == "states" and scenario.plain:
-        return Explored(
+        return ScenarioResult(
             ScenarioProgram(scenario, dialect),
             Exploration(strategy, "nothing", limit=_PLAIN),
             (),
@@ -115,7 +115,9 @@ def explore(
         done.found += _lock_order(done)
         unreached = tuple(label for label in scenario.labels if not program.labels[label])
         # Before anything is run again to make it small.
-        explored = Explored(program, done, unreached, outcomes=outcomes_of(program.outcomes, serial), bug=bug)
+        explored = ScenarioResult(
+            program, done, unreached, outcomes=outcomes_of(program.outcomes, serial), bug=bug
+        )
         if not done.found or not done.found[0].schedule:
             return replace(explored, counterexample=done.found[0] if done.found else None)
         small = minimise(program, done.found[0])
@@ -133,7 +135,9 @@ def _explore_with_end(program: ScenarioProgram, limits: Limits, strategy: str, s
         with bounded_cpu(limits.seconds + _NO_END_S):
             return _explore(program, limits, strategy, seed)
     except NoEnd as error:
-        return Exploration(strategy, "nothing", found=[Found((Broken("P3", "code", str(error)),), (), 0)])
+        return Exploration(
+            strategy, "nothing", found=[BrokenExecution((Broken("P3", "code", str(error)),), (), 0)]
+        )
 
 
 def _explore(program: ScenarioProgram, limits: Limits, strategy: str, seed: int) -> Exploration:
@@ -145,11 +149,13 @@ def _explore(program: ScenarioProgram, limits: Limits, strategy: str, seed: int)
     return search(program, limits)
 
 
-def _lock_order(done: Exploration) -> list[Found]:
+def _lock_order(done: Exploration) -> list[BrokenExecution]:
     """A pair of locks in the wrong order is a deadlock that waits for its moment: it counts even if none was met."""
     if done.found:
         return []
-    return [Found((Broken("P3", "lock order", text),), (), 0) for text in out_of_order(done.orders)][:1]
+    return [
+        BrokenExecution((Broken("P3", "lock order", text),), (), 0) for text in out_of_order(done.orders)
+    ][:1]
 
 
 def replay_token(token: Token, bug: Bug = SOUND, *, races: bool = False) -> Replay:

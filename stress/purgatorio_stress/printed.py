@@ -89,7 +89,6 @@ class Stuck(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The verdict for people."""
         lines = [f"P3  {self.scenario}: no progress in {self.beats} beats; {self.where}"]
         for thread in self.threads:
             lines += [f"  {thread}", *(f"    {line}" for line in thread.stack)]
@@ -173,8 +172,6 @@ class ExploredAdapter(_Searched, kw_only=True):
 
 
 class ExplorePackage(Struct, tag_field="kind", tag="explore-package"):
-    """Of `explore --package`."""
-
     verdict: Verdict
     scenarios: list[ExploredAdapter]
 
@@ -188,7 +185,7 @@ class Enumeration(Struct):
 
 
 class DrawnSum(Struct):
-    """A search by drawn programs. `enumeration` and `met` are by subject; `met`: which acts have met at which places,
+    """A search by random programs. `enumeration` and `met` are by subject; `met`: which acts have met at which places,
     and in how many runs. `refused`: programs that broke the code without the bug too, so that they are no kills."""
 
     seed: int
@@ -261,8 +258,6 @@ class NotApplicable(Struct):
 
 
 class Mutants(Struct, tag_field="kind", tag="mutants"):
-    """Of `mutants`."""
-
     mutants: list[MatrixRow]
     equivalent: list[str] = []
     not_applicable: list[NotApplicable] = []

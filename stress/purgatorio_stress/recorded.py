@@ -44,8 +44,7 @@ RECORDED: Final = (
 class ReadingClock(Clock, Protocol):
     """A clock that can say again what it last told the caller."""
 
-    def last_ms(self) -> int:
-        """The caller's last reading."""
+    def last_ms(self) -> int: ...
 
 
 class _Readings(threading.local):
@@ -68,7 +67,6 @@ class RecordingClock:
         return now_ms
 
     def last_ms(self) -> int:
-        """This thread's last reading."""
         return self._readings.last_ms
 
 

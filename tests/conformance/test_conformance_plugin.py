@@ -528,7 +528,7 @@ def test_a_thread_that_turns_for_ever_is_ended_with_its_race(
     before = set(threading.enumerate())
     result = pytester.runpytest_inprocess("-q", "-k", "O4 and gates")
     assert result.parseoutcomes()["failed"] == 1
-    result.stdout.fnmatch_lines(["*hang: said 300 lines in one play, and goes in circles*"])
+    result.stdout.fnmatch_lines(["*hang: said 300 lines in one execution: it loops*"])
     for thread in set(threading.enumerate()) - before:
         thread.join(timeout=10.0)
         assert not thread.is_alive()

@@ -157,9 +157,9 @@ def test_who_answers_has_left_what_it_entered() -> None:
     scene.conversation.ask(Check("k"))
     assert scene.conversation.where() == ""
     scene.hear("enter", '"f":"try_complete","id":"op","during":2')
-    assert scene.conversation.where() == ", inside try_complete of 'op', a gate, and never said `held`"
+    assert scene.conversation.where() == ", inside try_complete of 'op', a gate, without a `held`"
     with pytest.raises(
-        Misbehaved, match=r"call 2 \(check\) is answered, and try_complete of 'op', entered in it"
+        Misbehaved, match=r"call 2 \(check\) is answered before try_complete of 'op', entered in it"
     ):
         scene.hear("answer", '"n":2,"out":0')
 
@@ -209,7 +209,7 @@ def test_who_came_to_a_gate_as_the_run_was_left_stands_nowhere() -> None:
     assert len(scene.conversation.standing()) == 2
     scene.hear("answer", f'"n":{start}')
     assert (scene.conversation.standing(), scene.conversation.loose()) == ([], frozenset())
-    with pytest.raises(Misbehaved, match="no gate was asked for"):
+    with pytest.raises(Misbehaved, match="no gate was requested"):
         scene.hear("held", '"hold":9,"f":"timer_fire","id":"op","th":"reaper"')
 
 
@@ -250,17 +250,17 @@ def test_a_callback_of_completion_that_takes_its_time_is_a_claim_as_well() -> No
             "answer",
             '"n":2,"out":0',
             "rubbish",
-            "call 2 went on from hold 7 at 'try_complete', and nobody let",
+            "call 2 continued from hold 7 at 'try_complete', without a release",
         ),
-        ("leave", '"f":"try_complete","id":"op","out":0', "rubbish", "caller-0 went on from hold 7"),
+        ("leave", '"f":"try_complete","id":"op","out":0', "rubbish", "caller-0 continued from hold 7"),
         (
             "held",
             '"hold":7,"f":"try_complete","id":"op","th":"w"',
             "wrong-id",
-            "a second stop of the number 7",
+            "a second stop with the number 7",
         ),
-        ("held", '"hold":8,"f":"try_complete","id":"op"', "rubbish", "caller-0 went on from hold 7"),
-        ("held", '"hold":8,"f":"on_complete","id":"op","th":"w"', "rubbish", "where no gate was asked for"),
+        ("held", '"hold":8,"f":"try_complete","id":"op"', "rubbish", "caller-0 continued from hold 7"),
+        ("held", '"hold":8,"f":"on_complete","id":"op","th":"w"', "rubbish", "where no gate was requested"),
         ("held", '"hold":8,"f":"try_complete","id":"no","th":"w"', "wrong-id", "of 'no', which was never"),
     ],
 )
@@ -532,7 +532,10 @@ def test_a_completion_outside_its_claim_is_held_against_the_adapter(inside: bool
     if inside:
         scene.hear("completed", '"id":"op"')
     scene.hear("leave", f'{claim},"out":1')
-    assert any("told outside any force_complete" in one for one in scene.conversation.doubted()) is not inside
+    assert (
+        any("outside every reported force_complete" in one for one in scene.conversation.doubted())
+        is not inside
+    )
 
 
 @pytest.mark.parametrize("meets", [False, True])

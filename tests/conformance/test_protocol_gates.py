@@ -27,7 +27,7 @@ from purgatorio_conformance.protocol.gate_steps import Steps
 from purgatorio_conformance.protocol.gates import GatedRun
 from purgatorio_conformance.protocol.lines import Lines
 from purgatorio_conformance.protocol.message import STEP, Add, Check, Description, Register, Start
-from purgatorio_conformance.protocol.played_order import Orders, PlayedOrder, Stop, comes_of_order
+from purgatorio_conformance.protocol.played_order import Orders, PausePoint, PlayedOrder, comes_of_order
 from purgatorio_conformance.protocol.session import Peer, Session, noted
 from purgatorio_conformance.protocol.small_program import Expiry, SmallProgram, Stepped, delays_for
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
@@ -589,7 +589,7 @@ def test_each_program_is_watched_in_a_subject_of_its_own(
     that are there for them. In real time that would take too long."""
     run = _Noted(object() if virtual else None)
 
-    def watched(self: Steps, lines: Lines, program: SmallProgram, stop: Stop) -> Mapping[int, str]:
+    def watched(self: Steps, lines: Lines, program: SmallProgram, stop: PausePoint) -> Mapping[int, str]:
         run.noted.append(program.name)
         return {}
 
@@ -879,7 +879,7 @@ def test_an_error_in_a_play_of_steps_counts_whatever_came_before(refuses: bool) 
     peer = under.peer()
     try:
         plays = Plays(Session(peer, conversation, ChildLimits()), under.description, "timer", clock)
-        GatedRun(plays).drive(("alone",), PlayedOrder("cancels-beside", (), Stop(0, 0, (0,))))
+        GatedRun(plays).drive(("alone",), PlayedOrder("cancels-beside", (), PausePoint(0, 0, (0,))))
     finally:
         peer.close()
     assert ("ended with an error" in conversation.errors()) == refuses

@@ -330,7 +330,7 @@ def test_errors_that_nobody_asked_for_are_no_pass(how: str, kind: FailureKind, t
     ("how", "kind", "why"),
     [
         ("gate-stuck", "hang", "silent for 1.5 s, with call"),
-        ("gate-goes-on", "rubbish", "at 'timer_fire', and nobody let it go"),
+        ("gate-goes-on", "rubbish", "at 'timer_fire', without a release"),
         ("gate-dies", "died", "ended with exit status 7 with call"),
     ],
 )
@@ -362,7 +362,7 @@ def test_what_a_play_leaves_behind_may_hang_a_later_one(tmp_path: Path) -> None:
 def test_a_stop_that_nobody_asked_for_is_rubbish(tmp_path: Path) -> None:
     """In a run without gates nobody would ever let it go."""
     failure, _ = record("gate-unasked", tmp_path)
-    assert (failure.kind, "where no gate was asked for" in failure.why) == ("rubbish", True), failure.why
+    assert (failure.kind, "where no gate was requested" in failure.why) == ("rubbish", True), failure.why
 
 
 def test_the_twin_that_behaves_at_its_gates_is_recorded_to_its_end(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ from purgatorio_stress.printed import MatrixRow
     type=file,
     help="Write each row to this file when it is done, and do not run again what is there.",
 )
-@click.option("--json", "as_json_", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option("--json", "as_json_", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
     numbers: tuple[int, ...],
     show_list: bool,
@@ -45,7 +45,7 @@ def command(
     kept: Path | None,
     as_json_: bool,
 ) -> None:
-    """Put every known bug into the reference, one after the other, and see which layer finds it.
+    """Apply each known bug to the reference and show which layer of tests finds it.
 
     \b
       python -m mutants                 # all, in the quick layers
@@ -63,7 +63,7 @@ def command(
         reason = NOT_APPLICABLE.get(unknown[0])
         more = reason[1] if reason else "see `python -m mutants --list`"
         raise click.UsageError(f"no mutant {unknown[0]}: {more}")
-    # A reaper that a mutant ends says so in the log: that is the bug, not news.
+    # A mutant may end the reaper thread, which would log that each time.
     logging.getLogger("purgatorio").disabled = True
     start = time.perf_counter()
     layers = LAYERS if every else chosen or QUICK

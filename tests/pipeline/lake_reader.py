@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from purgatorio_pipeline.gold import write_gold
 from purgatorio_pipeline.hadoop import Place
 from purgatorio_pipeline.incremental.cached import CachedResult, cached_of
-from purgatorio_pipeline.incremental.check import Held, Manifest, check_lake
+from purgatorio_pipeline.incremental.check import KeptFile, Manifest, check_lake
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.report.page import page
@@ -96,7 +96,7 @@ class ProcessReader:
         lake.write_arrow("found", pa.table({"run_key": list(range(len(cached)))}))
         return cached
 
-    def publish(self, lake: Lake, gold: Lake, held: Sequence[Held], judged: Judged) -> None:
+    def publish(self, lake: Lake, gold: Lake, held: Sequence[KeptFile], judged: Judged) -> None:
         self.published += 1
         write_gold(gold, judged, None)
 

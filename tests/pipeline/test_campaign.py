@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.lake_reader import Killed, disk_full
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
-from purgatorio_pipeline.campaign.outcome import Outcome, causes, outcome_of
+from purgatorio_pipeline.campaign.outcome import JobOutcome, causes, outcome_of
 from purgatorio_pipeline.campaign.run import Budget, Runner, run_campaign
 from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.gather import gather
@@ -73,7 +73,7 @@ def started(runner: Runner) -> list[int]:
 
 def test_whatever_a_process_does_becomes_a_row_and_is_not_run_again(runner: Runner) -> None:
     """A crash, a hang, rubbish and a signal among sound jobs; a second campaign starts only what has no row."""
-    heard: list[Outcome] = []
+    heard: list[JobOutcome] = []
     jobs = [job(seed) for seed in range(6)]
     # Long before it hangs: what is stopped for its time may have done nothing.
     replace(runner, limit_s=0.01).run(job(2))
@@ -173,7 +173,7 @@ def test_a_row_is_read_back_as_it_was() -> None:
     )
     stress = Job("stress", "two-events/locked", "", 7, 50, mutant="bug.py")
     outcome = outcome_of(stress, printed.encode(), b"", 1, 0.5)
-    assert decoded(encoded(outcome), Outcome) == outcome
+    assert decoded(encoded(outcome), JobOutcome) == outcome
     assert (
         outcome.broken[0].repeat
         == "purgatorio stress --scenario two-events/locked --rounds 50 --seed 7 --mutant bug.py"
@@ -185,7 +185,10 @@ def test_a_verdict_that_its_status_denies_is_a_failure() -> None:
     """It says PASS and ends with 1: nobody knows which is true."""
     printed = b'{"kind": "explore", "verdict": "PASS", "schedules": 3, "scenarios": []}'
     outcome = outcome_of(job(0), printed, b"", 1, 0.5)
-    assert (outcome.verdict, outcome.failure) == (Verdict.UNKNOWN, "it said PASS and ended with status 1")
+    assert (outcome.verdict, outcome.failure) == (
+        Verdict.UNKNOWN,
+        "it reported PASS but exited with status 1",
+    )
     assert outcome_of(job(0), printed, b"", 0, 0.5).verdict is Verdict.PASS
 
 
@@ -202,7 +205,7 @@ def test_a_job_of_the_real_program(tmp_path: Path) -> None:
 def test_what_runs_is_ended_with_the_campaign(runner: Runner) -> None:
     """Ctrl-C while a job hangs: its process goes with the campaign, and it is not done."""
 
-    def interrupt(outcome: Outcome) -> None:
+    def interrupt(outcome: JobOutcome) -> None:
         raise KeyboardInterrupt
 
     patient = replace(runner, limit_s=600.0)

@@ -74,7 +74,7 @@ def test_focus_on_a_clause_and_an_operation(tmp_path: Path) -> None:
 
 def test_no_argument_and_a_wrong_path_are_usage_errors(tmp_path: Path) -> None:
     """Status 2, and a sentence that says what to type."""
-    assert "name at least one trace" in run("check").stderr
+    assert "no trace named" in run("check").stderr
     missing = run("check", str(tmp_path / "nothing"))
     assert missing.exit_code == 2
     assert "name files, folders or globs" in missing.stderr

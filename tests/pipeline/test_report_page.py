@@ -136,7 +136,7 @@ def test_a_page_without_violations_says_so() -> None:
     text = page(result, {}, [])
     alone(text)
     assert "No promise was broken." in text
-    assert "No run gave an occasion to break" in text
+    assert "No run had an occasion for" in text
     assert "✗" not in re.sub(r'<ul class="legend">.*?</ul>', "", text)
 
 
@@ -148,7 +148,7 @@ def test_what_no_run_was_judged_by_has_a_reason_and_no_column() -> None:
     text = page(CheckResult((run,)), {}, [])
     alone(text)
     assert "P4 skipped: it takes two brokers" in text
-    assert not re.search(r"No run gave an occasion[^:]*\bP4\b", text)
+    assert not re.search(r"No run had an occasion[^:]*\bP4\b", text)
     assert 'class="verdicts many"' in text
     assert "<b>G12</b>✓ 3</td>" in text
     assert "<b>P4</b>" not in text

@@ -123,7 +123,7 @@ def test_a_bad_end_is_told_as_soon_as_its_run_has_ended(tmp_path: Path) -> None:
     """What is violated, and what misbehaved. On standard error, before anything else is done, and each is judged once;
     nothing of what passes, and nothing where JSON is wanted (above). What is shown then is the same as there."""
     done = verify(tmp_path, f"{WHEEL} --bug", WHEEL, f"{BAD} answer-twice", options=())
-    early, then, _ = done.stderr.partition("looking for ")
+    early, then, _ = done.stderr.partition("minimizing ")
     assert then
     assert "checking " not in done.stderr
     for manner in ("steps", "jumps", "scope"):

@@ -171,10 +171,10 @@ def test_without_the_connector_the_user_is_told_what_to_bring(spark: SparkSessio
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["watch"], "name a folder, or Kafka's servers with --kafka"),
-        ([*WATCH, "."], "name a folder, or Kafka's servers with --kafka"),
-        (["watch", "--kafka", "host:1"], "--kafka and --topic go together"),
-        (["watch", ".", "--topic", "t"], "--kafka and --topic go together"),
+        (["watch"], "no source named: give a folder, or Kafka's servers with --kafka"),
+        ([*WATCH, "."], "no source named: give a folder, or Kafka's servers with --kafka"),
+        (["watch", "--kafka", "host:1"], "--kafka and --topic need each other"),
+        (["watch", ".", "--topic", "t"], "--kafka and --topic need each other"),
         ([*WATCH, "--kafka-option", "name"], "'name' is not NAME=VALUE"),
         ([*WATCH, "--kafka-option", "subscribe=t"], "subscribe is given by --kafka and --topic"),
     ],
@@ -230,7 +230,7 @@ def test_the_command_from_options_to_verdict(
     again = [*arguments, "--once", "--out", str(place / "lake")]
     (place / "in" / "1.parquet").write_bytes((place / "in" / "0.parquet").read_bytes())
     done = command(*again, "--metrics", "/dev/full")
-    failed = "the stream failed; started again, it goes on from there: "
+    failed = "the stream failed; a restart continues from there: "
     # What was found before is found, whatever fails after it.
     assert (done.exit_code, f"{failed}/dev/full: No space left on device\n" in done.output) == (1, True)
     (place / "in" / "2.parquet").write_bytes(b"no Parquet")

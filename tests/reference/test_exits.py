@@ -68,7 +68,7 @@ def test_the_threads_live_on_and_close_raises_it(
         with pytest.raises(exits, match="on purpose"):
             timer.close()
         timer.close()  # raised once
-        assert "goes on after" in caplog.text
+        assert "continues after" in caplog.text
 
 
 @every_exit
@@ -347,7 +347,7 @@ def test_a_program_ends_as_its_callback_wished() -> None:
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
     )
-    assert (done.returncode, "goes on after SystemExit(5)" in done.stderr) == (5, True)
+    assert (done.returncode, "continues after SystemExit(5)" in done.stderr) == (5, True)
 
 
 def test_an_executor_that_is_closed_says_so_after_an_exit() -> None:

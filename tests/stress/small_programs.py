@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from purgatorio.sync import Sync
 from purgatorio_stress.explorer.controlled import ControlledSync
 from purgatorio_stress.explorer.program import Broken, carry_out
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.explorer.step import TIME
 
 Body = Callable[[], object]
@@ -24,12 +24,12 @@ class Small:
     turns: int = 4
     horizon_ms: int = 0
 
-    def set_up(self, run: Run, /) -> None:
+    def set_up(self, run: Execution, /) -> None:
         bodies, self._well = self.build(ControlledSync(run))
         for number, body in enumerate(bodies, 1):
             run.spawn(f"T{number}", body)
 
-    def judge(self, run: Run, /) -> Sequence[Broken]:
+    def judge(self, run: Execution, /) -> Sequence[Broken]:
         errors = [
             Broken("ERROR", task.name, repr(task.error)) for task in run.tasks if task.error is not None
         ]
@@ -203,7 +203,7 @@ class _InOrder:
     schedule: list[int]
     able: list[list[int]] = field(default_factory=list)
 
-    def choose(self, run: Run, /) -> int:
+    def choose(self, run: Execution, /) -> int:
         at = len(self.able)
         self.able.append([task.index for task in run.tasks if run.is_enabled(task)] or [TIME])
         return self.schedule[at] if at < len(self.schedule) else self.able[-1][0]

@@ -22,7 +22,7 @@ from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.remote_reads import RemoteReads
 from purgatorio_stress.explorer.program import Broken, carry_out
 from purgatorio_stress.explorer.replay import Token
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.explorer.step import TIME
 from purgatorio_stress.exploring import replay_token
 from purgatorio_stress.mutant.patch import Bug, Patch, edited, patched
@@ -37,7 +37,7 @@ PROGRAMS = 250
 
 
 class _FirstThatCan:
-    def choose(self, run: Run, /) -> int:
+    def choose(self, run: Execution, /) -> int:
         able = [task.index for task in run.tasks if run.is_enabled(task)]
         return able[0] if able else TIME
 

@@ -21,7 +21,7 @@ from purgatorio_stress.explorer.bounded import explore_states
 from purgatorio_stress.explorer.dpor import Dpor, explore_dpor
 from purgatorio_stress.explorer.program import Broken, Program
 from purgatorio_stress.explorer.result import Exploration, Limits
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.exploring import explore
 from purgatorio_stress.mutant.patch import Bug, Patch
 from purgatorio_stress.scenario.contract import ScenarioProgram
@@ -181,7 +181,7 @@ class _Both(ScenarioProgram):
 
     compared = 0
 
-    def judge(self, run: Run, /) -> list[Broken]:
+    def judge(self, run: Execution, /) -> list[Broken]:
         broken = list(super().judge(run))
         world = self.world
         assert world is not None, "a run is judged after its set-up"
@@ -248,7 +248,7 @@ def test_a_run_is_a_function_of_its_schedule() -> None:
     histories = []
     for _ in range(2):
         search = Dpor()
-        run = Run(search, [])
+        run = Execution(search, [])
         program.set_up(run)
         run.execute()
         assert program.world is not None

@@ -13,7 +13,7 @@ from purgatorio_stress.explorer.controlled import ControlledSync
 from purgatorio_stress.explorer.dpor import Dpor, explore_dpor
 from purgatorio_stress.explorer.program import carry_out
 from purgatorio_stress.explorer.result import Limits
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from stress.small_programs import Body, Build, Small
 
 
@@ -23,7 +23,7 @@ def _passes(build: Build) -> None:
         assert result.verdict is Verdict.PASS, result
 
 
-def _one_run(build: Build) -> Run:
+def _one_run(build: Build) -> Execution:
     return carry_out(Small(build), Dpor(), [])[0]
 
 
@@ -238,7 +238,7 @@ def test_a_queue_iteration_is_weakly_consistent() -> None:
 
 def test_quiet_primitives_make_no_steps() -> None:
     """Set-up and judgement are not part of the run."""
-    run = Run(Dpor(), [])
+    run = Execution(Dpor(), [])
     sync = ControlledSync(run)
     with sync.lock(), sync.rlock(), sync.read_write_lock().read:
         assert sync.atomic_int(1).add(1) == 2

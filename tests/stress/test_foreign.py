@@ -9,7 +9,7 @@ from purgatorio_pipeline.command.explore import command
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.exploring import explore
-from purgatorio_stress.foreign.explored import Explored, explore_foreign, replay_foreign, table
+from purgatorio_stress.foreign.explored import AdapterResult, explore_foreign, replay_foreign, table
 from purgatorio_stress.foreign.load import CannotLoad
 
 HERE = Path(__file__).parent / "foreign_code"
@@ -19,7 +19,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "explorer.md"
 
 def _explored(
     adapter: str, package: str = "planted", *, strategy: str = "dpor", early: int = 0, races: bool = False
-) -> Explored:
+) -> AdapterResult:
     return explore_foreign(
         [package], adapter, Limits(3_000, 30), strategy=strategy, early=early, path=[str(HERE)],
         races_count=races,
@@ -178,5 +178,5 @@ def test_what_is_not_there_is_said() -> None:
         explore_foreign(["no_such_module"], "planted:LostUpdate", Limits(), path=[str(HERE)])
     with pytest.raises(CannotLoad, match="has no Nobody"):
         _explored("planted:Nobody")
-    with pytest.raises(CannotLoad, match="nobody would look at the end"):
+    with pytest.raises(CannotLoad, match="nothing would check the result"):
         _explored("planted:LooksAtNothing")

@@ -11,7 +11,7 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.foreign.explored import _Program, explore_foreign
-from purgatorio_stress.foreign.reach import CONTAINERS, Reach
+from purgatorio_stress.foreign.shown_containers import CONTAINERS, Reach
 
 HERE = str(Path(__file__).parent / "foreign_code")
 

@@ -20,7 +20,7 @@ from purgatorio_stress.harness.batch import Batch
 from purgatorio_stress.harness.campaign import StressPlan, StressResult, chosen, run_stress
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round_trace import RoundTrace
-from purgatorio_stress.harness.seam import Stop
+from purgatorio_stress.harness.seam import StopFlag
 from purgatorio_stress.harness.settings import Settings
 from purgatorio_stress.printed import Grade
 from purgatorio_stress.scenario.contract import ScenarioProgram
@@ -155,7 +155,7 @@ def test_a_file_has_a_bound_and_is_whole_all_the_same(tmp_path: Path) -> None:
     scenario = SCENARIOS["force-against-force"]
     trace = RoundTrace(tmp_path / "r.jsonl", scenario, "locked", 1, most_events=100)
     table = OutcomeTable(scenario.name, frozenset(), None)
-    batch = Batch(scenario, "locked", 0, 1, Settings(1, 64, 0.005, 0, 0, 0, False, True), Stop())
+    batch = Batch(scenario, "locked", 0, 1, Settings(1, 64, 0.005, 0, 0, 0, False, True), StopFlag())
     assert batch.run(table, ScenarioProgram(scenario, "locked").histories, trace) is None
     trace.close(whole=True)
     run = check_files([trace.path]).runs[0]

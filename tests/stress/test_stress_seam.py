@@ -9,14 +9,14 @@ import pytest
 from purgatorio import ReaperTimer, SystemTimer
 from purgatorio.sync import SharedQueue, Sync
 from purgatorio_stress.harness.noise import Lane, Noise
-from purgatorio_stress.harness.seam import NoisySync, OwnThread, RoundStopped, RoundSync, Stop
+from purgatorio_stress.harness.seam import NoisySync, OwnThread, RoundStopped, RoundSync, StopFlag
 
 
 def seams() -> list[RoundSync]:
     """Plain, and with a thread of many yields."""
     noise = Noise()
     noise.enter(Lane("seam", most=3))
-    return [RoundSync(Stop()), NoisySync(Stop(), noise, frozenset({"link.next"}))]
+    return [RoundSync(StopFlag()), NoisySync(StopFlag(), noise, frozenset({"link.next"}))]
 
 
 @pytest.fixture(params=[0, 1], ids=["plain", "noisy"])
@@ -92,7 +92,7 @@ def test_held_locks_are_named_with_their_holders(sync: RoundSync) -> None:
 
 def test_readers_are_all_named() -> None:
     """A read lock has many holders; one that lets go leaves the others."""
-    sync = NoisySync(Stop(), Noise())
+    sync = NoisySync(StopFlag(), Noise())
     both = sync.read_write_lock("rw")
 
     def read() -> None:
@@ -108,7 +108,7 @@ def test_readers_are_all_named() -> None:
 
 def test_a_run_that_is_given_up_breaks_marked_loops(sync: RoundSync) -> None:
     """And not as an `Exception`, which the code under test would contain."""
-    stop = Stop()
+    stop = StopFlag()
     given_up = RoundSync(stop)
     given_up.loop_head()
     stop.asked = True

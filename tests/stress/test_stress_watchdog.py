@@ -13,7 +13,7 @@ from purgatorio_stress.explorer.history_judge import HistoryJudge
 from purgatorio_stress.harness.batch import Batch
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round_trace import RoundTrace
-from purgatorio_stress.harness.seam import Stop
+from purgatorio_stress.harness.seam import StopFlag
 from purgatorio_stress.harness.settings import Settings
 from purgatorio_stress.harness.watchdog import Watchdog, stuck_threads
 from purgatorio_stress.printed import Stuck
@@ -87,7 +87,7 @@ def run(
     scenario: Scenario, gate: Gate, yields: int = 0, trace: RoundTrace | None = None
 ) -> tuple[Stuck, Batch]:
     """The verdict of a batch of two rounds, the first of which is stuck."""
-    batch = Batch(scenario, "pending-flag", 4, 9, settings(2, yields), Stop(), gate.wait, patience=3)
+    batch = Batch(scenario, "pending-flag", 4, 9, settings(2, yields), StopFlag(), gate.wait, patience=3)
     histories: HistoryJudge = ScenarioProgram(scenario, "pending-flag").histories
     stuck = batch.run(OutcomeTable(scenario.name, frozenset(), None), histories, trace)
     assert stuck is not None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from purgatorio.sync import Lock, Sync
 from purgatorio_stress.explorer.controlled import ControlledSync
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 
 Act = tuple[str, int | None]
 Timed = tuple[tuple[Act, ...], ...]
@@ -57,7 +57,7 @@ class ThroughTheSeam:
     turns: int = 4
     horizon_ms: int = 0
 
-    def set_up(self, run: Run, /) -> None:
+    def set_up(self, run: Execution, /) -> None:
         sync = ControlledSync(run)
         self._run = run
         self._seen: list[list[object]] = [[] for _ in self.acts]
@@ -74,7 +74,7 @@ class ThroughTheSeam:
 
         return body
 
-    def judge(self, run: Run, /) -> Sequence[Broken]:
+    def judge(self, run: Execution, /) -> Sequence[Broken]:
         errors = [repr(task.error) for task in run.tasks if task.error is not None]
         self.outcomes.add(repr((run.stop.kind, errors, (self._seen, self._things.ran))))
         return ()
@@ -83,7 +83,7 @@ class ThroughTheSeam:
 class _Things:
     """What the threads share."""
 
-    def __init__(self, sync: Sync, run: Run) -> None:
+    def __init__(self, sync: Sync, run: Execution) -> None:
         self._run = run
         self._sync = sync
         self._lock = sync.lock("shared")

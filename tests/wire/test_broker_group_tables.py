@@ -14,7 +14,7 @@ from purgatorio_wire.table.group import (
     SYNC,
     Join,
     Joining,
-    Outcome,
+    RebalanceResult,
     Session,
     Syncing,
 )  # fmt: skip
@@ -67,18 +67,18 @@ def test_joins() -> None:
 
 
 def assert_ended(
-    scene: GroupScene, boxes: dict[str, Answers[JoinResult]], situation: Joining, outcome: Outcome
+    scene: GroupScene, boxes: dict[str, Answers[JoinResult]], situation: Joining, outcome: RebalanceResult
 ) -> None:
     """The rebalance ended with `outcome`."""
     group = scene.group
     ids = [member.id for member in group.members()]
     static = [f"m{n}" for n, kind in enumerate(situation.members) if kind is Join.STATIC]
-    if outcome is Outcome.NOTHING:
+    if outcome is RebalanceResult.NOTHING:
         assert (group.generation(), group.state(), len(ids)) == (1, GroupState.DEAD, len(situation.members))
-    elif outcome is Outcome.AGAIN:
+    elif outcome is RebalanceResult.AGAIN:
         assert (group.generation(), group.state(), ids) == (1, GroupState.PREPARING, static)
         assert scene.coordinator.waiting()[0] == 1
-    elif outcome is Outcome.EMPTY:
+    elif outcome is RebalanceResult.EMPTY:
         assert (group.generation(), group.state(), scene.stored) == (2, GroupState.EMPTY, [2])
     else:
         assert (group.generation(), group.state()) == (2, GroupState.COMPLETING), situation

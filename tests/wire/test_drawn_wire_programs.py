@@ -18,8 +18,8 @@ from purgatorio_wire.client.connection import Address
 from purgatorio_wire.counterexample import counterexamples
 from purgatorio_wire.judge import judge_file
 from purgatorio_wire.scene.random_scene import (
-    Program,
     ProgramBroken,
+    RandomScene,
     drawn,
     drawn_group,
     drawn_offsets,
@@ -70,7 +70,7 @@ def test_what_is_no_program_is_refused(text: str) -> None:
 
 
 def test_a_program_is_made_small() -> None:
-    async def fails(program: Program) -> bool:
+    async def fails(program: RandomScene) -> bool:
         steps = [step for lane in program.lanes for step in lane]
         return "d0m" in steps and "l0e" in steps
 

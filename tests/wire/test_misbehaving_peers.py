@@ -81,7 +81,7 @@ async def floods(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     ("serve", "said"),
     [(http, "HTTP"), (closes, "closed by peer"), (silent, "not answered"), (garbage, "offers nothing|not answered"),
      (huge, "no frames"),
-     (floods, "nobody asked for")],
+     (floods, "unsolicited responses")],
     ids=["http", "closes", "silent", "garbage", "huge", "floods"],
 )  # fmt: skip
 def test_what_is_no_broker_is_said_to_be_none(

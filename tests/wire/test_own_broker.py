@@ -33,14 +33,14 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.client.connection import API_KEYS, Address, connect
 from purgatorio_wire.client.recorder import Recorder
-from purgatorio_wire.history.row import Row, undecided
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.finding import Row, undecided
+from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.judge import judge_file
 from purgatorio_wire.scene import play
 from purgatorio_wire.scene import run as session
 from purgatorio_wire.scene.broker_probe import look_at
 from purgatorio_wire.scene.catalogue import PATIENT, SCENES, SceneSpec, chosen
-from purgatorio_wire.scene.plan import Run, clean_up
+from purgatorio_wire.scene.plan import PlanRun, clean_up
 from purgatorio_wire.scene.play import Broker, Play, must
 from purgatorio_wire.scene.run import Asked, record
 from purgatorio_wire.trace.record import Declared
@@ -197,9 +197,9 @@ def test_what_looks_forgotten_is_asked_again_whatever_was_decided_beside_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Many rows of the scene are kept, and one that was late by all of the gap could not be judged."""
-    judged, repetitions = Run._rows, set[str]()
+    judged, repetitions = PlanRun._rows, set[str]()
 
-    def doubtful(self: Run, recorder: Recorder, name: str) -> list[Row]:
+    def doubtful(self: PlanRun, recorder: Recorder, name: str) -> list[Row]:
         repetitions.add(name)
         doubt = undecided("D1", "answered late", Way.BELOW_ZERO, gaps=1.0)
         return [*judged(self, recorder, name), *([doubt] if name.endswith("#1") else [])]
@@ -210,7 +210,7 @@ def test_what_looks_forgotten_is_asked_again_whatever_was_decided_beside_it(
         for _ in range(3):
             await play.delete_records(conn, [(topic, 0, -2)]).within(8)
 
-    monkeypatch.setattr(Run, "_rows", doubtful)
+    monkeypatch.setattr(PlanRun, "_rows", doubtful)
     played(tmp_path, SceneSpec("few", "topics", ("D1 below-zero",), below_zero))
     assert repetitions == {"few#1", "few#2"}
 

@@ -16,10 +16,10 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_wire import judge
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.client.connection import Address
-from purgatorio_wire.history.bound import Held
+from purgatorio_wire.history.bound import RowStatus
+from purgatorio_wire.history.finding import Row
 from purgatorio_wire.history.history import Scene, scene_of
 from purgatorio_wire.history.log import Topics
-from purgatorio_wire.history.row import Row
 from purgatorio_wire.judge import JUDGES, Wire, judge_file, judge_scene
 from purgatorio_wire.scene.catalogue import SCENES, SceneSpec
 from purgatorio_wire.scene.play import Play
@@ -81,7 +81,7 @@ def test_every_judge_names_the_clauses_of_its_rows() -> None:
 
 
 def _fails(wire: Wire, scene: Scene, topics: Topics) -> Iterator[Row]:
-    yield Row("F2", Held.KEPT)
+    yield Row("F2", RowStatus.KEPT)
     raise ZeroDivisionError("for the test")
 
 
@@ -134,7 +134,7 @@ def test_a_scene_that_fails_leaves_a_whole_trace(monkeypatch: pytest.MonkeyPatch
 def test_rows_of_a_failed_judge_name_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judge, "JUDGES", (("F2", _fails),))
     kept, failed = judge_scene(Wire.of(WireHeader("x"), []), scene_of("s#1", [], 0))
-    assert (kept.held, failed.held) == (Held.KEPT, Held.FAILED)
+    assert (kept.held, failed.held) == (RowStatus.KEPT, RowStatus.FAILED)
     assert "test_recorded_kafka.py" in failed.seen
 
 

@@ -11,11 +11,11 @@ import pytest
 from docs.makers.packaged_brokers import clauses
 from purgatorio_spec.verdict import Verdict
 from purgatorio_wire import judge
-from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.bound import MS, Bounds, RowStatus
+from purgatorio_wire.history.finding import Row, kept, now_and_then
 from purgatorio_wire.history.group import ILLEGAL_GENERATION, NO_SUCH_GROUP, UNKNOWN_MEMBER
 from purgatorio_wire.history.history import COMMITS, Scene
-from purgatorio_wire.history.row import Row, kept, now_and_then
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.judge import Tallied, judge_scene
 from purgatorio_wire.scene.catalogue import SCENES, SceneSpec
 from purgatorio_wire.scene.play import Play
@@ -51,7 +51,7 @@ def test_every_way_that_a_scene_asks_for_is_decided_by_a_history(monkeypatch: py
 
     def watched(wire: judge.Wire, scene: Scene) -> list[Row]:
         rows = judge_scene(wire, scene)
-        decided.update((row.clause, row.cause) for row in rows if row.held is not Held.UNDECIDED)
+        decided.update((row.clause, row.cause) for row in rows if row.held is not RowStatus.UNDECIDED)
         return rows
 
     monkeypatch.setattr(judge, "judge_scene", watched)
@@ -122,7 +122,7 @@ def test_only_the_ends_of_a_wait_move_its_deadline() -> None:
     """The machine stood still in its midst; who waits for several things one after the other is moved by that too."""
     stood = WireEvent(0, 1600 * MS, "control", t_from=1400 * MS, late_ns=1000 * MS, rtt_ns=0)
     bounds = Bounds.of(Declared(), [stood])
-    for through, held in ((False, Held.LATE), (True, Held.UNDECIDED)):
+    for through, held in ((False, RowStatus.LATE), (True, RowStatus.UNDECIDED)):
         by = bounds.by(0, 3000 * MS, 4000 * MS, gap_ns=3000 * MS, watched_t=9000 * MS, through=through)
         assert by.held is held
 
@@ -612,7 +612,7 @@ def test_what_a_broker_forgets_now_and_then_accuses_nobody(known: int, counts: b
     """As where topics are deleted all the time; it is no broker that forgets one of few."""
     tallied = Tallied()
     for t in (10, 20):
-        tallied.add("joins", now_and_then(Row("G0", Held.BROKEN, "id-not-known", late=(t, t + 1))))
+        tallied.add("joins", now_and_then(Row("G0", RowStatus.BROKEN, "id-not-known", late=(t, t + 1))))
     for _ in range(known):
         tallied.add("joins", kept("G0", Way.ID_NOT_KNOWN))
     assert bool(tallied.violations()) is counts

@@ -2,8 +2,8 @@
 
 Logs and partitions, a replica manager (`DelayedProduce`, `DelayedFetch`, `DelayedDeleteRecords`), a coordinator of
 classic consumer groups (joins, syncs, heartbeats), topics, share groups, reads from a remote tier, and whatever else
-waits in a purgatory. Everything is in memory; followers, the tier and the controller are whoever calls. Nothing here
-reads a clock or starts a thread by itself: see `purgatorio_broker.runtime`.
+waits in a purgatory. Everything is in memory; followers, the tier and the controller are the caller that calls.
+Nothing here reads a clock or starts a thread by itself: see `purgatorio_broker.runtime`.
 
 The rule of locks in this package: operation > group or partition > what the partition holds. No key is checked
 while a partition's lock is held: what a change makes ready is put on an `ActionQueue`, which the caller's request

@@ -19,7 +19,7 @@ class Cancelled(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[T]):
+class Settled(Generic[T]):
     """Either an `error`, or a value that `get` gives."""
 
     value: T | None
@@ -33,28 +33,25 @@ class Deferred(Generic[T]):
 
     def __init__(self, sync: Sync) -> None:
         self._lock: Lock = sync.lock("deferred")
-        self._outcome: Cell[Outcome[T] | None] = sync.cell(None, "deferred.outcome")
+        self._outcome: Cell[Settled[T] | None] = sync.cell(None, "deferred.outcome")
         self._actions: Cell[list[Callable[[], object]]] = sync.cell([], "deferred.actions")
 
     def complete(self, value: T) -> bool:
-        """Decide by a value."""
-        return self._decide(Outcome(value, None))
+        return self._decide(Settled(value, None))
 
     def fail(self, error: Exception) -> bool:
-        """Decide by an error."""
-        return self._decide(Outcome(None, error))
+        return self._decide(Settled(None, error))
 
     def cancel(self) -> bool:
-        """Decide by `Cancelled`: whoever works on it need not go on."""
+        """Decide by `Cancelled`: the caller that works on it need not continue."""
         return self.fail(Cancelled())
 
-    def outcome(self) -> Outcome[T] | None:
+    def outcome(self) -> Settled[T] | None:
         """What was decided; None so far."""
         with self._lock:
             return self._outcome.get()
 
     def is_done(self) -> bool:
-        """Whether it is decided."""
         return self.outcome() is not None
 
     def when_done(self, action: Callable[[], object]) -> None:
@@ -70,7 +67,7 @@ class Deferred(Generic[T]):
                 return True
             return False
 
-    def _decide(self, outcome: Outcome[T]) -> bool:
+    def _decide(self, outcome: Settled[T]) -> bool:
         with self._lock:
             if self._outcome.get() is not None:
                 return False

@@ -41,7 +41,7 @@ CONSUMER_METER = "consumer"
 
 @dataclass(frozen=True, slots=True)
 class FetchStatus:
-    """A partition of the request, and where its first read began; None: it has no place, and is not looked at."""
+    """A partition of the request, and where its first read began; None: it has no place, and is not checked."""
 
     partition: TopicPartition
     request: FetchPartition
@@ -122,7 +122,6 @@ class DelayedFetch(DelayedOperation):
 
 
 def _diverges(partition: Partition, request: FetchPartition) -> bool:
-    """Case H."""
     if request.last_fetched_epoch is None:
         return False
     end = partition.end_of_epoch(request.current_epoch, request.last_fetched_epoch)

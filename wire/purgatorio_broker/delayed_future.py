@@ -18,7 +18,7 @@ from purgatorio_broker.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class _FutureKey:
-    """The one key."""
+    """The key that every DelayedFuture shares."""
 
 
 class DelayedFuture(DelayedOperation):
@@ -87,8 +87,8 @@ class DelayedFuturePurgatory:
                 try:
                     self._executor.submit(lambda: _complete(operation))  # [B752]
                 except ExecutorClosed:
-                    # Nobody else will. And what is raised here comes out of the `on_complete` of another operation that
-                    # fails this future at a shutdown, before that one has called back.
+                    # No other thread will. And what is raised here comes out of the `on_complete` of another
+                    # operation that fails this future at a shutdown, before that one has called back.
                     _complete(operation)
 
         for future in left:

@@ -40,8 +40,8 @@ class _InGroup(DelayedOperation):
 
 
 class DelayedJoin(_InGroup):
-    """Waits until all members have joined; its expiry goes on without the others. `end`: ends the rebalance, under the
-    lock. `run_actions`: what that has queued; run at expiry too, where no request does it (KAFKA-8334) [B408]."""
+    """Waits until all members have joined; its expiry continues without the others. `end`: ends the rebalance, under
+    the lock. `run_actions`: what that has queued; run at expiry too, where no request does it (KAFKA-8334) [B408]."""
 
     __slots__ = ("_end", "_run_actions")
 
@@ -94,7 +94,7 @@ class InitialDelayedJoin(DelayedJoin):
         self._again = again
 
     def try_complete(self) -> bool:
-        """Never by an event: only the time-out knows that the delay is over."""
+        """Never by an event: only the time-out knows that the delay has ended."""
         return False
 
     def on_complete(self) -> None:
@@ -121,7 +121,7 @@ class DelayedSync(_InGroup):
         self._expire = expire
 
     def try_complete(self) -> bool:
-        """The generation is over, or nobody's sync is missing."""
+        """The generation has ended, or nobody's sync is missing."""
         over = self._generation != self._group.generation()  # [B501]
         settled = self._group.state() in (GroupState.COMPLETING, GroupState.STABLE)  # [B502]
         if settled and not over and self._group.pending_sync():  # [B503] [B504]
@@ -164,5 +164,5 @@ class DelayedHeartbeat(_InGroup):
         return (member is None or member.has_satisfied_heartbeat()) and self.force_complete()  # [B604]
 
     def on_expiration(self) -> None:
-        """The session is over."""
+        """The session has ended."""
         self._expire(self._group, self._member, self._pending)

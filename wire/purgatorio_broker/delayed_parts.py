@@ -76,7 +76,6 @@ class DelayedParts(DelayedOperation, Generic[P, R]):
         return {part: cell.get().result for part, cell in self._statuses}
 
     def undecided(self) -> list[P]:
-        """Those that are left."""
         return [part for part, cell in self._statuses if cell.get().undecided]
 
 

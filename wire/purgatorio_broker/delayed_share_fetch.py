@@ -6,24 +6,25 @@ partition's, for the high watermark and the leadership.
 Trying takes the fetch locks of the partitions that can be acquired; none: wait. Where the place of each first offset is
 known, the distance to the log's end is arithmetic; where it is not, it is read, perhaps on another thread: then the
 locks are kept, and the end of the read is an event. Enough, or an error: complete with what was read. Too little: the
-locks are given back, so that others can fetch, and it waits; if an event came during the read, it looks again first,
+locks are released, so that others can fetch, and it waits; if an event came during the read, it looks again first,
 for what that told (a record before those that were read, another partition) will not be told again. What lies in the
 remote tier only is read there: those partitions stay locked, the others do not.
 
-On completion the rest is read, the records are acquired, and the locks are given back. Reads of the tier that are not
-done when the time is over, and that have more time than the request, put the answer off: **completed is not answered**
-here, the answer comes from whoever ends the reads, or from a timer (`share_holding.LateAnswer`).
+On completion the rest is read, the records are acquired, and the locks are released. Reads of the tier that are not
+done when the time is up, and that have more time than the request, put the answer off: **completed is not answered**
+here, the answer comes from the caller that ends the reads, or from a timer (`share_holding.LateAnswer`).
 
-The locks are the trouble of this operation: whoever took them must give them back, on every way out.
+The locks are the trouble of this operation: the caller that took them must give them back, on every way out.
 
 * `force_complete` may answer False to the try that has taken locks: somebody else has completed the operation, and
   will not know of them. Then the try gives them back itself (KAFKA-17848).
-* A try that goes on waiting with locks puts them where completion finds them, and looks again whether it is completed.
+* A try that continues waiting with locks puts them where completion finds them, and looks again whether it is
+completed.
 * What is cleared before it is released is never released (KAFKA-18918): locks are named by a tuple that nobody changes.
 * The checks of other members' operations are queued, not called: their completion would check again, as deep as the
   members are many (KAFKA-17509).
 
-Not promised: that a fetch which waits for a lock is told when that is given back without records. Two that both want
+Not promised: that a fetch which waits for a lock is told when that is released without records. Two that both want
 more than there is would wake each other for ever; the next event tells them.
 
 Clauses B921 to B949.
@@ -36,7 +37,7 @@ from types import MappingProxyType
 
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.sync import AtomicRef
-from purgatorio_broker.deferred import Deferred, Outcome
+from purgatorio_broker.deferred import Deferred, Settled
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchParams, FetchResult
 from purgatorio_broker.key import TopicPartition
@@ -103,8 +104,8 @@ class DelayedShareFetch(DelayedOperation):
         self._held: AtomicRef[Held | None] = runtime.sync.atomic_ref(None, "share-fetch.held")
 
     def try_complete(self) -> bool:
-        """Take the locks and go on from where it stands: acquire, read, wait for a read, or complete. What raises gives
-        the locks back and completes: on completion it is reported."""
+        """Take the locks and continue from where it stands: acquire, read, wait for a read, or complete. What raises
+        gives the locks back and completes: on completion it is reported."""
         held = self._held.get_and_set(None)
         if isinstance(held, ReadingHere):
             read = held.future.outcome()
@@ -160,7 +161,7 @@ class DelayedShareFetch(DelayedOperation):
         self._wait_on(ReadingHere(locked, future))
         return self._look_again_unless(future.subscribe(partial(self._surroundings.check, locked[0])))
 
-    def _after_read(self, locked: tuple[TopicPartition, ...], read: Outcome[ShareReads]) -> bool:
+    def _after_read(self, locked: tuple[TopicPartition, ...], read: Settled[ShareReads]) -> bool:
         """The local log has been read for some of `locked`."""
         if read.value is None:
             self._unlock(locked)
@@ -211,7 +212,7 @@ class DelayedShareFetch(DelayedOperation):
         return self._look_again_unless(all(waits))
 
     def _look_again_unless(self, waits: bool) -> bool:
-        """A read was done before anybody asked to be told of it. No check of its key from here, under this operation's
+        """A read was done before anyone asked to be told of it. No check of its key from here, under this operation's
         lock: another's try may do the same, and wait for this one."""
         return not waits and self._look_again()
 
@@ -245,7 +246,7 @@ class DelayedShareFetch(DelayedOperation):
         return any(self._end_or_error(partition)[1] is not Error.NONE for partition in held.locked)
 
     def _cut_short(self, held: ReadingHere) -> ReadHere | None:
-        """The time is over during a read of the local log: use it if it is done."""
+        """The time is up during a read of the local log: use it if it is done."""
         read = held.future.outcome()
         if read is None:
             held.future.cancel()
@@ -304,7 +305,7 @@ class DelayedShareFetch(DelayedOperation):
         return read.result
 
     def _acquire(self, partition: TopicPartition, result: FetchResult) -> ShareResult:
-        """The records that nobody else has."""
+        """The records that no other thread has."""
         if result.error is not Error.NONE:
             return ShareResult(result.error)
         found = {record.offset: record for record in result.data.records}
@@ -313,7 +314,7 @@ class DelayedShareFetch(DelayedOperation):
         return ShareResult(Error.NONE, tuple(found[o] for o in offsets), tuple(taken[o] for o in offsets))
 
     def _bytes_available(self, locked: Sequence[TopicPartition]) -> int:
-        """[B927] By arithmetic, from the places that are known. A log that was truncated, or goes on in another
+        """[B927] By arithmetic, from the places that are known. A log that was truncated, or continues in another
         segment, has enough: to read is the only way to tell."""
         each_bytes = self._each_bytes(locked)
         total_bytes = 0

@@ -24,7 +24,6 @@ class FetchParams:
     leader_only: bool = True
 
     def is_from_follower(self) -> bool:
-        """Whether a replica fetches."""
         return self.replica_id != CONSUMER
 
 

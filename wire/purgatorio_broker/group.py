@@ -1,6 +1,6 @@
 """`Group`: the members of a consumer group, its state and its generation (Kafka's GroupMetadata, classic protocol).
 
-Whoever calls a method holds the group's `lock`, which is also the lock of the group's delayed operations.
+The caller that calls a method holds the group's `lock`, which is also the lock of the group's delayed operations.
 
 Invariants: a stable group has members; the members whose sync is missing are members; nobody awaits a join in a
 stable group; an empty group has no members; a pending member (one that has been given an id, and has not joined) is no
@@ -18,8 +18,6 @@ from purgatorio_broker.key import TopicPartition
 
 
 class GroupState(Enum):
-    """Of the classic protocol."""
-
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
     COMPLETING = "CompletingRebalance"
@@ -29,7 +27,7 @@ class GroupState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class JoinResult:
-    """The answer to a join; `members` is told to the leader alone. `metadata`: of each of them, for the protocol.
+    """The answer to a join; `members` is asked to the leader alone. `metadata`: of each of them, for the protocol.
     `skips`: a leader that is back need not assign, as what it assigned stands (KIP-814)."""
 
     error: Error
@@ -109,7 +107,6 @@ class Group:
         self.new_member_added: Cell[bool] = sync.cell(False, "group.new-member-added")
 
     def state(self) -> GroupState:
-        """Where it is."""
         return self._state.get()
 
     def enter(self, state: GroupState) -> None:
@@ -210,11 +207,10 @@ class Group:
         return frozenset(self._pending_sync.get())
 
     def has_synced(self, member: str) -> None:
-        """Its sync has come."""
         self._pending_sync.mutate().discard(member)
 
     def forget_pending_sync(self) -> None:
-        """Nobody's sync is missing: the generation is over."""
+        """Nobody's sync is missing: the generation has ended."""
         self._pending_sync.mutate().clear()
 
     def committed_partitions(self) -> list[TopicPartition]:

@@ -346,7 +346,7 @@ class GroupCoordinator:
     def _replace(
         self, group: Group, old: Member, new: Member, callback: JoinCallback, may_skip: bool
     ) -> None:
-        """A static member has come back. Where nothing changes by it, it goes on with the generation that there is;
+        """A static member has come back. Where nothing changes by it, it continues with the generation that there is;
         one that led and cannot be told to skip the assignment, which stands, does as if it did not."""
         before = group.protocol()
         led = group.leader()

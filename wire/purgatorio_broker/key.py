@@ -37,8 +37,6 @@ class GroupSyncKey:
 
 @dataclass(frozen=True, slots=True)
 class MemberKey:
-    """A member's session."""
-
     group: str
     member: str
 

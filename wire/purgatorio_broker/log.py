@@ -111,7 +111,6 @@ class Log:
         return first
 
     def roll(self) -> None:
-        """Begin a new segment."""
         self._first_of_segment.set(self.end())
 
     def start(self) -> int:

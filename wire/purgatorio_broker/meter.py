@@ -6,7 +6,7 @@ from purgatorio.sync import Cell, Lock, Sync
 
 
 class ExpirationMeter:
-    """Counts; a rate is a matter of whoever reads it twice."""
+    """Counts; a rate is a matter of the caller that reads it twice."""
 
     __slots__ = ("_by_key", "_lock", "_total")
 

@@ -265,7 +265,7 @@ class Partition:
             return self._log.start()
 
     def records(self, before: int) -> tuple[Record, ...]:
-        """All that can be read below `before`, whoever leads."""
+        """All that can be read below `before`, the caller that leads."""
         with self._lock:
             return self._log.all_below(before)
 

@@ -14,8 +14,8 @@ that error, and its look-up cancelled. A found offset at or above `last_fetchabl
 read it yet; it gets a blank answer, with the error that was held back for this case (OFFSET_NOT_AVAILABLE). So does a
 look-up that found nothing. Clauses B911 to B917.
 
-The tier itself is whoever completes the futures; each that is done checks its partition's key. So do `partition_moved`
-(leadership lost, replica stopped).
+The tier itself is the caller that completes the futures; each that is done checks its partition's key. So do
+`partition_moved` (leadership lost, replica stopped).
 """
 
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ from purgatorio_broker.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class RemoteRead:
-    """A read on its way; `has_place`: where it began is known, so that its partition is looked at."""
+    """A read on its way; `has_place`: where it began is known, so that its partition is checked."""
 
     partition: TopicPartition
     future: Deferred[ReadRecords]
@@ -104,8 +104,6 @@ def _answer(local: FetchResult, future: Deferred[ReadRecords] | None) -> FetchRe
 
 @dataclass(frozen=True, slots=True)
 class OffsetFound:
-    """What a look-up found."""
-
     timestamp_ms: int
     offset: int
     epoch: int

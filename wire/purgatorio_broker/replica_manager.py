@@ -159,7 +159,7 @@ class ReplicaManager:
     def become_follower(
         self, partition: TopicPartition, epoch: int, *, truncate_to: int | None = None
     ) -> Partition:
-        """Follow; whoever waits for the leader that this was is answered."""
+        """Follow; the thread that waits for the leader that this was is answered."""
         replica = self._replica(partition)
         replica.become_follower(epoch, truncate_to=truncate_to)
         self._check_later(partition)
@@ -193,7 +193,7 @@ class ReplicaManager:
         return own + sum(check(partition) for check in self._also_checked.get())
 
     def also_check(self, check: Check) -> None:
-        """Call this wherever `check_key` is called: the `partition_moved` of a purgatory that stands beside this."""
+        """Call this wherever `check_key` is called: the `partition_moved` of a purgatory that is next to this."""
         with self._lock:
             self._also_checked.set((*self._also_checked.get(), check))
 
@@ -206,12 +206,11 @@ class ReplicaManager:
         return ran
 
     def partition_or_raise(self, partition: TopicPartition) -> Partition:
-        """See `ReplicaTable.get_or_raise`."""
         return self.replicas.get_or_raise(partition)
 
     def throttle(self, partitions: frozenset[TopicPartition]) -> None:
         """Hold the bytes of these partitions back from followers out of sync: Kafka's leader quota, while it
-        is exceeded. Whoever measures says so. One in sync must never fall out of the ISR because of it."""
+        is exceeded. The caller that measures says so. One in sync must never fall out of the ISR because of it."""
         self._throttled.set(partitions)
 
     def is_throttled(self, partition: TopicPartition, params: FetchParams) -> bool:

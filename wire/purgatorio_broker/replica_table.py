@@ -17,12 +17,11 @@ class ReplicaTable:
         self._places: Cell[dict[TopicPartition, Partition | Error]] = sync.cell({}, "replicas.places")
 
     def put(self, partition: TopicPartition, replica: Partition) -> None:
-        """Hold this replica."""
         with self._lock:
             self._places.mutate()[partition] = replica
 
     def stop(self, partition: TopicPartition, *, deleted: bool) -> None:
-        """Hold it no more; `deleted`: nobody else does either."""
+        """Hold it no more; `deleted`: no other thread does either."""
         with self._lock:
             if deleted:
                 self._places.mutate().pop(partition, None)

@@ -81,7 +81,6 @@ class RequestLayer:
     def fetch(
         self, params: FetchParams, partitions: Mapping[TopicPartition, FetchPartition], send: FetchCallback
     ) -> None:
-        """Read, and answer."""
         refused = {partition: self._gatekeeper.refuses(partition) for partition in partitions}
 
         def respond(results: Mapping[TopicPartition, FetchResult]) -> None:

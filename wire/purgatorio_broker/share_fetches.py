@@ -1,4 +1,4 @@
-"""`ShareFetches`: the share fetches of one group, the records they acquire, and what lets them go on."""
+"""`ShareFetches`: the share fetches of one group, the records they acquire, and what lets them continue."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial

@@ -1,6 +1,6 @@
-"""What a waiting share fetch holds between two looks at it: fetch locks, and what it waits for with them.
+"""What a waiting share fetch holds between two checks it: fetch locks, and what it waits for with them.
 
-Whoever takes a holding out of its operation owes the locks: it puts it back, answers from it, or gives them up.
+The caller that takes a holding out of its operation owes the locks: it puts it back, answers from it, or gives them up.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,7 +37,7 @@ class ReadingHere:
     missed: bool = False
 
     def cancel(self) -> None:
-        """Nobody waits for it any more."""
+        """No thread waits for it any more."""
         self.future.cancel()
 
 
@@ -53,7 +53,7 @@ class ReadingRemotely:
         return all(future.is_done() for _, future in self.reads)
 
     def cancel(self) -> None:
-        """Nobody waits for them any more."""
+        """No thread waits for them any more."""
         for _, future in self.reads:
             future.cancel()
 
@@ -63,7 +63,7 @@ Held = ReadHere | ReadingHere | ReadingRemotely
 
 class LateAnswer:
     """An answer that is given after its operation was completed: when the reads of the tier are done, or when the
-    time that they have is over, whichever comes first; once. `answer` runs on the thread that was first."""
+    time that they have has ended, whichever comes first; once. `answer` runs on the thread that was first."""
 
     __slots__ = ("_answer", "_given", "_open", "_reading", "_timeout")
 
@@ -81,7 +81,6 @@ class LateAnswer:
         self._timeout = ActionTask(remaining_ms, self.give, sync=sync)
 
     def begin(self, timer: Timer) -> None:
-        """Wait for both."""
         for _, future in self._reading.reads:
             future.when_done(self._one_done)
         timer.add(self._timeout)

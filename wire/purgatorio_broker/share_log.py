@@ -32,7 +32,7 @@ Tier = Callable[[TopicPartition, int, int], Deferred[ReadRecords]]
 
 
 class ShareLog:
-    """What a share fetch reads from: a broker's replicas, at once or later, and a tier behind them.
+    """What a share fetch reads from: a broker's replicas, at once or later, and a tier after them.
 
     `replica`: finds a replica, or raises BrokerError. `local_start`: the first offset that the local log still has;
     what lies below it is in the `tier`. `executor`: where reads run that may take long; None: on the caller. The

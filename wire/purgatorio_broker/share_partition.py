@@ -32,8 +32,8 @@ class Acknowledgement(Enum):
     """What a member says about a record that it has acquired."""
 
     ACCEPT = "processed"
-    RELEASE = "not processed, give it to somebody again"
-    REJECT = "cannot be processed, give it to nobody any more"
+    RELEASE = "not processed: deliver it again"
+    REJECT = "cannot be processed: do not deliver it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class SharePartition:
     def unlock(self) -> None:
         """Give the fetch lock back. InvariantBroken where nobody has it."""
         with self._lock:
-            require(self._fetching.get(), "a fetch lock is given back that nobody has")
+            require(self._fetching.get(), "a fetch lock is released that no fetch holds")
             self._fetching.set(False)
 
     def next_offset(self) -> int:
@@ -196,7 +196,6 @@ class SharePartition:
         return next(again, self._end.get())
 
     def _give_back(self, offset: int, *, done: bool) -> None:
-        """Under the lock."""
         records = self._records.mutate()
         record = records[offset]
         spent = record.deliveries >= self._limits.max_deliveries  # [B953]
@@ -212,7 +211,7 @@ class SharePartition:
             self._start.set(self._start.get() + 1)
 
     def _expire(self, member: str, taken: dict[int, int]) -> None:
-        """The acquisition's time is over. Who has acquired a record anew meanwhile keeps it."""
+        """The acquisition's time is up. Who has acquired a record again meanwhile keeps it."""
         with self._lock:
             records = self._records.get()
             held = [

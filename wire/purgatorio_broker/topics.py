@@ -1,10 +1,10 @@
 """`Topics`: creates and deletes topics and elects leaders, and waits until the metadata shows it (Kafka's
 DelayedCreatePartitions, earlier DelayedCreateTopics, DelayedDeleteTopics and DelayedElectLeader).
 
-The controller is simulated as far as it is needed: it says yes or no at once, and whoever tests or plays lets the
-metadata follow (`metadata.set_leader`, `metadata.remove`). The request is answered when this broker's metadata shows
-it, so that a client which asks here next is not told otherwise. What was refused is not waited for. A request with no
-time to wait is answered at once. Nothing is counted at expiry. Clauses B701 to B723.
+The controller is simulated as far as it is needed: it says yes or no at once, and the caller that tests or plays
+lets the metadata follow (`metadata.set_leader`, `metadata.remove`). The request is answered when this broker's
+metadata shows it, so that a client which asks here next is not told otherwise. What was refused is not waited for. A
+request with no time to wait is answered at once. Nothing is counted at expiry. Clauses B701 to B723.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -162,7 +162,6 @@ class Topics:
         self._wait(timeout_ms, results, partial(self._have_leaders, totals), callback)
 
     def delete(self, timeout_ms: int, topics: Sequence[str], callback: TopicsCallback) -> None:
-        """Delete topics. UNKNOWN_TOPIC_OR_PARTITION."""
         unknown = Error.UNKNOWN_TOPIC_OR_PARTITION
         results = {topic: Error.NONE if self.metadata.has(topic) else unknown for topic in topics}
         self._wait(timeout_ms, results, lambda topic: not self.metadata.has(topic), callback)  # [B712]

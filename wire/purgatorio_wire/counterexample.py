@@ -12,9 +12,9 @@ from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.show.counterexample import SHOWN_ROWS, Counterexample, ShownEvent
 from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.show.visible import first_few, shell_word
+from purgatorio_wire.history.finding import ERRORS
 from purgatorio_wire.history.history import integer, integers, items, text, topic_names
 from purgatorio_wire.history.log import written_by
-from purgatorio_wire.history.row import ERRORS
 from purgatorio_wire.trace.file import WireTrace
 from purgatorio_wire.trace.record import BY_NOBODY, PROFILE, SECOND, Body, WireEvent
 
@@ -291,5 +291,5 @@ def _error(error: int) -> str:
 
 
 def _short(name: str) -> str:
-    """The end of a long name, by which those of a scene are told apart."""
+    """The end of a long name, by which those of a scene are distinguished."""
     return name if len(name) <= 12 else f"..{name[-8:]}"

@@ -47,11 +47,11 @@ from purgatorio_wire.clause.topic import (
     topics_come_and_go,
     topics_grow,
 )
-from purgatorio_wire.history.bound import Bounds, Held
+from purgatorio_wire.history.bound import Bounds, RowStatus
+from purgatorio_wire.history.finding import Row, Rows
 from purgatorio_wire.history.group import Group, groups
 from purgatorio_wire.history.history import Scene, scenes
 from purgatorio_wire.history.log import Topics
-from purgatorio_wire.history.row import Row, Rows
 from purgatorio_wire.trace.file import WireTrace, read_trace
 from purgatorio_wire.trace.record import DRAWN, PROFILE, WireEnd, WireEvent, WireHeader
 
@@ -159,7 +159,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
 
 def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
     """Every row that a scene gave. Where a judge fails, which is an error of ours, its clauses have a row that says so
-    (`Held.FAILED`) beside those that it gave until then."""
+    (`RowStatus.FAILED`) beside those that it gave until then."""
     rows: list[Row] = []
     try:
         topics = Topics.of(scene.exchanges)
@@ -176,7 +176,7 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
 def _failures(clauses: str, what: str, error: Exception) -> list[Row]:
     at = traceback.extract_tb(error.__traceback__)[-1]
     why = f"judging {what} failed at {Path(at.filename).name}:{at.lineno}, {type(error).__name__}: {error}"
-    return [Row(clause, Held.FAILED, seen=why) for clause in dict.fromkeys(clauses.split())]
+    return [Row(clause, RowStatus.FAILED, seen=why) for clause in dict.fromkeys(clauses.split())]
 
 
 @dataclass(slots=True)
@@ -200,16 +200,16 @@ class Tallied:
     def add(self, scene: str, row: Row) -> None:
         """Count one row of a scene, given by its name without the repetition. Drawn scenes ask nothing of their own, so
         nothing is open where they leave a row undecided."""
-        if row.held is Held.FAILED:
+        if row.held is RowStatus.FAILED:
             self.failed = self.failed or row.seen
             return
         self.occasions += 1
         if scene == DRAWN and (
-            row.held is Held.UNDECIDED or (row.held is Held.LATE and row.gaps < LOST_GAPS)
+            row.held is RowStatus.UNDECIDED or (row.held is RowStatus.LATE and row.gaps < LOST_GAPS)
         ):
             self.undecided += 1
             return
-        if row.held is Held.UNDECIDED:
+        if row.held is RowStatus.UNDECIDED:
             self.undecided += 1
             if row.gaps >= LOST_GAPS:
                 self.doubts[scene, row.cause] += 1
@@ -217,9 +217,9 @@ class Tallied:
             self.open.setdefault((scene, row.cause), row.seen)
             return
         self.decided[scene, row.cause] += 1
-        if row.held is Held.BROKEN:
+        if row.held is RowStatus.BROKEN:
             self.broken.append(row)
-        elif row.held is Held.LATE:
+        elif row.held is RowStatus.LATE:
             self.late[scene, row.cause].append(row)
 
     def _asked(self, cause: str) -> int:
@@ -356,7 +356,7 @@ def subject_of(header: WireHeader) -> str:
 
 
 def _as_header(header: WireHeader) -> Header:
-    """For who shows a run beside its constants."""
+    """For who shows a run next to its constants."""
     return Header(header.run, Implementation(subject_of(header), "", ""), PROFILE, params=header.params)
 
 

@@ -1,4 +1,4 @@
-"""What in a run looks like a mistake of the adapter's, and not of what it drives: a hint beside the verdicts, which it
+"""What in a run looks like a mistake of the adapter's, and not of what it drives: a hint next to the verdicts, which it
 never changes."""
 
 from collections import Counter
@@ -53,7 +53,7 @@ class Doubts:
             )
         if self.outside and self.told["force_complete"]:
             found.append(
-                f"on_complete of {self.outside!r} was told outside any force_complete, though those are told of: is it"
-                " told in the callback itself?"
+                f"on_complete of {self.outside!r} was reported outside every reported force_complete: report it inside"
+                " the callback"
             )
         return found

@@ -2,9 +2,9 @@
 
 In real time that is what comes within ten seconds, an idle gap of six, and as long with one task that waits. Virtual
 time is free, so each level of the wheel that the subject declares is filled in its turn, four of them at least: tasks
-on and beside its boundaries, added just before, at and just after one, while all finer levels are filled too; then time
-passes through every boundary at which they may cascade. Before a level lies an idle gap, and after the last one task
-waits for weeks; where there is room, some wait over ticks whose numbers end with 31 zero bits. Where time jumps,
+on and next to its boundaries, added just before, at and just after one, while all finer levels are filled too; then
+time passes through every boundary at which they may cascade. Before a level lies an idle gap, and after the last one
+task waits for weeks; where there is room, some wait over ticks whose numbers end with 31 zero bits. Where time jumps,
 several buckets of a level come due at once, beside tasks that are due a turn of the finer level later. A subject whose
 `advance` goes through time tick by tick is slow over days: it is asked no further than it can.
 
@@ -13,7 +13,7 @@ check completes while the others expire together; many that one key gives back; 
 and one of as many keys as the protocol has, which a check of the last completes. Then steady traffic: short delays
 only, none of which ends where a bucket of the second level does, so that nothing but the clock moves that level on.
 
-A purgatory is besides given more completed operations under keys that nobody checks than its purge interval allows,
+A purgatory is besides given more completed operations under keys that no thread checks than its purge interval allows,
 several times over, and read at rest in between: first while nothing else was ever there and nothing waits, and once in
 its midst the keys that it shares are checked. Some is under keys of one hash: in the first of many lists, or in the
 last. Then come as many that checks take along, of which no purge finds anything, and as many that all their keys give
@@ -228,7 +228,7 @@ class Reach:
         for delay_ns in self._delays(widths[:2]):
             self._begin(min(delay_ns, 300 * MS), widths)
         self._run.settle()
-        # Nobody wakes whoever sleeps while one waits alone.
+        # Nobody wakes the caller that sleeps while one waits alone.
         self._begin(_IDLE_NS, widths)
         self._run.settle()
         for name in waiting:
@@ -264,15 +264,15 @@ class Reach:
             self._under_many(delay_ns)
 
     def _given_back(self, many: int, delay_ns: int) -> None:
-        """Whoever disarms some of what a key gives back lets the others expire."""
+        """The caller that disarms some of what a key gives back lets the others expire."""
         if "cancel-key" in self._description.capabilities:
             for number in range(many):
                 self._run.call(Register(f"back-{number}", ("back",), delay_ns))
             self._run.call(CancelKey("back"))
 
     def _alike(self, delay_ns: int) -> None:
-        """Whoever keeps lists by the hashes of keys gives back, or forgets, what is under another, or has no room for
-        so many keys of one hash."""
+        """A purgatory that keeps lists by the hashes of keys gives back, or forgets, what is under another, or has no
+        room for so many keys of one hash."""
         given_back, checked = _ALIKE
         for key in (*_ALIKE, _LEAST_HASH, *_OUTERMOST[-1]):
             self._run.call(Register(f"under-{key}", (key,), delay_ns))
@@ -283,7 +283,7 @@ class Reach:
             self._run.call(Check(key))
 
     def _under_many(self, delay_ns: int) -> None:
-        """Whoever has room for fewer keys forgets the last of an operation."""
+        """The caller that has room for fewer keys forgets the last of an operation."""
         keys = tuple(f"many-{number}" for number in range(KEYS_MOST))
         self._run.call(Register("under-many", keys, delay_ns))
         self._run.call(Ready("under-many"))
@@ -321,7 +321,7 @@ class Reach:
             self._run.leap(self._rounded(_IDLE_NS // 6))
 
     def _level(self, widths: list[int]) -> None:
-        """Around a boundary of the widest: before, at and behind it, a finer bucket behind it, in the midst."""
+        """Around a boundary of the widest: before, at and after it, a finer bucket after it, in the midst."""
         wide_ns = widths[-1]
         finer_ns = widths[-2] if len(widths) > 1 else self._unit_ns
         for beside_ns in (-self._unit_ns, 0, self._unit_ns, finer_ns, wide_ns // 2):
@@ -435,7 +435,7 @@ class Reach:
             self._run.call(Check(key))
 
     def garbage(self, readings: int) -> None:
-        """Completed operations lie about under keys that nobody checks, more than the purge interval, several times;
+        """Completed operations lie about under keys that no thread checks, more than the purge interval, several times;
         the sizes are read so often in between, at rest. First none is live, and nothing has raised an estimate that a
         purge may lower too far. Then one in four stays live, so that a purge which takes the one for the other comes
         too late. At last as many as two purges take come at once, live, and complete after that."""

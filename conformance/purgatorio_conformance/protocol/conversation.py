@@ -223,7 +223,7 @@ class Conversation:
         if not stack:
             return ""
         never = stack[-1].f in self._gates and not self._held_before
-        return f", inside {stack[-1].f} of {stack[-1].id!r}" + ", a gate, and never said `held`" * never
+        return f", inside {stack[-1].f} of {stack[-1].id!r}" + ", a gate, without a `held`" * never
 
     def unanswered(self) -> list[str]:
         """The calls that a thread makes and that have no answer, by name."""
@@ -244,7 +244,7 @@ class Conversation:
         return entered.f in self._gates and (task or entered.f in ("on_complete", "on_expiration"))
 
     def overdue(self, by_ns: int = 0, *, before_now: bool = False) -> list[str]:
-        """The tasks and operations whose time is over, so long ago, and which are not: what a subject that hangs may
+        """The tasks and operations whose time is up, so long ago, and which are not: what a subject that hangs may
         have lost. Their time counts from when they were begun, as in T2 and O5. None that a call without an answer is
         about, which may take it back, and none in whose functions a thread is. `before_now`: only those that were begun
         before the clock came to where it is."""
@@ -273,7 +273,7 @@ class Conversation:
         ]
 
     def last_deadline_t(self, below_ns: int) -> int:
-        """The last moment at which a delay shorter than `below_ns` is over; where there is none, long ago."""
+        """The last moment at which a delay shorter than `below_ns` has ended; where there is none, long ago."""
         return max(
             (
                 _deadline(one.asked_t, one.delay_ns)
@@ -299,18 +299,18 @@ class Conversation:
 
     @property
     def holds(self) -> Mapping[int, Hold]:
-        """The threads that stand at gates, by the numbers of their stops, in the order in which they came."""
+        """The threads that are paused at gates, by the numbers of their stops, in the order in which they came."""
         return self._holds
 
     def loose(self) -> frozenset[str]:
-        """The threads that have a call under way, or a function that they have not left, and stand at no gate: they
-        run, or wait for what another thread has. Empty: nothing happens until the next call."""
+        """The threads that have a call under way, or a function that they have not left, and are paused at no gate:
+        they run, or wait for what another thread has. Empty: nothing happens until the next call."""
         busy = {one.log.name for one in self._open.values() if not isinstance(one.call, Go)}
         busy.update(thread for thread, stack in self._stacks.items() if stack)
         return frozenset(thread for thread in busy if not self._stands(thread))
 
     def standing(self) -> list[Hold]:
-        """The threads that stand at gates and can be let go: those that make no call there."""
+        """The threads that are paused at gates and can be let go: those that make no call there."""
         return [hold for hold in self._holds.values() if hold.making is None]
 
     def under_add(self, task: str) -> bool:
@@ -340,7 +340,7 @@ class Conversation:
         of_lane: int | None = None
         if hold is not None:
             standing = self._holds[hold]
-            assert self._innermost(standing.thread) is standing, "it stands at a gate further in"
+            assert self._innermost(standing.thread) is standing, "it is paused at an inner gate"
             assert standing.making is None, "it has a call under way"
             standing.making = number
             log = self._log(standing.thread)
@@ -349,7 +349,7 @@ class Conversation:
             if isinstance(call, Go):
                 self._let_go(call)
             else:
-                assert self.free(lane), "a lane makes one call after the other"
+                assert self.free(lane), "a lane makes one call at a time"
                 self._busy[lane] = number
                 of_lane = lane
                 self.doubts.beside += not self.doubts.met and bool(self.standing())
@@ -433,9 +433,9 @@ class Conversation:
     def _stopped(self, said: Held) -> None:
         """A thread has come to a gate."""
         if said.f not in self._gates:
-            raise Misbehaved("rubbish", f"it holds a thread at {said.f!r}, where no gate was asked for")
+            raise Misbehaved("rubbish", f"it holds a thread at {said.f!r}, where no gate was requested")
         if said.hold in self._held_before:
-            raise Misbehaved("wrong-id", f"a second stop of the number {said.hold}")
+            raise Misbehaved("wrong-id", f"a second stop with the number {said.hold}")
         if said.id is not None and said.id not in self._operations:
             raise Misbehaved(
                 "wrong-id", f"held at {said.f} of {said.id!r}, which was never added or registered"
@@ -464,7 +464,7 @@ class Conversation:
         if hold is not None and hold.making != number:
             raise Misbehaved(
                 "rubbish",
-                f"call {number} went on from hold {hold.number} at {hold.f!r}, and nobody let it go{_WHOSE}",
+                f"call {number} continued from hold {hold.number} at {hold.f!r}, without a release{_WHOSE}",
             )
         if hold is not None:
             hold.making = None
@@ -478,7 +478,8 @@ class Conversation:
             raise Misbehaved("rubbish", f"a description in answer to {call_name(ended.call)}")
         if said.protocol not in SPOKEN:
             raise Misbehaved(
-                "wrong-version", f"it speaks {said.protocol!r}, and was asked for {ended.call.protocol!r}"
+                "wrong-version",
+                f"it speaks {said.protocol!r} instead of the requested {ended.call.protocol!r}",
             )
         self.description = said
 
@@ -494,7 +495,7 @@ class Conversation:
         if inside and not isinstance(call, Go | Start):
             entered = f"{inside[-1].f} of {inside[-1].id!r}, entered in it,"
             raise Misbehaved(
-                "rubbish", f"call {said.n} ({call_name(call)}) is answered, and {entered} was not left"
+                "rubbish", f"call {said.n} ({call_name(call)}) is answered before {entered} has ended"
             )
         self._check_told(call, said)
         if isinstance(call, Add):
@@ -553,13 +554,13 @@ class Conversation:
             raise Misbehaved("rubbish", why)
 
     def _refused(self, number: int, ended: _OpenCall, err: str) -> None:
-        """An error is an event of the run where the call is recorded; elsewhere the run cannot go on."""
+        """An error is an event of the run where the call is recorded; elsewhere the run cannot continue."""
         call = ended.call
         if type(call) not in _RECORDED_AS or isinstance(call, Advance):
             if not self.fails:
                 self.refused = self.refused or call
                 self.erred = self.erred or [err]
-            told = "; a callback was told to fail: its error is to be caught where tasks run, and ends no other call"
+            told = "; a callback was asked to fail: catch its error where tasks run, so that it ends no other call"
             raise Misbehaved("refused", f"{call_name(call)} ended with {err!r}{told * self.fails}")
         if not self.fails and not ended.early:
             self._errors += 1
@@ -641,13 +642,13 @@ class Conversation:
             self._operations[said.id].begun_t = self._recorder.clock_ns()
 
     def _thread(self, said: Happening | Held) -> tuple[str, ThreadLog]:
-        """The thread of the trace on which an event is recorded: it must not stand at a gate."""
+        """The thread of the trace on which an event is recorded: it must not be paused at a gate."""
         log = self._log_of(said)
         hold = self._innermost(log.name)
         if hold is not None and hold.making is None:
             raise Misbehaved(
                 "rubbish",
-                f"{log.name} went on from hold {hold.number} at {hold.f!r}, and nobody let it go{_WHOSE}",
+                f"{log.name} continued from hold {hold.number} at {hold.f!r}, without a release{_WHOSE}",
             )
         return log.name, log
 
@@ -658,7 +659,8 @@ class Conversation:
                 raise Misbehaved(
                     "wrong-id",
                     f"an event of {said.id!r} during call {said.during}, not under way"
-                    + ", but answered: what a call causes is told before" * (said.during < self._next),
+                    + ", which is answered: report what a call causes before its answer"
+                    * (said.during < self._next),
                 )
             return within.log
         logs = {one.log.name: one.log for one in self._open.values() if not isinstance(one.call, Go)}
@@ -697,7 +699,7 @@ class Conversation:
         stack.append(_Entered(said.f, said.id, ticket, claim, owes))
 
     def _tries(self, operation: str) -> bool:
-        """Whether what it tries now is ready and not over, and nothing else goes on."""
+        """Whether what it tries now is ready and not over, and nothing else continues."""
         if not self.doubts.tried and any(isinstance(one.call, Check) for one in self._open.values()):
             self.doubts.tried += 1
         alone = self._virtual and not self._gates
@@ -799,7 +801,7 @@ def _check_answer(call: Call, said: Answer) -> None:
     elif said.out not in _HAS_RESULT.get(of, (None,)):
         name = call_name(call)
         if of not in _HAS_RESULT:
-            raise Misbehaved("rubbish", f"{name} has no result, and out = {said.out} came")
+            raise Misbehaved("rubbish", f"{name} has no result, but out = {said.out} was sent")
         without = ", or without" if of is Cancel else ""
         raise Misbehaved("rubbish", f"{name} is answered with out = 0 or 1{without}, not {said.out}")
     if said.ids and of is not CancelKey:

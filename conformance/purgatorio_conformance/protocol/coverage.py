@@ -1,4 +1,4 @@
-"""What was looked for in a program, what was not and why, and what looks like a mistake of its adapter's."""
+"""What was searched for in a program, what was not and why, and what looks like a mistake of its adapter's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _parts(subjects: Sequence[CommandSubject]) -> Iterator[tuple[str, Part, list
 
 
 def _looked(ways: Sequence[CommandSubject]) -> dict[str, int]:
-    """The classes of bugs that were looked for by small programs, each with the number of its plays."""
+    """The classes of bugs that were searched for by small programs, each with the number of its plays."""
     plays: dict[str, int] = {}
     for orders in (orders for way in ways for orders in way.account.orders if not orders.skipped):
         plays[orders.program.looks_for] = plays.get(orders.program.looks_for, 0) + orders.plays
@@ -30,13 +30,13 @@ def _looked(ways: Sequence[CommandSubject]) -> dict[str, int]:
 
 
 def looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
-    """Of each program and part, by its name: the classes of bugs that were looked for, and how often."""
+    """Of each program and part, by its name: the classes of bugs that were searched for, and how often."""
     found: list[tuple[str, str]] = []
     for name, _, ways in _parts(subjects):
         found += [(name, f"{way.mode}: {way.account.reached}") for way in ways if way.account.reached]
         if looked := _looked(ways):
             plays = "; ".join(f"{one} {plays:,}" for one, plays in looked.items())
-            found.append((name, f"looked for, in so many plays: {plays}"))
+            found.append((name, f"tested for, in number of executions: {plays}"))
     return found
 
 
@@ -48,7 +48,7 @@ def _unstopped(way: CommandSubject) -> Iterator[str]:
             yield f"not played at lines ({why}): {', '.join(names)}"
 
 
-_ASLEEP: Final = "not looked for (no late_real_ns): in real time, who sleeps past a deadline"
+_ASLEEP: Final = "not searched for (no late_real_ns): in real time, who sleeps past a deadline"
 
 
 def _not_asked(way: CommandSubject) -> str:
@@ -58,7 +58,7 @@ def _not_asked(way: CommandSubject) -> str:
     if least_ns <= -unit_ns:
         return ""
     takes = f"least_delay_ns is {least_ns:,}" + (f", and unit_ns {unit_ns:,}" if least_ns < 0 else "")
-    return f"not looked for ({takes}): a delay below zero that is taken for none, or for a long one"
+    return f"not searched for ({takes}): a delay below zero that is taken for none, or for a long one"
 
 
 def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
@@ -73,10 +73,10 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         for orders in (orders for way in gated for orders in way.account.orders):
             lacks.setdefault(orders.program.looks_for, []).append(orders.skipped)
         broke_off = any(way.account.broke_off or not way.account.orders for way in gated)
-        left = "left to luck" if any(way.mode == "real-free" for way in ways) else "not looked for"
+        left = "left to luck" if any(way.mode == "real-free" for way in ways) else "not searched for"
         missing: dict[str, list[str]] = {}
         for looks_for in (one for one in CLASSES[part] if one not in looked):
-            none = "the run with gates broke off" if broke_off else "no gates"
+            none = "the run with gates was interrupted" if broke_off else "no gates"
             # What a promise that was broken kept from being played is no lack of the subject's, and what one way cannot
             # play another may.
             why = min(lacks.get(looks_for, [none]), key=lambda one: (one != BROKEN, one in OTHER_WAYS))
@@ -93,7 +93,7 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         if any(way.mode == "real" and way.description.late_real_ns is None for way in ways):
             found.append((name, _ASLEEP))
         lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
-        found += [(name, f"what lies between two lines was not looked for: {why}") for why in lost]
+        found += [(name, f"what lies between two lines was not searched for: {why}") for why in lost]
         found += [(way.name, f"left out: {way.account.left_out}") for way in ways if way.account.left_out]
         found += [(way.name, said) for way in ways for said in _unstopped(way)]
     return found

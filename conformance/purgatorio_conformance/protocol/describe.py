@@ -69,7 +69,7 @@ def _contradictions(description: Description) -> Iterator[str]:
     known = (*REPORTABLE, STEP)
     own = [place for place in description.gates if place not in known and not place.startswith("x_")]
     if own:
-        yield f"a gate at {own[0]!r}: a place of its own is called x_..."
+        yield f"a gate at {own[0]!r}: name a place of your own x_..."
     if description.most_delay_ns < max(description.least_delay_ns, description.unit_ns):
         yield "it takes no delay: most_delay_ns is below least_delay_ns or unit_ns"
     profile = PROFILES.get(profile_of(description))

@@ -1,6 +1,6 @@
 """Any program as a subject: `command_subjects(["node", "my.js"])` gives subjects like the built-in ones.
 
-The program is started anew for each run, without a shell. It is held to what it declares in answer to `describe`, and
+The program is started again for each run, without a shell. It is held to what it declares in answer to `describe`, and
 is driven in every way that it declares: as a timer and as a purgatory, in virtual time in two manners, in real time.
 """
 
@@ -82,7 +82,7 @@ _MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 _TOTAL_S: Final = 600.0
 """More than a run takes where many others run: who hangs is silent long before."""
 _LINES_MOST: Final = 5_000_000
-"""Of a run with gates: before each play beside a purge there are as many operations as have it made."""
+"""Of a run with gates: before each play next to a purge there are as many operations as have it made."""
 _DRAWN_MOST: Final = 1_000
 """So many programs are drawn, or half as many as operations were asked for."""
 _CROSSED_MOST: Final = 60
@@ -212,7 +212,6 @@ class CommandSubject:
 
     @property
     def version(self) -> str:
-        """What the program says."""
         return self.description.version
 
     @property
@@ -255,7 +254,7 @@ class CommandSubject:
         return self.run(self.shape.make(seed, ops, self.threads, self.tick_ns), out_path, progress)
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
-        """See `Subject.run`. What the program wrote on standard error, its last 64 KiB, is kept beside the trace as
+        """See `Subject.run`. What the program wrote on standard error, its last 64 KiB, is kept next to the trace as
         `<run>.stderr`."""
         try:
             self._record(plan, out_path, progress)
@@ -304,8 +303,8 @@ class CommandSubject:
 
     def _late(self, talked: Conversation, stuck: bool) -> Sequence[str]:
         """The tasks that wait in real time for longer than T2 allows, or operations for longer than O5: whenever they
-        are over, it is broken. None where an error may have taken one back; with gates, none while we hold a thread, or
-        where one of the program's runs."""
+        have ended, it is broken. None where an error may have taken one back; with gates, none while we hold a
+        thread, or where one of the program's runs."""
         judged = not self.virtual and not talked.errors() and (not self.held or (stuck and not talked.holds))
         if not judged or self._lost_ns is None:
             return ()
@@ -334,8 +333,8 @@ class CommandSubject:
     def _again(
         self, plan: Plan, path: Path, order: PlayedOrder | None
     ) -> tuple[Account, SubjectFailed | None]:
-        """What comes of this order, or of the whole plan, in a program started anew, with twice the patience. The trace
-        of what fails is kept at `path`."""
+        """What comes of this order, or of the whole plan, in a program started again, with twice the patience. The
+        trace of what fails is kept at `path`."""
         limits = self._limits(plan)
         patient = replace(limits, silence_s=2 * limits.silence_s)
         again = replace(self, account=Account(only=order), limits=patient, listener=None)
@@ -421,7 +420,7 @@ class CommandSubject:
         plan: Plan,
     ) -> None:
         if lines is not None and not lines.connect():
-            raise child.failed("died", "its JVM is not heard by the debugger's protocol any more")
+            raise child.failed("died", "its JVM no longer answers the debugger's protocol")
         plays = Plays(session, self.description, self.part, clock, lines=lines, judge=judge)
         self.account.plays = plays.played
         crossed = min(_CROSSED_MOST, plan.timers // 30) if self.virtual else 0
@@ -541,7 +540,7 @@ class _SoFar:
     def breaks(self) -> bool:
         """Down to what was recorded last."""
         self._recording.flush()
-        # The run goes on, and its trace has its end: what fails here is told when that is judged.
+        # The run continues, and its trace has its end: what fails here is told when that is judged.
         with surviving("judging so far", []):
             return self._judged(self._recording.path)
         return False

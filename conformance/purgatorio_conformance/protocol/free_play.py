@@ -1,6 +1,6 @@
 """Races by luck: the small programs of `gate_program` on free lanes, for what has no gates, in real time.
 
-The calls of a program are made at moments that are drawn anew each time, as close together as the subject answers, so
+The calls of a program are made at moments that are drawn again each time, as close together as the subject answers, so
 that what one lane does falls into the midst of what another does. Around an expiry they come about its deadline. What
 is found is true; what is not found was perhaps not met.
 """
@@ -56,7 +56,7 @@ def drive_free(
     operations: int,
     progress: Callable[[int], None],
 ) -> None:
-    """Play every program so often, then wait until all is over. Raises SubjectFailed."""
+    """Play every program so often, then wait until all has ended. Raises SubjectFailed."""
     session.call(Start(part, "real"))
     rng = random.Random(f"free/{seed}")
     programs = free_programs(description, part)
@@ -76,8 +76,6 @@ def drive_free(
 
 
 class _Round:
-    """One program, once."""
-
     def __init__(self, session: Session, program: SmallProgram, number: int, rng: random.Random) -> None:
         self._session = session
         self._rng = rng
@@ -134,7 +132,7 @@ class _Round:
 
 def _plain(calls: Sequence[LaneCall]) -> list[Call]:
     """Without the expiries, which come by themselves."""
-    assert not any(isinstance(call, Inside | Until) for call in calls), "nobody stands in a callback"
+    assert not any(isinstance(call, Inside | Until) for call in calls), "nobody is inside a callback"
     return [call for call in calls if not isinstance(call, Expiry | Inside | Until)]
 
 

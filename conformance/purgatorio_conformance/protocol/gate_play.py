@@ -56,7 +56,7 @@ from purgatorio_spec.show.visible import first_few
 _FAR_NS: Final = 3_600_000 * MS
 _FAR_REAL_NS: Final = 5_000 * MS
 _PURGE_REAL_NS: Final = 250 * MS
-"""By then a thread stands where a purge is to come beside it."""
+"""By then a thread stands where a purge is to come next to it."""
 _QUIET_LEAST_S: Final = 0.003
 _QUIET_MOST_S: Final = 0.1
 _GLANCE_S: Final = 0.001
@@ -122,12 +122,12 @@ class Plays:
         """In virtual time, when each task or operation of a play was asked for last."""
 
     def start(self, gates: tuple[str, ...]) -> None:
-        """The subject begins anew, with these gates."""
+        """The subject begins again, with these gates."""
         now_ns = None if self.clock is None else self.clock.now_ns
         self.session.call(Start(self.part, "real" if now_ns is None else "virtual", now_ns, gates))
 
     def start_anew(self, gates: tuple[str, ...]) -> None:
-        """The same, when all is over."""
+        """The same, when all has ended."""
         if self.clock is None:
             self.much_is_said()
             self._wait_until_over(0.0)
@@ -136,7 +136,7 @@ class Plays:
         self.start(gates)
 
     def leap(self, by_ns: int) -> None:
-        """Virtual time goes on by so much at least, in whole units."""
+        """Virtual time continues by so much at least, in whole units."""
         assert self.clock is not None, "it is called in virtual time"
         by_ns += -by_ns % self.description.unit_ns
         self.play_to_the_end([Advance(self.clock.now_ns + by_ns)])
@@ -151,7 +151,7 @@ class Plays:
         return Play(self, program, len(self.played) + 1, beside=beside, keeps=bool(beside))
 
     def end(self, play: Play, order: PlayedOrder) -> None:
-        """What the program makes at its end, and a look at what is late, raised, or broken."""
+        """What the program makes at its end, and checks what is late, raised, or broken."""
         self.played.append(order)
         play.over = True
         other = play.program.fault is not None and self.description.lanes > 1
@@ -171,9 +171,9 @@ class Plays:
             self.broken = self._judge()
 
     def in_turn(self, program: SmallProgram, leap_ns: int) -> None:
-        """One play of the calls of one lane, in a subject that is started anew; then time goes on until all is over.
-        When time has gone on nothing may be overdue: else it goes on by more than `leap_ns` at once, which is more than
-        it goes at once where all is well, so that what comes then is late by the clause."""
+        """One play of the calls of one lane, in a subject that is started again; then time continues until all has
+        ended. When time has continued nothing may be overdue: else it continues by more than `leap_ns` at once,
+        which is more than it goes at once where all is well, so that what comes then is late by the clause."""
         assert self.clock is not None, "it is for virtual time"
         self.start(program.places)
         play = self.begun(program)
@@ -208,8 +208,8 @@ class Plays:
         return self.clock.now_ns
 
     def _look_for_late(self, play: Play) -> None:
-        """In virtual time, where nobody is held any more, all that was due is over when time has gone on twice: a wheel
-        may move it to a finer level first."""
+        """In virtual time, where nobody is held any more, all that was due has ended when time has continued twice:
+        a wheel may move it to a finer level first."""
 
         def overdue() -> set[str]:
             return {*self.session.conversation.overdue(self.late_ns)} & {*play.delays}
@@ -227,7 +227,7 @@ class Plays:
         lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
         raise self.session.failed(
             "late",
-            f"{lost[0]} is broken: {first_few(sorted(late))} did not {lost[1]} when nobody was held any more",
+            f"{lost[0]} is broken: {first_few(sorted(late))} did not {lost[1]} when no thread was paused any more",
         )
 
     def _wait_for_late(self, play: Play) -> None:
@@ -246,8 +246,8 @@ class Plays:
             self.broken = self.broken or (self._judge is not None and self._judge())
 
     def play_to_the_end(self, calls: Sequence[LaneCall], play: Play | None = None, lane: int = 0) -> None:
-        """Let all threads go on; then make the calls one by one on this lane, stopping nobody but an expiry that is to
-        come in this play."""
+        """Let all threads continue; then make the calls one by one on this lane, stopping nobody but an expiry that
+        is to come in this play."""
         self.let_go()
         for call in calls:
             assert not isinstance(call, Expiry | Inside), "those are the lanes'"
@@ -262,7 +262,7 @@ class Plays:
             self.let_go(play)
 
     def let_go(self, play: Play | None = None) -> None:
-        """Let all threads go on until they have returned, but for an expiry that is to come in this play."""
+        """Let all threads continue until they have returned, but for an expiry that is to come in this play."""
         while True:
             standing = self.session.conversation.standing()
             if passing := [hold for hold in standing if play is None or not play.early(hold)]:
@@ -276,12 +276,10 @@ class Plays:
                 self.go(standing)
 
     def _hear(self, within_s: float) -> Said | None:
-        """See `Session.hear`."""
         self._count_what_is_said()
         return self.session.hear(within_s)
 
     def hear_on(self) -> None:
-        """See `Session.hear_on`."""
         self._count_what_is_said()
         self.session.hear_on()
 
@@ -294,7 +292,7 @@ class Plays:
         nobody is held: what it waits for is then its own."""
         self._said += 1
         if self._said > _SAID_MOST * (1 if self.session.conversation.owed else 2):
-            raise self.session.failed("hang", f"said {_SAID_MOST:,} lines in one play, and goes in circles")
+            raise self.session.failed("hang", f"said {_SAID_MOST:,} lines in one execution: it loops")
 
     def settle(self, play: Play) -> None:
         """Hear until all threads have returned or are at gates that are the play's, or nothing is heard any more."""
@@ -318,9 +316,9 @@ class Plays:
 
     def _gives_up(self) -> bool:
         """Whether something is heard after all within a time as long as a lock is tried for: a call that waits for
-        another at a gate may wait no longer than that. Only in virtual time, where nothing else goes on meanwhile, and
-        for such calls and gates until nothing is, or so often: on a busy machine one is heard that was only slow. Not
-        where a thread of the subject's own stands, for which all calls wait."""
+        another at a gate may wait no longer than that. Only in virtual time, where nothing else continues meanwhile,
+        and for such calls and gates until nothing is, or so often: on a busy machine one is heard that was only
+        slow. Not where a thread of the subject's own stands, for which all calls wait."""
         standing = self.session.conversation.standing()
         situation = (*self.session.conversation.unanswered(), *(hold.f for hold in standing))
         of_lanes = standing and all(hold.thread.startswith("caller-") for hold in standing)
@@ -332,7 +330,7 @@ class Plays:
 
     def is_quiet(self) -> bool:
         """Whether nothing is heard for a moment: several times what the slowest answer took of late. A JVM's threads
-        can be looked at, and the moment is over when none of them runs."""
+        can be checked, and the moment has ended when none of them runs."""
         until_s = time.monotonic() + min(_QUIET_MOST_S, max(_QUIET_LEAST_S, 5 * self._slowest_s))
         while (left_s := until_s - time.monotonic()) > 0:
             running = None if self.lines is None else self.lines.running()
@@ -352,7 +350,7 @@ class Plays:
         self.session.ask(call, lane, moves, hold=hold, steps=steps)
 
     def go(self, holds: Sequence[Hold], *, fail: bool = False) -> None:
-        """Let the threads go on, together, or `fail`; heard once the subject has taken note."""
+        """Let the threads continue, together, or `fail`; heard once the subject has taken note."""
         conversation = self.session.conversation
         number = self.session.ask(Go(tuple(hold.number for hold in holds), int(fail) or None))
         while conversation.is_open(number):
@@ -378,8 +376,8 @@ class Plays:
         if self.clock is not None:
             self.ask(Advance(self.clock.now_ns + delay_ns + self.late_ns), lane, steps=steps)
             return
-        # Several times as late as others came of late: one that is kept from coming, by whoever was stopped, need not
-        # be waited for long, and if it was only slow the order is another one.
+        # Several times as late as others came of late: one that is kept from coming, by the thread that was stopped,
+        # need not be waited for long, and if it was only slow the order is another one.
         due_s = begun_s + (delay_ns + self.late_ns) / 1e9
         until_s = due_s + min(_EXPIRY_LATE_S, max(_EXPIRY_LEAST_S, 5 * self._latest_s))
         conversation = self.session.conversation
@@ -434,8 +432,6 @@ class Plays:
 
 @dataclass(slots=True)
 class Play:
-    """One play under way."""
-
     plays: Plays
     program: SmallProgram
     number: int
@@ -450,7 +446,7 @@ class Play:
     stopped: set[int] = field(default_factory=set)
     """The stops of a thread that came to its steps."""
     passes: bool = False
-    """Whether such a thread goes on."""
+    """Whether such a thread continues."""
     beside: str = ""
     """If any, only the first that comes to this gate stays there, if it comes while the play `keeps`."""
     keeps: bool = False
@@ -458,7 +454,7 @@ class Play:
     steps: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
     """Where calls stop on their way: by lane and place there."""
     gone: int = 0
-    """So many have gone on from where some go on with an error."""
+    """So many have continued from where some continue with an error."""
 
     def __post_init__(self) -> None:
         self.before = named_in(self.program.before, self.number)
@@ -488,8 +484,8 @@ class Play:
         return hold.f == "timer_fire" and hold.id in self.held_back
 
     def acts(self) -> Mapping[str, Act]:
-        """What can be done now, by a name that is the same in each play of the program; nothing when the play is over,
-        or when all that is left waits for ever."""
+        """What can be done now, by a name that is the same in each play of the program; nothing when the play has
+        ended, or when all that is left waits for ever."""
         conversation = self.plays.session.conversation
         standing = [hold for hold in conversation.standing() if not self.early(hold)]
         calls = {f"lane {lane}": self._call(lane) for lane in range(len(self.lanes)) if self.can_call(lane)}
@@ -529,7 +525,7 @@ class Play:
             # A task may be cancelled while it is added.
             return conversation.under_add(call.id) and conversation.free(lane)
         if isinstance(call, Force) and not conversation.makes_sense(call):
-            # Its registration has not returned: it is there if it stands at a gate, or never will be.
+            # Its registration has not returned: it is there if it is paused at a gate, or never will be.
             begun = any(hold.id == call.id for hold in conversation.holds.values())
             if not begun:
                 return False
@@ -538,7 +534,7 @@ class Play:
         return conversation.free(lane)
 
     def _place(self, call: Inside) -> Hold | None:
-        """Where it can be made: at the innermost gate of a thread that stands in a callback of the operation."""
+        """Where it can be made: at the innermost gate of a thread that is inside a callback of the operation."""
         standing = self.plays.session.conversation.standing()
         return next((one for one in reversed(standing) if one.id == call.id and call.at in ("", one.f)), None)
 

@@ -130,7 +130,7 @@ def _of_purgatory(delays: Delays) -> tuple[SmallProgram, ...]:
                     ((Expiry("other"),), (Check("a"), *(waits("a", f"next-{number}") for number in again))), (),
                     (waits("a", "live"), *garbage, waits("a", "other", delays.purge_ns)),
                     (Quiesce(), *(Ready(f"next-{number}") for number in again), Check("a")), fresh=True),
-        # Of one hash: what is held while the one key is given back is what the garbage of the other lies under.
+        # Of one hash: what is held while the one key is released is what the garbage of the other lies under.
         SmallProgram("purge-cancel", PURGE, ((CancelKey("Aa"),), (Check("g"), Expiry("other"))), ((DISARM, "op"),),
                     (Register("op", ("Aa",), far_ns), *ready(2 * delays.garbage + _LOOKS_MORE, "BB", "g"),
                      too_many),
@@ -270,7 +270,7 @@ def _of_purgatory(delays: Delays) -> tuple[SmallProgram, ...]:
         SmallProgram("error-in-try", ERRORS, ((Check("a"),),), (TRY,), (waits("a"),), event, fault=Fault(TRY, "op")),
         SmallProgram("errors-in-tries", ERRORS, ((Check("a"),) * 16,), (TRY,), (waits("a"),), event,
                     fault=Fault(TRY, "op")),
-        # Its second look: what is left of it is watched.
+        # Its recheck: what is left of it is watched.
         SmallProgram("error-in-registration", ERRORS, ((waits("ab"),),), (TRY,), (), event, fault=Fault(TRY, "op", 1)),
         SmallProgram("error-in-try-before-another", ERRORS, ((Check("a"),),), (TRY,), (*both, Ready("other")),
                     fault=Fault(TRY, "op")),

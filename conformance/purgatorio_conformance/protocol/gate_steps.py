@@ -1,7 +1,7 @@
 """Where one call of a program is stopped while the other lanes make theirs: at each of its steps, one preemption.
 
 Steps are those that a subject counts in its own code, or the lines of a JVM. Then two: the first lane's call stands at
-a gate, another's goes as far as one of its steps, and then the first goes on before it, at every step of the other,
+a gate, another's goes as far as one of its steps, and then the first continues before it, at every step of the other,
 also at those to which it comes only because the first stands there. So does a call that moves time, which stands at
 some of its own steps.
 """
@@ -25,8 +25,8 @@ from purgatorio_conformance.protocol.played_order import (
     STEPS_MOST,
     TOO_MANY,
     Orders,
+    PausePoint,
     PlayedOrder,
-    Stop,
 )
 from purgatorio_conformance.protocol.small_program import (
     Expiry,
@@ -50,13 +50,13 @@ _TIMES_MOST: Final = 3
 """A call that comes to a line again and again is stopped there so often."""
 
 _UNSTOPPED: Final = 0.2
-"""Such a share of drawn programs has no call that is stopped at a step."""
+"""Such a share of random programs has no call that is stopped at a step."""
 
 _TWO_STEPS: Final = 0.3
 """And in such a share of the others it is stopped at two, if it comes to both."""
 
 _STARTED_MOST: Final = 24
-"""In real time a program has a subject started anew so often: each may have threads of new names."""
+"""In real time a program has a subject started again so often: each may have threads of new names."""
 
 _WATCHED_MOST: Final = 3
 """A call of which no line is seen is watched so often."""
@@ -84,8 +84,8 @@ class Steps:
         self._known: dict[type[LaneCall], list[int]] = {}
         """Of a JVM, the lines to which calls came, by the kind of call."""
 
-    def again(self, programs: Sequence[SmallProgram], stop: Stop) -> None:
-        """One stop in a program that was started anew."""
+    def again(self, programs: Sequence[SmallProgram], stop: PausePoint) -> None:
+        """One stop in a program that was started again."""
         gates = self._gates()
         self._plays.start(gates)
         for program in programs:
@@ -99,7 +99,7 @@ class Steps:
         if beside:
             pairs = [(one, place) for one in stepped for place in one.stands_at(self._plays.description)]
         gates = (*self._gates(), *dict.fromkeys(place for _, place in pairs if place))
-        plans: Sequence[Iterable[Stop]] = [self._counted(*pair) for pair in pairs]
+        plans: Sequence[Iterable[PausePoint]] = [self._counted(*pair) for pair in pairs]
         if lines is not None and pairs:
             plans = [*self._at_lines(lines, [(one, "") for one in stepped], self._gates())]
             if beside:
@@ -117,12 +117,12 @@ class Steps:
             yield self._steps_of(program, stops, until_s)
             self.tell(size / max(1, sum(sizes)))
             if self._plays.clock is not None:
-                # What was cancelled while it was added is counted until its time is over, and the plays are many.
+                # What was cancelled while it was added is counted until its time is up, and the plays are many.
                 self._plays.come_to_rest()
         if self._plays.clock is None:
             self._plays.come_to_rest()
 
-    def drawn(self, program: SmallProgram, draws: random.Random) -> Stop | None:
+    def drawn(self, program: SmallProgram, draws: random.Random) -> PausePoint | None:
         """One of the program's calls, and a step at which it may stop, or two: to which such a call came before, or
         any."""
         if STEP not in self._plays.description.gates or draws.random() < _UNSTOPPED:
@@ -138,7 +138,7 @@ class Steps:
             alone = not any(isinstance(one, Inside) for one in program.calls())
             # Short calls have few.
             steps = sorted({round(_TWICE_WITHIN ** draws.random()) - 1 for _ in range(count)})
-            return Stop(lane, place, tuple(steps)) if alone else None
+            return PausePoint(lane, place, tuple(steps)) if alone else None
         known = [
             step for step in self._known.get(type(call), ()) if lines.points[step].line not in lines.adapters
         ]
@@ -146,7 +146,7 @@ class Steps:
         chosen = {lines.points[step].at: step for step in draws.sample(known, min(count, len(known)))}
         steps = [*chosen.values()]
         return (
-            Stop(lane, place, tuple(steps), points=tuple(lines.points[step] for step in steps))
+            PausePoint(lane, place, tuple(steps), points=tuple(lines.points[step] for step in steps))
             if steps
             else None
         )
@@ -159,12 +159,12 @@ class Steps:
     def _known_beside(
         self,
         lines: Lines,
-        alone: Mapping[SmallProgram, Iterable[Stop]],
+        alone: Mapping[SmallProgram, Iterable[PausePoint]],
         pairs: Sequence[tuple[SmallProgram, str]],
         gates: tuple[str, ...],
-    ) -> list[list[Stop]]:
-        """The stops of each program beside its place: those of its calls `alone`, and what is seen there."""
-        found: list[list[Stop]] = []
+    ) -> list[list[PausePoint]]:
+        """The stops of each program next to its place: those of its calls `alone`, and what is seen there."""
+        found: list[list[PausePoint]] = []
         for (program, place), seen in zip(pairs, self._at_lines(lines, pairs, gates), strict=True):
             moved = [
                 replace(stop, lane=lane, beside=place)
@@ -184,7 +184,7 @@ class Steps:
         }
         return list(reversed(found.values()))
 
-    def _steps_of(self, program: SmallProgram, stops: Iterable[Stop], until_s: float) -> Orders:
+    def _steps_of(self, program: SmallProgram, stops: Iterable[PausePoint], until_s: float) -> Orders:
         plays = 0
         if program.fresh and self._plays.clock is None:
             stops = [*stops]
@@ -202,7 +202,7 @@ class Steps:
         why = NO_LINE_OF_ITS_OWN if program.long else NO_LINE
         return Orders(program, plays, skipped="" if plays else why)
 
-    def _counted(self, program: SmallProgram, beside: str = "") -> Iterator[Stop]:
+    def _counted(self, program: SmallProgram, beside: str = "") -> Iterator[PausePoint]:
         """Where calls of a subject that counts its steps can be stopped: of each call until it does not stop."""
         calls = [(lane, place) for lane, place, _ in program.stepped()]
         if beside:
@@ -214,7 +214,7 @@ class Steps:
                 if program.schedule is Stepped.FIRST_TWICE:
                     ways = [(first, again) for again in range(first + 1, _TWICE_WITHIN)]
                 for steps in ways:
-                    yield Stop(lane, place, steps, beside=beside)
+                    yield PausePoint(lane, place, steps, beside=beside)
                     if self._stops_made < len(steps):
                         break
                 if not self._stops_made:
@@ -225,17 +225,17 @@ class Steps:
             else ()
         ):
             for step in range(_TWICE_WITHIN):
-                yield Stop(1, 0, (step,), ahead=(first,))
+                yield PausePoint(1, 0, (step,), ahead=(first,))
                 if self._stops_made < 2:
                     break
 
     def _at_lines(
         self, lines: Lines, programs: Sequence[tuple[SmallProgram, str]], gates: tuple[str, ...]
-    ) -> Iterator[list[Stop]]:
-        """Where calls of each program, alone or beside the first lane at a gate, can be stopped on a JVM: at the lines
-        to which they come, those of its other threads too where a call moves time, but for lines that nobody else can
-        tell apart. All are watched first."""
-        watched: list[list[tuple[Stop, Mapping[int, str]]]] = []
+    ) -> Iterator[list[PausePoint]]:
+        """Where calls of each program, alone or next to the first lane at a gate, can be stopped on a JVM: at the lines
+        to which they come, those of its other threads too where a call moves time, but for lines that no other
+        thread can tell apart. All are watched first."""
+        watched: list[list[tuple[PausePoint, Mapping[int, str]]]] = []
         self._plays.start(gates)
         for program, beside in programs:
             if watched and self._plays.clock is not None and not self._plays.broken:
@@ -261,7 +261,7 @@ class Steps:
         short = [of for (program, _), of in zip(programs, known, strict=True) if not program.long]
         of_short = {lines.points[step].line for of in short for _, seen in of for step in seen}
         for (program, _), seen_of in zip(programs, known, strict=True):
-            stops: list[Stop] = []
+            stops: list[PausePoint] = []
             leaves_out = lines.adapters | of_short if program.long else lines.adapters
             for stop, seen in seen_of:
                 of_call = self._known.setdefault(type(program.lanes[stop.lane][stop.place]), [])
@@ -276,11 +276,11 @@ class Steps:
                     stops.append(replace(stop, steps=way, points=tuple(lines.points[step] for step in way)))
             yield self._led(lines, program, stops) if program.schedule is Stepped.BEHIND_FIRST else stops
 
-    def _led(self, lines: Lines, program: SmallProgram, stops: Sequence[Stop]) -> list[Stop]:
+    def _led(self, lines: Lines, program: SmallProgram, stops: Sequence[PausePoint]) -> list[PausePoint]:
         """The second lane's call at each of its lines while the first's stands at some of its own."""
-        found: list[Stop] = []
+        found: list[PausePoint] = []
         for leader in stops[:: max(1, len(stops) // _AHEAD_MOST)]:
-            stop = Stop(1, 0, ahead=leader.steps, led=leader.points)
+            stop = PausePoint(1, 0, ahead=leader.steps, led=leader.points)
             seen = self._watched(lines, program, stop)
             self._plays.come_to_rest()
             for step in lines.seen(seen):
@@ -289,7 +289,7 @@ class Steps:
         return found
 
     def _seen(
-        self, lines: Lines, program: SmallProgram, stop: Stop, watched: Mapping[int, str]
+        self, lines: Lines, program: SmallProgram, stop: PausePoint, watched: Mapping[int, str]
     ) -> Sequence[int]:
         """The steps of a call that was watched."""
         known = lines.seen(watched)
@@ -302,23 +302,24 @@ class Steps:
             known = lines.seen(again)
         return known
 
-    def _unwatched(self, program: SmallProgram, beside: str) -> Iterator[Stop]:
+    def _unwatched(self, program: SmallProgram, beside: str) -> Iterator[PausePoint]:
         """The calls of a program that can be stopped, without a step yet."""
         for lane, place, call in program.stepped():
             if self._plays.clock is not None or not isinstance(call, Expiry):
                 for workers in (False, True) if isinstance(call, Expiry | Until) else (False,):
                     for other in program.beside(lane) if beside else (lane,):
-                        yield Stop(other, place, workers=workers, beside=beside)
+                        yield PausePoint(other, place, workers=workers, beside=beside)
 
-    def _watched(self, lines: Lines, program: SmallProgram, stop: Stop) -> Mapping[int, str]:
+    def _watched(self, lines: Lines, program: SmallProgram, stop: PausePoint) -> Mapping[int, str]:
         lines.watched = {}
         self._stopped_at(program, replace(stop, steps=(), points=()))
         return lines.watched
 
-    def found_again(self, program: SmallProgram, stop: Stop, gates: tuple[str, ...]) -> Stop:
-        """The same stop in a program that was started anew: its first call comes to other lines than all later ones."""
+    def found_again(self, program: SmallProgram, stop: PausePoint, gates: tuple[str, ...]) -> PausePoint:
+        """The same stop in a program that was started again: its first call comes to other lines than all later
+        ones."""
         if stop.led:
-            leader = Stop(0, 0, stop.ahead, workers=bool(stop.led[0].thread), points=stop.led)
+            leader = PausePoint(0, 0, stop.ahead, workers=bool(stop.led[0].thread), points=stop.led)
             stop = replace(stop, ahead=self.found_again(program, leader, gates).steps)
         places: dict[Point, int] = {}
         for beside in dict.fromkeys(("", stop.beside)):
@@ -335,8 +336,9 @@ class Steps:
             return stop
         return replace(stop, steps=tuple(places[point] for point in stop.points if point in places))
 
-    def _stopped_at(self, program: SmallProgram, stop: Stop) -> None:
-        """One play: a call goes as far as its steps, the other lanes make theirs, and then all go on to their ends."""
+    def _stopped_at(self, program: SmallProgram, stop: PausePoint) -> None:
+        """One play: a call goes as far as its steps, the other lanes make theirs, and then all continue to their
+        ends."""
         if program.fresh:
             self._plays.start_anew((STEP,))
         play = self._plays.begun(program, stop.beside)
@@ -369,7 +371,7 @@ class Steps:
             self._plays.leap(2 * self._plays.delays.later_ns + self._plays.late_ns)
         self._plays.under_way = None
 
-    def _make_stopped(self, play: Play, stop: Stop) -> None:
+    def _make_stopped(self, play: Play, stop: PausePoint) -> None:
         """The calls of the lane up to the one that is stopped, or watched to its end."""
         watching = self._plays.lines if not stop.points else None
         conversation = self._plays.session.conversation
@@ -403,7 +405,7 @@ class Steps:
             self._plays.settle(play)
 
     def _make_others(self, play: Play, lane: int) -> None:
-        """The calls of the other lanes; in between, a call that is held twice goes on to its second step."""
+        """The calls of the other lanes; in between, a call that is held twice continues to its second step."""
         others = [other for other in range(len(play.lanes)) if other != lane]
         for other in others:
             while play.can_call(other):

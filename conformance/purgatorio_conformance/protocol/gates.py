@@ -1,6 +1,6 @@
 """Races by control: every order of the small programs of `gate_program`, played to a subject that has gates.
 
-What is done next is one of few things: let a thread go on, or make a lane's next call; all their orders are played,
+What is done next is one of few things: let a thread continue, or make a lane's next call; all their orders are played,
 depth first, each play from operations and keys of its own. Where the subject counts the steps of its own code, each
 call of each lane is stopped at each of its steps, see `gate_steps`. How threads are held and heard is in `gate_play`.
 
@@ -19,7 +19,6 @@ from functools import partial
 from typing import Final, Literal
 
 from purgatorio_conformance.protocol.boundary_plan import REAPER_NS, levels_of
-from purgatorio_conformance.protocol.drawn_program import DRAWN, PLACES, drawn_program
 from purgatorio_conformance.protocol.gate_play import Act, Play, Plays
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import Steps
@@ -32,7 +31,8 @@ from purgatorio_conformance.protocol.message import (
     Quiesce,
     Register,
 )
-from purgatorio_conformance.protocol.played_order import BROKEN, TOO_MANY, Orders, PlayedOrder, Stop
+from purgatorio_conformance.protocol.played_order import BROKEN, TOO_MANY, Orders, PausePoint, PlayedOrder
+from purgatorio_conformance.protocol.random_program import DRAWN, PLACES, drawn_program
 from purgatorio_conformance.protocol.scope import (
     SCOPE_S,
     crossed,
@@ -45,7 +45,7 @@ from purgatorio_conformance.protocol.small_program import ANY, SmallProgram
 
 Way = Literal["scope", "orders", "alone", "beside", "drawn"]
 """The enumerated programs of one lane, one after the other; all orders of gates; a call stopped at each of its steps,
-alone, or beside a lane that stands at a gate; what is drawn."""
+alone, or next to a lane that is paused at a gate; what is drawn."""
 
 _ORDERS_MOST: Final = 1_000
 _ASLEEP: Final = 1_100
@@ -103,7 +103,7 @@ class GatedRun:
         leaving_out: Callable[[SmallProgram], bool] = lambda program: False,
     ) -> None:
         """Play all programs that the subject can be put through in these ways, or one order of one only, then wait
-        until all is over. Raises SubjectFailed."""
+        until all has ended. Raises SubjectFailed."""
         programs = gate_programs(self._plays.part, self._plays.delays)
         crossings = crossed(self._plays.part, self._plays.delays, self._plays.description)
         programs = tuple(program for program in programs if not leaving_out(program))
@@ -221,7 +221,7 @@ class GatedRun:
             self._sleep()
 
     def _sleep(self) -> None:
-        """The machine sleeps: when time goes on, what is due at every tick of a second, and at every bucket of the
+        """The machine sleeps: when time continues, what is due at every tick of a second, and at every bucket of the
         levels above, is overdue at once. Here, where nothing is too late."""
         self._plays.start(())
         self._plays.much_is_said()
@@ -309,7 +309,7 @@ class GatedRun:
         program: SmallProgram,
         trail: list[_Choice],
         draws: random.Random | None = None,
-        stop: Stop | None = None,
+        stop: PausePoint | None = None,
         wanted: Sequence[str] = (),
     ) -> list[_Choice]:
         """Once through: the choices of `trail` as long as there are, then the first of each, or what is drawn; all

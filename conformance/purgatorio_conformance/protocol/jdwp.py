@@ -2,7 +2,7 @@
 
 Every JVM brings the other end (`libjdwp`). It calls us, on the loopback, on a port that we listen at while it starts,
 so no port of its own is ever open. Packets, commands and numbers are those of the JDK's "Java Debug Wire Protocol".
-What comes is bounded, and whatever is no such packet ends the connection, as does its end: the JVM then goes on as
+What comes is bounded, and whatever is no such packet ends the connection, as does its end: the JVM then continues as
 though nobody had asked, and all that was stopped is let go.
 """
 
@@ -47,7 +47,7 @@ _LINE, _INTO = 1, 0
 
 
 class JvmGone(Exception):
-    """The connection is over, or what came is no packet of the protocol."""
+    """The connection has ended, or what came is no packet of the protocol."""
 
 
 Location = tuple[int, int, int]
@@ -65,7 +65,8 @@ _LOADS: Final = frozenset((0xB2, 0xB4, *range(0x2E, 0x36)))
 _STORES: Final = frozenset((0xB3, 0xB5, *range(0x4F, 0x57)))
 _FIELDS: Final = frozenset((0xB2, 0xB4))
 _CALLS: Final = frozenset((0xB6, 0xB8, 0xB9))
-"""Instructions that read a field or an array, write one, and call a method; what is being made is nobody else's yet."""
+"""Instructions that read a field or an array, write one, and call a method; what is being made is no other thread's
+yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ class Listening:
         return found
 
     def close(self) -> None:
-        """Nobody can call any more; those who were asked for stay."""
+        """No thread can call any more; those who were asked for stay."""
         with suppress(OSError):
             # Wakes the one who waits for calls, which closing does not.
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -184,7 +185,6 @@ class Jvm:
             raise JvmGone("its names of things are not of 8 bytes")
 
     def fileno(self) -> int:
-        """For `poll`."""
         return self._socket.fileno()
 
     def close(self) -> None:
@@ -262,8 +262,8 @@ class Jvm:
                 self._ask(15, 2, struct.pack(">Bi", kind, request))
 
     def go_on(self, thread: int) -> None:
-        """A thread that stands goes on."""
-        # Nobody waits for the reply: a thread that has ended meanwhile is no matter.
+        """A thread that stands continues."""
+        # No thread waits for the reply: a thread that has ended meanwhile is no matter.
         self._command(11, 3, _long(thread))
 
     def running(self, threads: Iterable[int]) -> set[int]:
@@ -277,7 +277,7 @@ class Jvm:
         return found
 
     def read(self, within_s: float = 0.0) -> list[Stopped] | None:
-        """What has happened, or happens within `within_s`; None where the connection is over."""
+        """What has happened, or happens within `within_s`; None where the connection has ended."""
         try:
             for _ in range(_READS_MOST):
                 while (packet := self._packet()) is not None:
@@ -292,7 +292,6 @@ class Jvm:
         return happened
 
     def line(self, at: Location) -> Line:
-        """Where that is."""
         if at not in self._lines:
             self._lines[at] = self._line(*at)
         return self._lines[at]
@@ -430,7 +429,6 @@ class _Fields:
         return self.octets().decode(errors="replace")
 
     def octets(self) -> bytes:
-        """The same, not decoded."""
         return self._bytes(self.number(4))
 
     def _bytes(self, size: int) -> bytes:
@@ -441,7 +439,6 @@ class _Fields:
 
 
 def places_between(code: bytes, index: int, ends: int) -> Iterator[int]:
-    """See `Jvm.inside`."""
     has_called = has_read = False
     fields: set[bytes] = set()
     while index < ends:

@@ -116,7 +116,7 @@ class Lines:
         return bool(self._jvms)
 
     def close(self) -> None:
-        """All threads go on."""
+        """All threads continue."""
         self._listening.close()
         for jvm in self._jvms:
             jvm.close()
@@ -160,7 +160,7 @@ class Lines:
 
     def leave_adapter_out(self) -> None:
         """The class in which the thread of a lane began is an adapter's, with those nested in it, if more of the lines
-        that were seen are elsewhere: whoever has his purgatory in it as well has most of them there."""
+        that were seen are elsewhere: the caller that has his purgatory in it as well has most of them there."""
         lane, jvm = self._thread_of(0), self._jvm
         if jvm is None or lane is None or self._within != ANY_CLASS:
             return
@@ -175,7 +175,6 @@ class Lines:
     # What a peer does.
 
     def say(self, line: bytes) -> None:
-        """See `Peer.say`."""
         if b'"step":' in line or self._watch is not None:
             self._child.say(self._begun(line))
         elif b'"m":"start"' in line:
@@ -190,7 +189,6 @@ class Lines:
             self._child.say(line)
 
     def hear(self, within_s: float) -> bytes | Quiet:
-        """See `Peer.hear`."""
         while True:
             said = self._child.hear(within_s)
             if isinstance(said, Quiet) or (self._call is None and not self._standing):
@@ -220,7 +218,6 @@ class Lines:
             return said
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
-        """See `Peer.failed`."""
         return self._child.failed(kind, why)
 
     def works(self, most_s: float) -> bool:
@@ -239,26 +236,21 @@ class Lines:
         return True
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
-        """See `Peer.silent`."""
         return self._child.silent(seconds, why)
 
     def check_exit(self, why: str = "") -> None:
-        """See `Peer.check_exit`."""
         self._child.check_exit(why)
 
     def end_input(self) -> None:
-        """See `Peer.end_input`."""
         self._child.end_input()
 
     # What a child hears besides.
 
     def fileno(self) -> int:
-        """See `Aside.fileno`."""
         assert self._jvm is not None, "it is heard once it is known"
         return self._jvm.fileno()
 
     def read_lines(self, within_s: float = 0.0) -> list[bytes] | None:
-        """See `Aside.read_lines`."""
         assert self._jvm is not None, "it is heard once it is known"
         happened = self._jvm.read(within_s)
         if happened is None:
@@ -336,7 +328,7 @@ class Lines:
                 self._armed.add(request)
 
     def _ended(self) -> None:
-        """The call that was watched, or was to stop, is over."""
+        """The call that was watched, or was to stop, has ended."""
         self._call = None
         jvm = self._jvm
         if jvm is None:
@@ -354,7 +346,7 @@ class Lines:
         holds = [hold for hold in fields["holds"] if hold < _OWN_HOLDS]
         if holds != fields["holds"]:
             if not holds:
-                # Before it goes on, or what it says then would be heard before it was let go.
+                # Before it continues, or what it says then would be heard before it was let go.
                 self._child.put(orjson.dumps({"m": "answer", "n": fields["n"]}))
             for hold in fields["holds"]:
                 if hold >= _OWN_HOLDS:
@@ -395,7 +387,6 @@ class Lines:
                     self._lanes = {names[thread]: thread for thread in lanes}
 
     def _workers(self) -> Mapping[int, str]:
-        """The subject's own threads."""
         self._find_threads()
         return {
             thread: name

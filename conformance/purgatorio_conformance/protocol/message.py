@@ -32,13 +32,13 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "real-time": "runs by a clock of its own that goes as fast as the machine's",
     "cancel": "knows `cancel`",
     "cancel-barrier": "after a `cancel` that was answered with 1 the task does not start, whatever the time; "
-    "not beside a purgatory",
+    "not next to a purgatory",
     "cancel-key": "knows `cancel_key`; what it gives back has no time-out any more, and still waits under its other "
     "keys, as in Kafka",
     "cancel-key-all": "besides `cancel-key`: what it gives back waits under none of its keys any more",
     "force": "knows `force`",
     "gauge": "knows `gauge`, and says its sizes in answer to `quiesce`",
-    "add-again": "takes an `add` of an id again: a task that is over starts anew, one that waits is moved",
+    "add-again": "accepts an `add` of a known id: a finished or cancelled task starts again, a waiting one is moved",
     "add-same": "as `add-again`, with no other delay than the one that it had",
     "fixed-rate": "1.2: knows `repeat` at a fixed rate, and says in `catch_up` what it does about runs that it missed",
     "fixed-delay": "1.2: knows `repeat` with a fixed delay from the end of a run to the next one",
@@ -88,7 +88,9 @@ class Start:
     time: Annotated[str, Text(words=("virtual", "real")), "whose clock counts: `advance`'s, or the machine's"]
     now_ns: Annotated[int | None, _TIME, "in virtual time, what the clock says at first"] = None
     gates: Annotated[
-        tuple[str, ...], _PLACES, "of the places declared: whoever comes there in this run stops"
+        tuple[str, ...],
+        _PLACES,
+        "some of the declared places: each thread that reaches one in this run stops",
     ] = ()
 
 
@@ -102,8 +104,6 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Cancel the task `id`."""
-
     id: Annotated[str, _ID, "of a task that was added"]
 
 
@@ -177,7 +177,8 @@ class Force:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """The threads that stand at these gates go on, all at once. Answered at once, not when they get somewhere."""
+    """The threads that are paused at these gates continue, all at once. Answered at once, not when they get
+    somewhere."""
 
     holds: Annotated[tuple[int, ...], Items(_CALL_NUMBER, most=64, least=1), "as `held` named them"]
     fail: Annotated[
@@ -187,7 +188,7 @@ class Go:
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """Read the sizes now."""
+    """Asks for the current sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,7 @@ class Quiesce:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The run is over: answer, then end with exit status 0 when standard input closes."""
+    """The run has ended: answer, then end with exit status 0 when standard input closes."""
 
 
 Call = (
@@ -287,7 +288,7 @@ class Description:
     purge_interval: Annotated[
         int | None,
         _TIME,
-        "completed operations that may stay watched; a purge is played beside other calls, to 120 in all orders, "
+        "completed operations that may stay watched; a purge is tested during other calls, to 120 in all orders, "
         "to 1,200 at its lines on a JVM",
     ] = None
     unit_ns: Annotated[int, Number(1, 1_000_000_000), "times and delays are multiples of this"] = 1
@@ -319,7 +320,7 @@ class Answer:
     err: Annotated[str | None, Text(200), "instead of a result: the type of the error that it ended with"] = (
         None
     )
-    ids: Annotated[tuple[str, ...], Items(_ID, most=100_000), "of operations given back"] = ()
+    ids: Annotated[tuple[str, ...], Items(_ID, most=100_000), "of the operations that the call returned"] = ()
     watched: Annotated[int | None, Number(), "entries in the watch lists"] = None
     delayed: Annotated[int | None, Number(), "tasks in the timer"] = None
 
@@ -381,14 +382,14 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A thread stands at a gate. Until a `go` names it, it does nothing but make the calls that carry its `hold`."""
+    """A thread is paused at a gate. Until a `go` names it, it does nothing but make the calls that carry its `hold`."""
 
     hold: Annotated[int, _CALL_NUMBER, "the subject's own number for this stop, never used again"]
     f: Annotated[str, Text(100), "the place"]
     id: Annotated[str | None, _ID, "of the task or operation, if it is one's"] = None
     during: Annotated[int | None, _CALL_NUMBER, "number of the call from within which it came there"] = None
     th: Annotated[str | None, Text(60), "the subject's thread, if no call came there"] = None
-    at: Annotated[str | None, Text(200), "where in its code that is, for who reads it"] = None
+    at: Annotated[str | None, Text(200), "the position in its code, for readers"] = None
 
 
 Happening = Fired | Completed | Expired | Armed | Disarmed | Enter | Leave
@@ -424,7 +425,6 @@ def call_line(
 
 
 def call_name(call: Call) -> str:
-    """Its `m`."""
     return _NAME_OF[type(call)]
 
 

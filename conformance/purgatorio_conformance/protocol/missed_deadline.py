@@ -1,9 +1,9 @@
 """Whether a program sleeps past its deadlines, in real time.
 
 A busy machine makes any program late, so a late bound is judged there with ten seconds besides. But a thread whose time
-has come runs or could run, and Linux tells which do: a program all of whose threads wait, while a deadline is over, is
-late by itself. That is asked of one task or operation at a time, behind a pause. Threads of our own, one on each
-processor, sleep for some milliseconds all the time: while one of them is late, the machine may be why.
+has come runs or could run, and Linux tells which do: a program all of whose threads wait, while a deadline has
+ended, is late by itself. That is asked of one task or operation at a time, behind a pause. Threads of our own, one
+on each processor, sleep for some milliseconds all the time: while one of them is late, the machine may be why.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _GRACE_NS: Final = 30 * MS
 """Behind the bound: to wake, and to tell of it."""
 _SLEEPS_S: Final = 0.04
 _GIVE_UP_S: Final = 2.0
-"""So long is waited for what is overdue: whoever runs until then does not sleep."""
+"""So long is waited for what is overdue: the caller that runs until then does not sleep."""
 _NAP_S: Final = 0.005
 _NAPS_MOST_S: Final = 0.02
 
@@ -113,7 +113,7 @@ def past_deadlines(
                 raise session.failed(
                     "late",
                     f"{clause} is broken: {first_few(slept)} were not {lost} {(bound_ns + _GRACE_NS) / MS:g} ms"
-                    f" behind their deadlines, and all threads of the program slept on, for {_SLEEPS_S * 1e3:g} ms more"
+                    f" after their deadlines, and all threads of the program slept on, for {_SLEEPS_S * 1e3:g} ms more"
                     " each time",
                 )
             _wait(session, name)

@@ -38,7 +38,7 @@ _LINKS: Final = 5
 """Tasks of a chain: each adds the next one without a delay."""
 _REAL_PERIODS_NS: Final = (20 * MS, 30 * MS, 50 * MS)
 _REAL_S: Final = 0.4
-"""A program in real time goes on for so long before its tasks are cancelled."""
+"""A program in real time continues for so long before its tasks are cancelled."""
 _REAL_PROGRAMS: Final = 8
 _MOST_LINES: Final = 20_000
 """A call that is answered with more lines does not end."""
@@ -72,8 +72,6 @@ def drive_periodic(
 
 
 class _Program:
-    """One program under way."""
-
     def __init__(self, session: Session, description: Description, rng: random.Random, number: int) -> None:
         self.session = session
         self.description = description
@@ -114,7 +112,7 @@ class _Program:
             self.heard(self.session.hear_on())
 
     def heard(self, said: object) -> None:
-        """A run that stands at the gate does what it is to do, and goes on."""
+        """A run that is paused at the gate does what it is to do, and continues."""
         if not isinstance(said, Held):
             return
         for call in self._at.pop(said.id or "", ()):
@@ -136,7 +134,6 @@ class _Program:
         return min(delay_ns + -delay_ns % unit_ns, self.description.most_delay_ns // unit_ns * unit_ns)
 
     def repeat(self, first_ns: int, period_ns: int) -> Repeat:
-        """A periodic task more."""
         name = f"p-{self.number}-{len(self.repeats)}"
         period_ns = self.fitting(period_ns)
         first_ns = period_ns if self.can("period-first") else self.fitting(first_ns)
@@ -283,7 +280,6 @@ class _Real(_Program):
         self._go_on(0.2)
 
     def wait_inside(self, said: Held) -> None:
-        """See `_lasts_ns`."""
         self._go_on(self._lasts_ns.pop(said.id or "", 0) / 1e9)
 
     def _go_on(self, seconds: float) -> None:

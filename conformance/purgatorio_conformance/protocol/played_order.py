@@ -43,10 +43,10 @@ class Orders:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class PausePoint:
     """A lane, the place of a call in it, and the steps of that call at which a thread is stopped; or none, and the call
     is watched for its steps: for those of the subject's own threads (`workers`), or of its own. `points`: what steps
-    they are, where they are lines of a JVM's. `beside`: the first lane stands at this gate until then, and goes on
+    they are, where they are lines of a JVM's. `beside`: the first lane stands at this gate until then, and continues
     first; `ahead`: so it does, at these of its steps, which are at these lines (`led`)."""
 
     lane: int
@@ -66,7 +66,7 @@ class PlayedOrder:
 
     program: str
     acts: tuple[str, ...]
-    stop: Stop | None = None
+    stop: PausePoint | None = None
     errors: bool = True
 
 
@@ -81,13 +81,15 @@ def comes_of_order(
 ) -> bool:
     """Whether calls that never returned while nobody was held (by name), or an error that one ended with, break P3.
 
-    `alone` plays one order to a subject made anew: what is `seen` of that there, or None where something else happens.
+    `alone` plays one order to a subject made again: what is `seen` of that there, or None where something else happens.
     It must be the same by the same order, and nothing where the calls are made one after the other and no callback is
     told to fail: then each returns by itself, and no slow machine is to blame, but only their order, or what an error
     left behind. Threads that were let go run freely, so an order
     in which nothing is seen is played again.
     """
-    one_by_one = replace(order, acts=(), stop=order.stop and Stop(0, 0, (STEPS_MOST * 1_000,)), errors=False)
+    one_by_one = replace(
+        order, acts=(), stop=order.stop and PausePoint(0, 0, (STEPS_MOST * 1_000,)), errors=False
+    )
     again = bool(seen) and any(alone(order) == seen for _ in range(_AGAIN_MOST))
     return again and alone(one_by_one) == []
 

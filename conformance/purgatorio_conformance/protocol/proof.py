@@ -1,4 +1,4 @@
-"""Why a run that failed breaks a promise: what silence or an error alone does not prove, a program started anew does.
+"""Why a run that failed breaks a promise: what silence or an error alone does not prove, a program started again does.
 
 See the page of the protocol, under misbehaviour.
 """
@@ -48,16 +48,16 @@ _PATIENCE: Final = 15
 """It may take so many times as long as silence else may, where many others work."""
 _ENDLESS_TICKS: Final = 1_000
 _ENDLESS_STEPS: Final = 1_000
-"""Time goes on by so many ticks at once there, for some timers look at each, in so many steps at most."""
+"""Time continues by so many ticks at once there, for some timers check each, in so many steps at most."""
 
 TWICE: Final = "on a fresh start, after the same calls, it does not return in twice the time"
 """Why a hang in which nothing runs is a deadlock."""
 
-ALONE: Final = "it does so too in a program started anew, with no other task or operation"
+ALONE: Final = "it does so too in a newly started program with no other task or operation"
 """Why an error is no refusal: nothing is too much there, and the description takes the call."""
 
 FEW: Final = (
-    f"in a program started anew, with {_FEW_MOST} tasks or operations at most, it works for {_ENDLESS_S:g} s of the"
+    f"in a newly started program with {_FEW_MOST} tasks or operations at most, it works for {_ENDLESS_S:g} s of the"
     " processor's time and does not return"
 )
 """Why who works is not slow: there is next to nothing to do."""
@@ -67,7 +67,7 @@ FEW: Final = (
 class Proof:
     """A run that failed, with what came of it (`account`) and its `trace`.
 
-    `again`: what comes of one order of it, or of the whole run, in a program started anew with twice the patience; the
+    `again`: what comes of one order of it, or of the whole run, in a program started again with twice the patience; the
     trace of what fails is kept at the path. `begins_t`: where virtual time began.
     """
 
@@ -138,7 +138,7 @@ class Proof:
         return self.account.oldest is not None and isinstance(self.account.oldest[1], Start)
 
     def _is_raced(self) -> bool:
-        """Whether a call ended with an error only by an order of threads. The second trace is beside the first."""
+        """Whether a call ended with an error only by an order of threads. The second trace is next to the first."""
         path = self.trace.with_name(f"{run_of_file(self.trace)}-raced.jsonl")
 
         def erred(order: PlayedOrder) -> Sequence[str] | None:
@@ -150,7 +150,7 @@ class Proof:
 
     def _raises(self) -> bool:
         """Whether the first call that ended with an error does so where next to nothing is asked: in virtual time, in a
-        program started anew. First alone: with what it speaks of, or of an `advance` one of what waited. Then at the
+        program started again. First alone: with what it speaks of, or of an `advance` one of what waited. Then at the
         end of all that was asked of that one task or operation, at the same times: the others are left out."""
         call, delay_ns = self.account.refused, delays_for(self.description, 60_000 * MS).far_ns
         if call is None or "virtual-time" not in self.description.capabilities:
@@ -174,7 +174,7 @@ class Proof:
 
     def _is_endless(self) -> bool:
         """Whether a call that works and works, of calls made one at a time, does so too at the end of all that was
-        asked of a few tasks or operations, at the same times, in a program started anew: those that are left when
+        asked of a few tasks or operations, at the same times, in a program started again: those that are left when
         others are left out. An `advance` by many ticks goes there in steps."""
         oldest = self.account.oldest
         if not self.virtual or self.held or oldest is None or self.account.errors:
@@ -215,7 +215,7 @@ class Proof:
         return [*dict.fromkeys([*(of.id for _, of in self._waited()), *before])]
 
     def _tried(self, script: Script, limits: ChildLimits) -> FailureKind | None:
-        """What comes of it in a program started anew: `refused` where a call ends with an error, `endless` where one
+        """What comes of it in a program started again: `refused` where a call ends with an error, `endless` where one
         works on and on."""
         with suppress(SubjectFailed), closing(ScriptPlayer(self.command, limits)) as player:
             played = player.tried(script)

@@ -30,8 +30,7 @@ _NS_PER_S: Final = 1_000_000_000
 class _Timer(Protocol):
     """A package's timer; all is called on the loop's thread."""
 
-    def repeat(self, name: str, delay_ns: int, period_ns: int, task: Callable[[], None]) -> None:
-        """Begin a periodic task."""
+    def repeat(self, name: str, delay_ns: int, period_ns: int, task: Callable[[], None]) -> None: ...
 
     def cancel(self, name: str) -> int:
         """End it; 1 if it was there."""
@@ -155,7 +154,6 @@ class _Subject:
 
 
 def main() -> None:
-    """The program."""
     package = sys.argv[1]
     try:
         version = importlib.metadata.version(package)

@@ -28,9 +28,9 @@ def drive_real(
     lost_ns: int | None,
     progress: Callable[[int], None],
 ) -> None:
-    """Carry out the calls and what is beyond a plan, then wait until all is over, or until `give_up_ns` after that; not
-    for what is overdue by `lost_ns`, which breaks a promise whenever it comes. A timer that loses one task in each of
-    many starts is else waited for each time.
+    """Carry out the calls and what is beyond a plan, then wait until all has ended, or until `give_up_ns` after
+    that; not for what is overdue by `lost_ns`, which breaks a promise whenever it comes. A timer that loses one task
+    in each of many starts is else waited for each time.
 
     A run in which something is still pending has come to rest only by a late bound that the subject declared: what has
     not happened by then is lost. Raises SubjectFailed.
@@ -82,7 +82,7 @@ class _RealRun:
         self._lanes = description.lanes
         self._lane = 0
         self._lost: set[str] = set()
-        """What nobody waits for."""
+        """What no thread waits for."""
         self._give_up_ns = give_up_ns
         self._lost_ns = lost_ns
 

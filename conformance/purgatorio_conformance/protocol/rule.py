@@ -1,4 +1,4 @@
-"""What a field of a message may hold, written beside the field, and the one decoder that obeys it.
+"""What a field of a message may hold, written next to the field, and the one decoder that obeys it.
 
 A message is a dataclass whose fields are `Annotated[type, rule, "what it means"]`. The decoder, the JSON Schema and
 the documentation page all read these annotations, so a field is described once.

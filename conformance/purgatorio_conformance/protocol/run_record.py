@@ -1,4 +1,4 @@
-"""What came of a run of a program, beside its trace."""
+"""What came of a run of a program, next to its trace."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -2,7 +2,7 @@
 
 A program begins in one of a few start states, and then one caller makes up to three calls, time among them, of which
 one may come from inside a callback. The start states have up to two tasks (operations) besides one that waits and that
-nothing is done to: whatever else goes on, it must come to its own end. At last all that waits gets what it waits for:
+nothing is done to: whatever else continues, it must come to its own end. At last all that waits gets what it waits for:
 its event, or its time.
 
 The size of a program is the number of its calls after the start, those from inside callbacks included. What differs by
@@ -144,7 +144,7 @@ class _Words:
         raise NotImplementedError
 
     def times(self, whose: str) -> Iterator[_Step]:
-        """Time goes on: to just before a deadline, to it, beyond it, or over a whole revolution."""
+        """Time continues: to just before a deadline, to it, beyond it, or over a whole revolution."""
         yield _Step("time until just before", (Until(whose, self.delays.before_ns),), rank=1)
         yield _Step("time until due", (Until(whose, 0),), rank=2)
         yield _Step("time beyond", (Until(whose, -self.late_ns),), rank=3)
@@ -286,7 +286,6 @@ class _OfTimer(_Words):
                 yield _Step(f"cancel {task}", (Cancel(task),), frozenset({task}))
 
     def steps(self, start: _Start) -> Sequence[_Step]:
-        """See `_Words`."""
         return (
             *self._cancels(),
             *self._again_steps(start),
@@ -297,12 +296,10 @@ class _OfTimer(_Words):
         )
 
     def steps_inside(self, place: str, whose: str, start: _Start) -> Sequence[_Step]:
-        """See `_Words`."""
         live = [_Step("cancel live", (Cancel("live"),))] if "cancel" in self.knows else []
         return (*self._cancels(), *live, *self._again_steps(start), *self._adds("x"))
 
     def at_last(self, there: Sequence[str], where: str) -> tuple[LaneCall, ...]:
-        """See `_Words`."""
         return (*((Gauge(),) if "gauge" in self.knows else ()), Until("live", -self.late_ns))
 
 
@@ -357,7 +354,6 @@ class _OfPurgatory(_Words):
             yield _Step(f"register {new} {keys}", (self._waits(keys, new),), adds=new)
 
     def steps(self, start: _Start) -> Sequence[_Step]:
-        """See `_Words`."""
         due, soon = (
             self._waits("a", "next", delay_ns) for delay_ns in (self.delays.least_ns, self.delays.soon_ns)
         )
@@ -372,7 +368,6 @@ class _OfPurgatory(_Words):
         )
 
     def steps_inside(self, place: str, whose: str, start: _Start) -> Sequence[_Step]:
-        """See `_Words`."""
         back = [_Step("give back b", (CancelKey("b"),))] if "cancel-key" in self.knows else []
         some = [
             step
@@ -388,7 +383,6 @@ class _OfPurgatory(_Words):
         return whose in start.there or any(step.adds == whose for step in steps)
 
     def at_last(self, there: Sequence[str], where: str) -> tuple[LaneCall, ...]:
-        """See `_Words`."""
         waits = (Until("op", -self.late_ns),) if where == EXPIRED else ()
         ready = tuple(Ready(operation) for operation in (*there, "live"))
         return (*waits, *ready, Check("a"), Check("b"), *((Gauge(),) if "gauge" in self.knows else ()))
@@ -406,13 +400,13 @@ SCOPE_S: Final = 300.0
 
 
 def longest_of_scope_ns(delays: Delays, description: Description) -> int:
-    """The most by which time goes on at once while nothing is overdue."""
+    """The most by which time continues at once while nothing is overdue."""
     beyond_ns = turn_of(description) + max(2 * delays.soon_ns, delays.turn_ns)
     return max(delays.far_ns, beyond_ns) + late_for(description)
 
 
 def scope_delays(description: Description) -> Delays:
-    """The delays of the scope: what does not expire in a program does so a little behind it."""
+    """The delays of the scope: what does not expire in a program does so a little after it."""
     delays = delays_for(description, description.most_delay_ns)
     turn_ns = turn_of(description)
     fills = turn_ns <= _TURN_MOST * delays.before_ns

@@ -42,8 +42,8 @@ _LIMITS: Final = ChildLimits(total_s=300.0, lines=200_000)
 
 @dataclass(frozen=True, slots=True)
 class AtGate:
-    """From here on: whoever stops at `f` of this task or operation next makes these calls there, and, if it `fails`,
-    ends that callback with an error."""
+    """From here on: the thread that stops at `f` of this task or operation next makes these calls there, and, if it
+    `fails`, ends that callback with an error."""
 
     f: str
     id: str
@@ -67,7 +67,6 @@ class Script:
         return [self.start_ns, *(call.now_ns for call in self.calls if isinstance(call, Advance))]
 
     def gates(self) -> tuple[str, ...]:
-        """Where threads must stop."""
         return tuple(dict.fromkeys(step.f for step in self.calls if isinstance(step, AtGate)))
 
 
@@ -81,7 +80,7 @@ def late_bound_ns(events: Sequence[Event], late_ns: int) -> int:
     waits: list[tuple[int, int, int]] = []
     for event in events:
         if event.f == "advance_clock":
-            # Whoever is added meanwhile waits for the next.
+            # The caller that is added meanwhile waits for the next.
             moved[len(moved) - (event.ph == "ret") :] = [event.t]
         elif event.ph == "call" and event.delay_ns is not None and event.delay_ns < HUGE_NS:
             waits.append((event.t + max(0, event.delay_ns), event.t, len(moved)))
@@ -150,8 +149,6 @@ def play(
 
 
 class _Playing:
-    """One script under way."""
-
     def __init__(self, session: Session, clock: VirtualClock, lines: int, errors_end: bool) -> None:
         self._session = session
         self._clock = clock
@@ -160,7 +157,6 @@ class _Playing:
         self._at: dict[tuple[str, str | None], AtGate] = {}
 
     def play(self, script: Script, description: Description) -> None:
-        """All of it."""
         self._make(Start(script.part, "virtual", script.start_ns, script.gates()))
         for step in script.calls:
             if isinstance(step, AtGate):
@@ -223,7 +219,6 @@ class ScriptPlayer:
         return played
 
     def tried(self, script: Script) -> Played:
-        """See `play`."""
         self._child.renew()
         played, self._conversation = play(
             self._child, script, self.description, self._limits, first=self._conversation.calls

@@ -23,8 +23,7 @@ _FLUSH_EVERY: Final = 5_000
 class Peer(Protocol):
     """What is talked to: a child process, or an adapter in this one."""
 
-    def say(self, line: bytes) -> None:
-        """Tell it one line."""
+    def say(self, line: bytes) -> None: ...
 
     def hear(self, within_s: float) -> bytes | Quiet:
         """Its next line, if there is one in time."""

@@ -151,14 +151,13 @@ def _shorter(
 
 
 class _Hanging:
-    """Plays scripts, to a program started anew after each that hung."""
+    """Plays scripts, to a program started again after each that hung."""
 
     def __init__(self, command: Sequence[str], limits: ChildLimits | None) -> None:
         self._start = partial(ScriptPlayer, command, limits)
         self._player = self._start()
 
     def shows(self, script: Script) -> bool:
-        """Whether it hangs."""
         return self.play(script) is not None
 
     def play(self, script: Script) -> Played | None:
@@ -176,7 +175,7 @@ class _Hanging:
 
 
 def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) -> tuple[str, ...]:
-    """The session of the one order that broke a clause in this run with gates, played again in a program started anew;
+    """The session of the one order that broke a clause in this run with gates, played again in a program started again;
     its trace is at `path`. Empty where it does not break it again, as with volleys, whose threads meet or do not."""
     run = check_files([trace]).runs[0]
     for order in to_play_again(run.clauses[clause], subject.account.plays) if clause in run.clauses else ():
@@ -274,7 +273,6 @@ def _with_number(call: ScriptStep, value: int) -> ScriptStep:
 
 
 def _in_order(script: Script) -> bool:
-    """Time never goes back."""
     return all(before <= after for before, after in pairwise(script.moments()))
 
 

@@ -31,19 +31,19 @@ FIRE, ARM, DISARM = "timer_fire", "timer_add", "timer_cancel"
 
 RECHECK: Final = "an event that passes while an operation is registered"
 GIVE_UP: Final = "an event that meets another evaluation of the same operation"
-CLAIM: Final = "two completions at once"
-EXPIRY: Final = "an expiry beside an event, a force or a cancel"
+CLAIM: Final = "two concurrent completions"
+EXPIRY: Final = "an expiry during an event, a force or a cancel"
 ARMING: Final = "a completion before the time-out is armed"
-LISTS: Final = "a key whose list empties and fills at once"
-PURGE: Final = "a purge beside events and registrations"
+LISTS: Final = "a key whose list empties and fills concurrently"
+PURGE: Final = "a purge during events and registrations"
 CALLBACK: Final = "calls from inside callbacks"
 SLOW: Final = "a callback that holds up others"
-TIMER: Final = "timer tasks beside adds and cancels"
-LEVEL: Final = "adds that need the same new level at once"
+TIMER: Final = "timer tasks during adds and cancels"
+LEVEL: Final = "concurrent adds that need the same new level"
 MOVED: Final = "a timer task that moves between levels"
 ERRORS: Final = "an error in a callback"
 SEQUENCE: Final = "calls of one caller and time, one after the other"
-ANY: Final = "whatever comes of calls that were drawn"
+ANY: Final = "bugs of any class, by random calls"
 
 CLASSES: Final[dict[Part, tuple[str, ...]]] = {
     "purgatory": (
@@ -64,16 +64,16 @@ CLASSES: Final[dict[Part, tuple[str, ...]]] = {
     ),
     "timer": (TIMER, CALLBACK, SLOW, LEVEL, MOVED, ERRORS, SEQUENCE, ANY),
 }
-"""The classes of bugs that are looked for with gates, by part."""
+"""The classes of bugs that are searched for with gates, by part."""
 
 
 _SOON_OVER_NS: Final = 100 * MS
 _BEFORE_MOST: Final = 8
 """A program that is played once for each step of each call has no more calls before."""
 _GARBAGE_MOST: Final = 120
-"""So many operations are completed before each play beside a purge; for a longer interval all orders take too long."""
+"""So many operations are completed before each play next to a purge; for a longer interval all orders take too long."""
 _GARBAGE_MOST_AT_LINES: Final = 1_200
-"""So many where only the purge is stopped, at lines to which nothing else comes, beside a few calls: Kafka's interval
+"""So many where only the purge is stopped, at lines to which nothing else comes, next to a few calls: Kafka's interval
 is 1,000."""
 _LOOKS_MORE: Final = 50
 """More than what a purge may have missed: one operation a thread."""
@@ -100,8 +100,8 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """Virtual time goes on to `before_ns` before the time-out of this operation, or the deadline of this task: a timer
-    with levels moves it to finer ones on the way."""
+    """Virtual time continues to `before_ns` before the time-out of this operation, or the deadline of this task: a
+    timer with levels moves it to finer ones on the way."""
 
     id: str
     before_ns: int
@@ -121,8 +121,8 @@ class EveryOrder:
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """One order, so many times: the threads are gathered where they stop, and go on together, for what lies between two
-    places and can only be hit."""
+    """One order, so many times: the threads are gathered where they stop, and continue together, for what lies
+    between two places and can only be hit."""
 
     times: int
 
@@ -139,7 +139,8 @@ class Stepped(Enum):
     FIRST = "first"
     """At one of its steps."""
     FIRST_TWICE = "first twice"
-    """At two: the second lane's call is made while it stands at the one, the third's while it stands at the other."""
+    """At two: the second lane's call is made while it is paused at the one, the third's while it is paused at the
+    other."""
     BEHIND_FIRST = "behind first"
     """It stands at a step until the second lane's has come to one of its own, and ends before that does."""
 
@@ -161,7 +162,7 @@ class SmallProgram:
     """A handful of calls for two or three lanes; a lane that calls only from `Inside` callbacks is none of the
     subject's. `before` and `after` them nobody is stopped; after a `fault` another lane calls, which notices a
     lock that was left held. `looks_for`: the class of bugs. `pauses`: where threads stop; without any it is
-    played step by step only. `fresh`: each play has a subject that was started anew."""
+    played step by step only. `fresh`: each play has a subject that was started again."""
 
     name: str
     looks_for: str
@@ -189,12 +190,11 @@ class SmallProgram:
 
     @property
     def _soon_over(self) -> bool:
-        """Whether in real time it can be started anew a few times, as all it asks a timer for is over soon."""
+        """Whether in real time it can be started again a few times, as all it asks a timer for has ended soon."""
         waits = [call.delay_ns for call in self.calls() if isinstance(call, Add)]
         return bool(waits) and max(waits) <= _SOON_OVER_NS
 
     def calls(self) -> tuple[LaneCall, ...]:
-        """All of them."""
         return (*self.before, *(call for lane in self.lanes for call in lane), *self.after)
 
     def expiring(self) -> frozenset[str]:
@@ -203,11 +203,11 @@ class SmallProgram:
 
     @property
     def passes_time(self) -> bool:
-        """Whether virtual time goes on in it to a certain moment."""
+        """Whether virtual time continues in it to a certain moment."""
         return any(isinstance(call, Until) for call in self.calls())
 
     def goes_by(self, time_ns: int) -> bool:
-        """Whether virtual time goes on in it to so long behind a deadline."""
+        """Whether virtual time continues in it to so long behind a deadline."""
         return any(isinstance(call, Until) and call.before_ns <= -time_ns for call in self.calls())
 
     @property
@@ -278,7 +278,7 @@ class SmallProgram:
         return [places[0], *(ARM for place in places[1:] if place == ARM)]
 
     def beside(self, lane: int) -> tuple[int, ...]:
-        """The lane beside the first whose steps are those of this lane's."""
+        """The lane next to the first whose steps are those of this lane's."""
         return (lane,) if lane else (1,) if self.lanes[1] == self.lanes[0] else ()
 
     def _lacking(self, description: Description) -> str | None:

@@ -85,7 +85,7 @@ def fitted(plan: Plan, shape: PlanShape, part: str, description: Description) ->
     kept = {
         step.slot for step in known.steps if step.delay_ns is not None and (waits or step.delay_ns < HUGE_NS)
     }
-    # Slots are numbered anew, without gaps, as whoever reads a plan expects.
+    # Slots are numbered again, without gaps, as the caller that reads a plan expects.
     numbers = {slot: number for number, slot in enumerate(sorted(kept))}
     steps = (
         Step(step.at_ns, step.thread, numbers[step.slot], step.delay_ns)
@@ -119,7 +119,7 @@ def _of_timers(plan: Plan, description: Description) -> Iterator[Due]:
 
 
 def _again(at_ns: int, lane: int, add: Add, description: Description, rng: random.Random) -> Due:
-    """The same task once more: at once, in the midst of its time, about its end, or when it is over; earlier or later
+    """The same task once more: at once, in the midst of its time, about its end, or when it has ended; earlier or later
     than before, where it may have another delay."""
     unit_ns, tick_ns = description.unit_ns, max(description.tick_ns or MS, description.unit_ns)
     after_ns = rng.choice((0, add.delay_ns // 2, add.delay_ns, add.delay_ns + 2 * tick_ns))

@@ -45,13 +45,13 @@ _AFTERWARDS_NS: Final = 400 * MS
 _GAUGE_EVERY: Final = 50
 
 _LOOKS: Final = 150
-"""After so many advances to a deadline it is asked whether what is due is over."""
+"""After so many advances to a deadline it is asked whether what is due has ended."""
 _LISTENS: Final = 3
 _LISTENS_S: Final = 0.1
 """So many times, and so long, it is listened where it is not."""
 
 _CLOSELY: Final = 4_000
-"""So many deadlines are looked at from all sides; around later ones the clock stops at ticks only."""
+"""So many deadlines are checked from all sides; around later ones the clock stops at ticks only."""
 
 
 @dataclass
@@ -170,7 +170,6 @@ class _VirtualRun:
 
     @property
     def now_ns(self) -> int:
-        """What the clock says."""
         return self._clock.now_ns
 
     def call(self, call: Call, through: tuple[int, ...] = ()) -> None:

@@ -1,8 +1,9 @@
 """A child process that speaks lines, and cannot harm its parent: what it says is bounded, and so is its silence.
 
-What it says, on standard error too, is read by whoever hears it, so a flood costs no memory: the child waits at its own
-full pipe. It is over when it has ended, whoever else holds its pipes. However the `with` block is left, the child and
-all that it started are gone after it, also what has left its process group: it is known by its environment.
+What it says, on standard error too, is read by the caller that hears it, so a flood costs no memory: the child waits
+at its own full pipe. It has ended when it has ended, the caller that else holds its pipes. However the `with` block
+is left, the child and all that it started are gone after it, also what has left its process group: it is known by its
+environment.
 """
 
 import os
@@ -34,7 +35,7 @@ JVM_OPTIONS: Final = "JAVA_TOOL_OPTIONS"
 """Where a JVM finds options besides those of its command; it says on standard error that it did."""
 
 _NO_FIGURES: Final = "-XX:-UsePerfData"
-"""Without this a JVM writes a file of figures for others, and where one that starts beside it looks at that file just
+"""Without this a JVM writes a file of figures for others, and where one that starts next to it checks that file just
 then, it warns of it on standard output, among the messages."""
 
 _OPTION_TOLD: Final = re.compile(rb"^Picked up JAVA_TOOL_OPTIONS: .*-XX:-UsePerfData\r?\n?", re.MULTILINE)
@@ -62,7 +63,7 @@ _OWN_FRAME: Final = re.compile(r"^\tat (?!(?:javax?|jdk|sun)\.)(.*)", re.MULTILI
 _LISTENS: Final = "\tat java.io.FileInputStream.read"
 
 _LOOK_S: Final = 0.1
-"""How often the child's end is looked for where the system does not tell it."""
+"""How often the child's end is searched for where the system does not tell it."""
 
 _THREADS, _PROCESSOR = 17, 36
 """Where Linux says how many threads a process has, and on which processor, counted from the letter for what it does."""
@@ -98,8 +99,7 @@ class Quiet(Enum):
 class Aside(Protocol):
     """Where else something is heard of a child: what stands in its lines in the order in which it happened."""
 
-    def fileno(self) -> int:
-        """For `poll`."""
+    def fileno(self) -> int: ...
 
     def read_lines(self) -> list[bytes] | None:
         """What is new, without waiting; None where nothing more comes."""
@@ -196,7 +196,7 @@ class LineChild(AbstractContextManager["LineChild"]):
             os.write(self._in.fileno(), line + b"\n")
 
     def renew(self) -> None:
-        """Count time, lines and bytes anew: for a child that does one bounded piece of work after the other."""
+        """Count time, lines and bytes again: for a child that does one bounded piece of work after the other."""
         self._end_s = time.monotonic() + self._limits.total_s
         self._lines = self._bytes = 0
 
@@ -362,7 +362,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         seen = f"silent for {seconds:g} s{why}{does}{places}"
         idle = lanes_wait(stacks.decode(errors="replace"))
         lost = (
-            "; its reader and all its lanes wait for a call: so looks an adapter that lost one, or its answer"
+            "; its reader and all its lanes wait for a call: the adapter probably lost a call or its answer"
         )
         seen += lost * idle
         failure = self.failed("deadlock", f"P3 is broken: {seen}") if found else self.failed("hang", seen)
@@ -387,8 +387,8 @@ class LineChild(AbstractContextManager["LineChild"]):
         return used_s(Path(f"/proc/{process}/stat") for process in _marked(self._mark))
 
     def _stacks(self) -> bytes:
-        """The stacks of all threads of a JVM, which writes them on its standard output when it is asked. Nobody else is
-        asked: the signal would end him."""
+        """The stacks of all threads of a JVM, which writes them on its standard output when it is asked. No other
+        thread is asked: the signal would end him."""
         with suppress(OSError):
             if b"/libjvm.so" not in Path(f"/proc/{self._process.pid}/maps").read_bytes():
                 return b""

@@ -15,8 +15,7 @@ Progress = Callable[[str, int, int], None]
 """Called with the run's name, timers settled so far and timers planned; from any thread."""
 
 
-def silent(run: str, settled: int, planned: int) -> None:
-    """No progress is wanted."""
+def silent(run: str, settled: int, planned: int) -> None: ...
 
 
 FailureKind = Literal[

@@ -112,7 +112,7 @@ class JvmSubject:
         """How long its child may take for a plan, be silent, and how much it may say."""
         if self.limits is not None:
             return self.limits
-        # A gauge every 5 ms beside the plan's own events; the driver gives up by itself, long before this. Until then
+        # A gauge every 5 ms next to the plan's own events; the driver gives up by itself, long before this. Until then
         # it waits for what is lost, in silence where the timer has no size.
         seconds = 30.0 + give_up_ns(plan, self.tick_ns) / 1e9
         lines = 100 * len(plan.steps) + int(2_000 * seconds)
@@ -168,13 +168,13 @@ class JvmSubject:
         if not self.wall_clock or self.constants.early_ns is None:
             return self.constants
         if not heard.done:
-            # Nobody knows whether the wall clock was set: nothing is said of earliness then.
+            # Nobody knows whether the wall clock was set: nothing is promised about earliness then.
             return replace(self.constants, early_ns=None)
         return replace(self.constants, early_ns=self.constants.early_ns + heard.done["wall_shift_ns"])
 
 
 def give_up_ns(plan: Plan, tick_ns: int) -> int:
-    """When a timer that has not fired by then is lost for certain: well after the declared lateness."""
+    """When a timer that has not fired by then is lost certainly: well after the declared lateness."""
     return plan.end_ns + 8 * tick_ns + 2 * LATE_SLACK_NS
 
 
@@ -202,7 +202,7 @@ class _Heard:
         if not isinstance(fields, dict):
             return "no JSON object"
         if self.done:
-            return "it said that it was done before"
+            return "it reported its end before"
         kind = fields.get("kind")
         if kind == "ready":
             self.java = str(fields.get("java", ""))

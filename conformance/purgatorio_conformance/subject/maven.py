@@ -81,7 +81,7 @@ def compiled_adapter(sources: Sequence[Path], jars: Path, cache: Path | None = N
 
 
 def jdk_program(name: str) -> Path:
-    """A program beside the `java` that is used. Raises SubjectFailed, kind `unavailable`."""
+    """A program next to the `java` that is used. Raises SubjectFailed, kind `unavailable`."""
     try:
         program = find_java().java.with_name(name)
     except JavaNotFound as missing:

@@ -1,4 +1,4 @@
-"""A control beside a subject: how late a thread wakes that does nothing but sleep.
+"""A control next to a subject: how late a thread wakes that does nothing but sleep.
 
 What it sees is lateness of the machine, and in this process of the interpreter's lock as well, not of the subject. It
 goes into `params` of the trace, which no clause reads, so that a report can show lateness with it and without it:

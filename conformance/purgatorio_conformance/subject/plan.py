@@ -122,7 +122,7 @@ def make_plan(
         end_ns = max(end_ns, at_ns + delay_ns)
         for cancel_ns in _cancels(rng, at_ns, max(0, delay_ns), tick_ns):
             steps.append(Step(cancel_ns, rng.randrange(threads), slot, None))
-    # The sort is stable: a cancel planned for the moment of its add stays behind it.
+    # The sort is stable: a cancel planned for the moment of its add stays after it.
     steps.sort(key=lambda step: step.at_ns)
     return Plan(seed, threads, timers, tuple(steps), max(end_ns, steps[-1].at_ns))
 

@@ -44,7 +44,7 @@ class PythonSubject:
 
     `make` is called at the start of a run, and raises SubjectFailed, kind `unavailable`, where the timer is not
     installed. `constants` gives what the header declares for a plan. A task that has not fired `patience_s` after the
-    last deadline is lost for certain. `on_loop`: it belongs to an asyncio event loop, so it is made, called and stopped
+    last deadline is lost certainly. `on_loop`: it belongs to an asyncio event loop, so it is made, called and stopped
     on that loop, in one thread (`threads` is 1 then).
     """
 

@@ -86,7 +86,6 @@ class _Sched:
         return True
 
     def stop(self) -> None:
-        """Let the thread end."""
         self._stopped = True
         for event in self._scheduler.queue:
             with contextlib.suppress(ValueError):

@@ -78,7 +78,6 @@ class ReferenceSubject:
 
     @property
     def tick_ns(self) -> int:
-        """The lowest tick."""
         return self.tick_ms * NS_PER_MS
 
     @property
@@ -199,7 +198,7 @@ class _Run:
     def _come_to_rest(self, give_up_s: float) -> bool:
         """Wait until all is completed and the executor idle, then for two turns of the reaper, so that it purges."""
         for operation in self._given_back:
-            # A cancel by key that fell between watching and arming has left a timer behind; nobody waits for it.
+            # A cancel by key that fell between watching and arming has left a timer behind; no thread waits for it.
             operation.cancel()
         given_back = {operation.id for operation in self._given_back}
         left = [operation for operation in self._operations.values() if operation.id not in given_back]

@@ -69,12 +69,10 @@ class Subject:
 
 
 def timer_subject(promise: Promise, factory: TimerFactory) -> Subject:
-    """A timer."""
     return _adapted(of_timer(promise, factory), timer_scenarios.drawn_programs(promise))
 
 
 def purgatory_subject(promise: Promise, factory: PurgatoryFactory) -> Subject:
-    """A purgatory."""
     return _adapted(of_purgatory(promise, factory), purgatory_scenarios.drawn_programs(promise))
 
 
@@ -155,7 +153,6 @@ class Case:
 
     @property
     def id(self) -> str:
-        """`netty-hashed-wheel-T1-boundaries`."""
         names = (self.part, self.promise.profile, self.clause, self.scenario.name)
         return "-".join(name for name in names if name)
 

@@ -28,8 +28,8 @@ LACKS: Final[Mapping[str, str]] = {
     "re-entry": "timers: a task may not add or cancel tasks",
     "raising": "a callback must not raise",
     "callbacks": "purgatories: the suite cannot act inside try_complete and on_complete",
-    "force": "purgatories: nobody but itself completes an operation",
-    "timer": "purgatories: when an operation's timer is set and runs is not told",
+    "force": "purgatories: only the purgatory itself completes an operation",
+    "timer": "purgatories: when an operation's timer is set and when it runs is not reported",
     "expiry": "purgatories: operations have no time-outs",
     "cancel-for-key": "purgatories: operations cannot be taken off a key",
     "other-keys": "purgatories: what is taken off a key waits under its other keys no more",
@@ -159,7 +159,7 @@ class Resets(Protocol):
     """A timer whose deadlines can be moved."""
 
     def reset(self, handle: object, delay_ns: int) -> bool:
-        """Move the deadline to `delay_ns` from now. True: it will run then, and not before. False: it is over."""
+        """Move the deadline to `delay_ns` from now. True: it will run then, and not before. False: it has ended."""
 
 
 class PurgatoryUnderTest(Protocol):

@@ -69,7 +69,6 @@ class PlayedSession:
     session: tuple[str, ...]
 
     def lines(self) -> Iterable[str]:
-        """Line by line."""
         yield from self.session
         yield "(where calls come from one thread only, the promise says threads=False)"
 
@@ -87,13 +86,11 @@ class Under:
 
 
 def of_purgatory(promise: Promise, factory: PurgatoryFactory) -> Under:
-    """A purgatory."""
     make = partial(DrivenPurgatory, promise, factory)
     return Under(promise, "purgatory", describe_purgatory(promise), lambda: InProcess(promise.subject, make))
 
 
 def of_timer(promise: Promise, factory: TimerFactory) -> Under:
-    """A timer."""
     make = partial(DrivenTimer, promise, factory)
     return Under(promise, "timer", describe_timer(promise), lambda: InProcess(promise.subject, make))
 
@@ -149,8 +146,8 @@ def play(program: GatedProgram, under: Under) -> Judged:
 def _deadlock(
     program: GatedProgram, under: Under, path: Path, order: PlayedOrder, calls: list[str]
 ) -> PlayedSession | None:
-    """What was asked of a subject made anew, of which the same calls hang, if that is a deadlock. Its threads that hang
-    stay."""
+    """What was asked of a subject made again, of which the same calls hang, if that is a deadlock. Its threads that
+    hang stay."""
     sessions: list[list[str]] = []
 
     def alone(order: PlayedOrder) -> list[str] | None:
@@ -292,7 +289,6 @@ def _none_in_scope(part: Part, promise: Promise) -> str | None:
 
 
 def _whole(name: str, promise: Promise) -> Iterable[GatedProgram]:
-    """One run."""
     yield GatedProgram(name)
 
 

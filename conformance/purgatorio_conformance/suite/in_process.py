@@ -97,8 +97,6 @@ def _described(promise: Promise, part: str, has: Mapping[str, str], reports: tup
 
 
 class Driven(Protocol):
-    """One run's subject."""
-
     def made(self, call: Call) -> Fields:
         """Make the call; its answer."""
 
@@ -232,7 +230,6 @@ class InProcess:
         """It is in this process, and does not exit."""
 
     def end_input(self) -> None:
-        """Nothing more comes."""
         self.close()
 
     def close(self) -> None:
@@ -297,7 +294,6 @@ class DrivenPurgatory:
         self._ready: dict[str, threading.Event] = {}
 
     def made(self, call: Call) -> Fields:
-        """See `Driven`."""
         match call:
             case {"m": "register", "id": str(name), "keys": list(keys), "delay_ns": int(delay_ns)}:
                 probe = Probe(self._stage, name, tuple(keys), delay_ns, self._flag(name))
@@ -353,7 +349,6 @@ class DrivenTimer:
         self._handles: dict[str, object] = {}
 
     def made(self, call: Call) -> Fields:
-        """See `Driven`."""
         timer = self._timer
         match call:
             case {"m": "add", "id": str(name), "delay_ns": int(delay_ns)}:

@@ -1,6 +1,6 @@
 """What a timer that offers periodic tasks or resets, or declares its turns, is put through.
 
-Periods sit on and beside the ends of levels, as the delays of the other scenarios do. Time goes tick by tick, and over
+Periods sit on and next to the ends of levels, as the delays of the other scenarios do. Time goes tick by tick, and over
 several periods at once, so that runs are missed.
 """
 
@@ -33,7 +33,6 @@ def _repeat(promise: Promise, name: str, kind: str, first_ns: int, period_ns: in
 
 
 def _periods(promise: Promise) -> list[int]:
-    """In ticks."""
     return [ticks for ticks in level_ticks(promise) if ticks <= _LONGEST_TICKS]
 
 
@@ -49,7 +48,7 @@ def _rates(promise: Promise) -> Iterator[CallProgram]:
 
 
 def _missed(promise: Promise) -> Iterator[CallProgram]:
-    """Time leaps over several periods, to a deadline and between two, and then goes on tick by tick."""
+    """Time leaps over several periods, to a deadline and between two, and then continues tick by tick."""
     tick_ns = promise.tick_ns
     for kind in kinds(promise):
         for ticks in (2, min(5, _periods(promise)[-1]), _periods(promise)[-1]):

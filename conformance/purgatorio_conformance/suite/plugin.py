@@ -52,7 +52,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
     config.addinivalue_line(
         "markers",
         f"{MARKER}(promises, kind='timer'): what a subject promises; or (command); see docs/conformance-suite.md",
@@ -120,7 +119,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many verdicts were UNKNOWN, and what was not looked for: a green run that knows little should not look
+    """Say how many verdicts were UNKNOWN, and what was not searched for: a green run that knows little should not look
     like one that knows."""
     skipped: Iterable[pytest.TestReport] = terminalreporter.stats.get("skipped", [])
     verdicts = Counter(dict(report.user_properties).get("verdict") for report in skipped)
@@ -131,7 +130,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         )
     if verdicts["SKIPPED"]:
         terminalreporter.write_line(
-            f"purgatorio: {verdicts['SKIPPED']} SKIPPED, not looked for; -rs shows why"
+            f"purgatorio: {verdicts['SKIPPED']} SKIPPED, not searched for; -rs shows why"
         )
 
 

@@ -68,7 +68,6 @@ class Probe:
         self._stage.around("timer_add", self.id, add)
 
     def timer_cancel(self, cancel: Callable[[], None]) -> None:
-        """Around what stops it."""
         self._stage.around("timer_cancel", self.id, cancel)
 
     def timer_fire(self, expire: Callable[[], None]) -> None:

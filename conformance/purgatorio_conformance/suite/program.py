@@ -33,8 +33,6 @@ NEVER_NS: Final = HUGE_NS
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Time passes, so often."""
-
     by_ns: int
     times: int = 1
 
@@ -50,7 +48,6 @@ class CallProgram:
     steps: tuple[ProgramStep, ...]
 
     def lines(self) -> Iterable[str]:
-        """A step each."""
         return map(in_words, self.steps)
 
     def script(self, part: Part, description: Description, *, expires: bool = True) -> Script:
@@ -92,7 +89,6 @@ class GatedProgram:
     name: str
 
     def lines(self) -> Iterable[str]:
-        """Too many to print."""
         yield f"every small program, by its {self.name}: purgatorio_conformance.protocol.small_program"
 
 
@@ -120,7 +116,6 @@ def _in_range(step: ScriptStep) -> ScriptStep:
 
 
 def in_words(step: ProgramStep) -> str:
-    """One step, for people."""
     match step:
         case Pass(by_ns, times):
             return f"advance({_time(by_ns)}){f' x {times}' if times > 1 else ''}"

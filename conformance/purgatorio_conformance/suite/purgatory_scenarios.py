@@ -65,7 +65,7 @@ def _event(promise: Promise) -> Iterator[CallProgram]:
 
 
 def _expiry(promise: Promise) -> Iterator[CallProgram]:
-    """Time-outs on and beside the ends of ticks and levels; some completed before, at and after theirs."""
+    """Time-outs on and next to the ends of ticks and levels; some completed before, at and after theirs."""
     tick_ns, size = promise.tick_ns, promise.buckets
     for ticks in (1, 2, size, size + 1):
         delay_ns = ticks * tick_ns
@@ -92,7 +92,7 @@ def _re_entry(promise: Promise) -> Iterator[CallProgram]:
 
 
 def _raising(promise: Promise) -> Iterator[CallProgram]:
-    """One operation's callback raises: those behind it are tried all the same."""
+    """One operation's callback raises: those after it are tried all the same."""
     for f, ready in (("try_complete", ()), ("on_complete", (Ready("op-0"),))):
         yield CallProgram(
             f"raising-in-{f.replace('_', '-')}",
@@ -160,7 +160,7 @@ PURGATORY_SCENARIOS: Final = (
     Scenario("expiry", "time-outs", ("O1", "O3", "O5", "P2", "T5", *TIMED), _expiry, ("expiry",)),
     Scenario("re-entry", "on_complete checks keys", ("O4", *DONE), _re_entry, ("callbacks",)),
     Scenario("raising", "callbacks raise", ("O4", "O1", "O7"), _raising, ("raising", "callbacks")),
-    Scenario("garbage", "what is left in lists", ("P1", "P2"), _garbage, ("gauges",)),
+    Scenario("garbage", "operations that remain in lists", ("P1", "P2"), _garbage, ("gauges",)),
     drawn_scenario("O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2", "T1", "T3", "T4", "T5"),
 )
 """In the order in which they are run."""

@@ -19,7 +19,7 @@ Call = Mapping[str, object]
 
 
 class Over(BaseException):
-    """Ends a thread of the suite that turns for ever, once its run is over: no `except Exception` keeps it."""
+    """Ends a thread of the suite that turns for ever, once its run has ended: no `except Exception` keeps it."""
 
 
 class Stage:
@@ -44,7 +44,6 @@ class Stage:
         self._closed = False
 
     def say(self, m: str, **fields: object) -> None:
-        """One message."""
         if not self._closed:
             self.said.put(orjson.dumps({"m": m, **fields}))
 
@@ -65,7 +64,7 @@ class Stage:
             self._here.call = before
 
     def stop(self, f: str, operation: str | None = None) -> None:
-        """At the place `f`: make the calls that are asked for here, until the thread may go on."""
+        """At the place `f`: make the calls that are asked for here, until the thread may continue."""
         if f not in self._places or self._closed:
             return
         hold, calls = next(self._numbers), queue.SimpleQueue[Call]()
@@ -77,7 +76,7 @@ class Stage:
             raise ValueError(f"{operation} {MEANT}")
 
     def go(self, call: Call) -> None:
-        """Let the threads go on that the call names."""
+        """Let the threads continue that the call names."""
         holds = call["holds"]
         assert isinstance(holds, list), "as the driver writes it"
         for hold in holds:

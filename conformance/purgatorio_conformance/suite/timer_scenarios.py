@@ -1,6 +1,6 @@
 """What a timer is put through: named scenarios, each with the clauses that it gives an occasion to fail.
 
-Delays sit where wheels go wrong: on and beside the ends of ticks and levels (uniform ones find almost nothing), under
+Delays sit where wheels go wrong: on and next to the ends of ticks and levels (uniform ones find almost nothing), under
 clocks that do not start at 0, after time has passed unused, in one bucket again and again.
 """
 
@@ -23,7 +23,7 @@ FIRES: Final = ("T1", "T2", "T3", "T5")
 
 
 def level_ticks(promise: Promise) -> list[int]:
-    """Delays in ticks on and beside the ends of levels, as far as the timer goes."""
+    """Delays in ticks on and next to the ends of levels, as far as the timer goes."""
     size = promise.buckets
     longest = MOST_TICKS
     if promise.longest_delay_ns is not None:
@@ -112,7 +112,7 @@ def _again(promise: Promise) -> Iterator[CallProgram]:
 
 
 def _raising(promise: Promise) -> Iterator[CallProgram]:
-    """A task raises: those beside it and behind it run all the same."""
+    """A task raises: those next to it and after it run all the same."""
     tick_ns = promise.tick_ns
     steps: list[ProgramStep] = []
     for ticks in level_ticks(promise)[:4]:
@@ -175,11 +175,11 @@ DRAWN: Final = "drawn"
 
 def drawn_scenario(*clauses: str) -> Scenario:
     """It has no programs of its own: see `drawn_programs`."""
-    return Scenario(DRAWN, "programs drawn and shrunk by Hypothesis", clauses, lambda promise: ())
+    return Scenario(DRAWN, "programs generated and shrunk by Hypothesis", clauses, lambda promise: ())
 
 
 TIMER_SCENARIOS: Final = (
-    Scenario("boundaries", "delays on and beside the ends of levels", FIRES, _boundaries),
+    Scenario("boundaries", "delays at and near the ends of levels", FIRES, _boundaries),
     Scenario("late-start", "the same on a clock that has moved before", FIRES, _late_start),
     Scenario("again", "one bucket serves many ticks", FIRES, _again),
     Scenario("lag", "time leaps over what is due", FIRES, _lag, ("leap",)),

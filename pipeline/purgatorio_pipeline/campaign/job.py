@@ -1,4 +1,4 @@
-"""The table of jobs: what is to be run, as values that name themselves."""
+"""The table of jobs: what a campaign runs, as values that name themselves."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Job:
 
     @property
     def id(self) -> str:
-        """The same for the same job, whoever plans it, so that a campaign goes on where it stopped."""
+        """The same for the same job, the caller that plans it, so that a campaign continues where it stopped."""
         return hashlib.sha256(orjson.dumps(asdict(self), option=orjson.OPT_SORT_KEYS)).hexdigest()[:20]
 
     def arguments(self, traces: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""What became of a job: one row, whatever its process did.
+"""The outcome of a job: one row per job, also if its process crashed.
 
 A process that crashes, hangs or prints rubbish is a row with a `failure` and the verdict UNKNOWN, never the end of the
 campaign.
@@ -19,7 +19,7 @@ SEEN_CHARACTERS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class JobViolation:
     """A violation of a job: the clause (or the forbidden outcome of a stress scenario), and how it is repeated."""
 
     clause: str
@@ -29,7 +29,7 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class JobOutcome:
     """A job's row, as it is kept. `runs`: schedules or rounds; `failure`: why there is no result, nothing if there is
     one."""
 
@@ -37,11 +37,11 @@ class Outcome:
     verdict: Verdict
     runs: int
     seconds: float
-    broken: tuple[Broken, ...] = ()
+    broken: tuple[JobViolation, ...] = ()
     failure: str = ""
 
 
-def outcome_of(job: Job, printed: bytes, errors: bytes, status: int | None, seconds: float) -> Outcome:
+def outcome_of(job: Job, printed: bytes, errors: bytes, status: int | None, seconds: float) -> JobOutcome:
     """The row of a process that printed this; `status` is None if it was stopped for its time."""
     last = errors.decode(errors="replace").strip()[-SEEN_CHARACTERS:]
     if status is None:
@@ -54,14 +54,14 @@ def outcome_of(job: Job, printed: bytes, errors: bytes, status: int | None, seco
         how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
         return _failed(job, seconds, f"{how} without a result{': ' + last if last else ''}")
     if EXIT_STATUS[outcome.verdict] != status:
-        return _failed(job, seconds, f"it said {outcome.verdict} and ended with status {status}")
+        return _failed(job, seconds, f"it reported {outcome.verdict} but exited with status {status}")
     return outcome
 
 
-def causes(outcomes: Sequence[Outcome]) -> list[tuple[Broken, int]]:
-    """Violations told apart by clause, scenario and minimised schedule, the first of each with its count; what stress
-    saw has no schedule, so its clause, scenario and outcome tell it apart."""
-    found: dict[tuple[str, str, str], tuple[Broken, int]] = {}
+def causes(outcomes: Sequence[JobOutcome]) -> list[tuple[JobViolation, int]]:
+    """Violations distinguished by clause, scenario and minimised schedule, the first of each with its count; what
+    stress saw has no schedule, so its clause, scenario and outcome tell it apart."""
+    found: dict[tuple[str, str, str], tuple[JobViolation, int]] = {}
     for outcome in outcomes:
         for one in outcome.broken:
             key = (one.clause, one.scenario, one.seen if outcome.job.kind == "stress" else one.repeat)
@@ -70,33 +70,33 @@ def causes(outcomes: Sequence[Outcome]) -> list[tuple[Broken, int]]:
     return sorted(found.values(), key=lambda pair: (pair[0].clause, pair[0].scenario, -pair[1]))
 
 
-def _failed(job: Job, seconds: float, failure: str) -> Outcome:
-    return Outcome(job, Verdict.UNKNOWN, 0, seconds, failure=failure[:SEEN_CHARACTERS])
+def _failed(job: Job, seconds: float, failure: str) -> JobOutcome:
+    return JobOutcome(job, Verdict.UNKNOWN, 0, seconds, failure=failure[:SEEN_CHARACTERS])
 
 
 def _option(job: Job) -> str:
     return Bug(job.mutant).option
 
 
-def _explored(job: Job, printed: bytes, seconds: float) -> Outcome:
+def _explored(job: Job, printed: bytes, seconds: float) -> JobOutcome:
     found = decoded(printed, Explore)
     broken = tuple(
-        Broken(
+        JobViolation(
             shown.clause, job.scenario, shown.seen, f"purgatorio explore --replay {shown.token}{_option(job)}"
         )
         for one in found.scenarios
         for shown in one.violations
     )
-    return Outcome(job, found.verdict, found.schedules, seconds, broken)
+    return JobOutcome(job, found.verdict, found.schedules, seconds, broken)
 
 
-def _stressed(job: Job, printed: bytes, seconds: float) -> Outcome:
+def _stressed(job: Job, printed: bytes, seconds: float) -> JobOutcome:
     found = decoded(printed, Stress)
     again = f"purgatorio stress --scenario {job.scenario} --rounds {job.size} --seed {job.seed}{_option(job)}"
     broken = tuple(
-        Broken("outcome", job.scenario, line.outcome, again)
+        JobViolation("outcome", job.scenario, line.outcome, again)
         for one in found.scenarios
         for line in one.outcomes
         if line.grade is Grade.FORBIDDEN and line.count
     )
-    return Outcome(job, found.verdict, found.rounds, seconds, broken)
+    return JobOutcome(job, found.verdict, found.rounds, seconds, broken)

@@ -1,4 +1,4 @@
-"""A campaign: jobs, a process each and several at a time, until all are done, a budget is spent, or something broke.
+"""Runs a campaign: several processes at a time, until all jobs are done, a budget is spent or a violation is found.
 
 A job is done when its row lies in `verdicts/`, a file of its own that is written whole, once its traces are there: a
 killed campaign leaves jobs that are done and jobs that are not, and nothing in between. The manifest says what is left.
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from purgatorio_pipeline.campaign.job import Job
-from purgatorio_pipeline.campaign.outcome import Outcome, causes, outcome_of
+from purgatorio_pipeline.campaign.outcome import JobOutcome, causes, outcome_of
 from purgatorio_pipeline.documents import Unreadable, decoded, encoded
 from purgatorio_pipeline.finding import Finding
 from purgatorio_pipeline.lake import Lake
@@ -48,7 +48,7 @@ class Budget:
 class Campaign:
     """What came of it. `left`: jobs that nothing was run of, and why."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[JobOutcome, ...]
     left: int
     why: str = ""
     resumed: int = 0
@@ -86,14 +86,14 @@ class Runner:
     _stopped: threading.Event = field(default_factory=threading.Event, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
-    def done(self, job: Job) -> Outcome | None:
+    def done(self, job: Job) -> JobOutcome | None:
         """The committed row of a job."""
         try:
-            return decoded(self._place(job).read_bytes(), Outcome)
+            return decoded(self._place(job).read_bytes(), JobOutcome)
         except FileNotFoundError:
             return None
 
-    def run(self, job: Job) -> Outcome | None:
+    def run(self, job: Job) -> JobOutcome | None:
         """Run and commit a job; None, and nothing is committed, if the runner was stopped meanwhile."""
         traces = self.out / "traces" / job.id
         shutil.rmtree(traces, ignore_errors=True)
@@ -112,7 +112,7 @@ class Runner:
             for pid in self._live:
                 _kill(pid)
 
-    def _run(self, job: Job, traces: Path) -> Outcome | None:
+    def _run(self, job: Job, traces: Path) -> JobOutcome | None:
         start = time.monotonic()
         with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
             # Under the lock: what is begun while `stop` looks through the live ones would be missed.
@@ -154,7 +154,7 @@ def run_campaign(
     runner: Runner,
     *,
     budget: Budget,
-    tell: Callable[[Outcome], None],
+    tell: Callable[[JobOutcome], None],
     workers: int = 1,
     clock: Callable[[], float] = time.monotonic,
 ) -> Campaign:
@@ -167,11 +167,11 @@ def run_campaign(
     outcomes = {job.id: found for job in wanted.values() if (found := runner.done(job)) is not None}
     resumed = len(outcomes)
     waiting = iter([job for job in wanted.values() if job.id not in outcomes])
-    write_state(runner.out, len(wanted) - resumed, "it has not come to its end")
+    write_state(runner.out, len(wanted) - resumed, "it has not ended")
     start = clock()
     why = ""
     with ThreadPoolExecutor(workers, "job") as pool:
-        running: set[Future[Outcome | None]] = set()
+        running: set[Future[JobOutcome | None]] = set()
         try:
             while True:
                 why = why or _spent(outcomes, budget, clock() - start)
@@ -204,18 +204,18 @@ class Left:
     why: str
 
 
-def kept_of(out: Path) -> tuple[list[Outcome], str]:
+def kept_of(out: Path) -> tuple[list[JobOutcome], str]:
     """The rows of the campaign in this folder, and in words what is left of it, which they do not say: nothing if
     nothing is. Raises `Unreadable`, OSError."""
     lake, outcomes = Lake(out), []
     for file in sorted((out / "verdicts").glob("[!.]*.json")):
         try:
-            outcomes.append(decoded(file.read_bytes(), Outcome))
+            outcomes.append(decoded(file.read_bytes(), JobOutcome))
         except Unreadable as wrong:
             raise Unreadable(f"{file}: no row of a campaign: {wrong}") from None
     numbers = lake.manifests()
     if not numbers:
-        return outcomes, "nothing says whether it came to its end"
+        return outcomes, "it is not known whether it ended"
     state = lake.manifest(numbers[-1], Left)
     return outcomes, f"{state.left:,} jobs are left: {state.why}" if state.left else ""
 
@@ -248,7 +248,7 @@ def write_state(out: Path, left: int, why: str) -> None:
     lake.forget_but(number)
 
 
-def _spent(outcomes: dict[str, Outcome], budget: Budget, seconds: float) -> str:
+def _spent(outcomes: dict[str, JobOutcome], budget: Budget, seconds: float) -> str:
     if budget.first and any(one.broken for one in outcomes.values()):
         return "stopped at the first violation"
     if budget.runs is not None and sum(one.runs for one in outcomes.values()) >= budget.runs:

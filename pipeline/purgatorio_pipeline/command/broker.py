@@ -1,4 +1,4 @@
-"""`purgatorio broker`: the project's own broker behind a socket."""
+"""The command `purgatorio broker`: serves the project's own broker on a socket."""
 
 from __future__ import annotations
 
@@ -22,46 +22,46 @@ _DEFAULT = Settings()
     type=click.IntRange(0, 65535),
     default=_DEFAULT.port,
     show_default=True,
-    help="0: any free port.",
+    help="Port to listen on; 0 chooses a free one.",
 )
-@click.option("--host", default=_DEFAULT.host, show_default=True, help="The address to listen on.")
-@click.option("--follow", metavar="HOST:PORT", help="Be a second broker, which replicates from this one.")
+@click.option("--host", default=_DEFAULT.host, show_default=True, help="Address to listen on.")
+@click.option("--follow", metavar="HOST:PORT", help="Run as a second broker, which replicates from this one.")
 @click.option(
     "--replica-lag-ms",
     type=click.IntRange(100),
     default=_DEFAULT.replica_lag_ms,
     show_default=True,
-    help="After so long without a fetch a follower is out of sync.",
+    help="A follower without a fetch for this time is out of sync.",
 )
 @click.option(
     "--share-lock-ms", type=click.IntRange(1), default=_DEFAULT.share_lock_ms, show_default=True,
-    help="How long a member of a share group may keep a record that it has acquired.",
+    help="Acquisition lock duration of share groups.",
 )  # fmt: skip
-@click.option("--allow-remote", is_flag=True, help="Listen on an address that is not this machine's own.")
+@click.option("--allow-remote", is_flag=True, help="Allow an address that other machines can reach.")
 @click.option(
     "--initial-delay-ms", type=click.IntRange(0), default=_DEFAULT.initial_delay_ms, show_default=True,
-    help="Delay of the first rebalance of an empty group.",
+    help="Initial rebalance delay of an empty group.",
 )  # fmt: skip
 @click.option(
     "--session-bounds-ms", type=click.IntRange(1), nargs=2, default=_DEFAULT.session_bounds_ms,
-    show_default=True, help="The shortest and the longest session time-out that a member may ask for.",
+    show_default=True, help="Minimum and maximum session timeout of a member.",
 )  # fmt: skip
 @click.option(
     "--min-in-sync", type=click.IntRange(1), default=_DEFAULT.min_in_sync, show_default=True,
-    help="min.insync.replicas of a topic that does not set it.",
+    help="Default of min.insync.replicas.",
 )  # fmt: skip
 @click.option(
     "--partitions",
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
-    help="Partitions of a new topic, if the request does not say.",
+    help="Default number of partitions of a new topic.",
 )
 @click.option(
     "--auto-create/--no-auto-create",
     default=True,
     show_default=True,
-    help="Make a topic that a client asks about.",
+    help="Create a topic when a client requests its metadata.",
 )
 @mutant_option
 def command(
@@ -92,7 +92,7 @@ def command(
     bug = bug_asked(mutant)
     if not allow_remote and host not in ("127.0.0.1", "::1", "localhost"):
         raise click.UsageError(
-            f"{host} may be reached from other machines; --allow-remote where that is meant"
+            f"{host} can be reached from other machines: if you want that, add --allow-remote"
         )
     settings = Settings(
         host=host, port=port, initial_delay_ms=initial_delay_ms, session_bounds_ms=session_bounds_ms,
@@ -106,7 +106,7 @@ def command(
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise click.UsageError(f"--follow {text}: HOST:PORT is wanted")
+        raise click.UsageError(f"--follow {text}: not an address: write HOST:PORT")
     return host, int(port)
 
 
@@ -125,7 +125,7 @@ def _serve(settings: Settings, follow: tuple[str, int] | None, mutant: str | Non
             f", following {follow[0]}:{follow[1]}" if follow else ""
         )
         raise click.UsageError(f"{about}: {error.strerror or error}") from error
-    has = f"; it has the bug {mutant}" if mutant is not None else ""
+    has = f"; it runs with the bug {mutant}" if mutant is not None else ""
     with running:
         click.echo(
             f"broker {settings.node_id} listens on {settings.host}:{running.port}; nothing is kept on disk{has}"

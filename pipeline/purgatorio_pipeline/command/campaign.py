@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
-from purgatorio_pipeline.campaign.outcome import Outcome, causes
+from purgatorio_pipeline.campaign.outcome import JobOutcome, causes
 from purgatorio_pipeline.command.bug import bug_asked, mutant_option
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
@@ -20,7 +20,6 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 
 EPILOG = """
 \b
-  purgatorio campaign --out nightly --seeds 0-99 --strategy pct
   purgatorio campaign two-events --out soak --stress-rounds 20000
   purgatorio campaign --out hunt --mutant my_bug.py --first
 
@@ -37,7 +36,7 @@ Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jo
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
-    help="Folder of verdicts and traces.",
+    help="Folder for verdicts and traces.",
 )
 @click.option(
     "--strategy",
@@ -58,7 +57,7 @@ Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jo
     "--preemptions", type=click.IntRange(0, 10), default=2, show_default=True, help="For `bounded`."
 )
 @click.option(
-    "--stress-rounds", type=click.IntRange(0), default=0, help="Stress jobs of so many rounds as well."
+    "--stress-rounds", type=click.IntRange(0), default=0, help="Also run stress jobs of this many rounds."
 )
 @mutant_option
 @click.option("--limit", "limit_s", default=300.0, show_default=True, help="Seconds for one job.")
@@ -83,7 +82,11 @@ def command(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """Explore and stress many scenarios with many seeds, resumably."""
+    """Explore and stress many scenarios with many seeds; an interrupted campaign can be resumed.
+
+    \b
+      purgatorio campaign --out nightly --seeds 0-99 --strategy pct
+    """
     from purgatorio_pipeline.campaign.run import KIND, Budget, Runner, run_campaign
     from purgatorio_pipeline.lake import Lake
 
@@ -93,7 +96,7 @@ def command(
     with progress("running the campaign", len(jobs), "jobs", quiet=as_json) as going:
         going.tell(done)
 
-        def tell(outcome: Outcome) -> None:
+        def tell(outcome: JobOutcome) -> None:
             nonlocal done
             done += 1
             going.tell(done)
@@ -124,7 +127,7 @@ def command(
     sys.exit(EXIT_STATUS[campaign.verdict])
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: JobOutcome) -> str:
     job = outcome.job
     what = outcome.failure or ", ".join(f"{one.clause}: {one.seen}" for one in outcome.broken)
     return f"{outcome.verdict} {job.kind} {job.scenario} {job.strategy} seed {job.seed}: {what}"

@@ -1,4 +1,4 @@
-"""`purgatorio check`: recorded traces to verdicts."""
+"""The command `purgatorio check`: judges recorded traces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import replace
 import click
 
 from purgatorio_pipeline.command.clause_id import clause_out_of
-from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, engine_options, show
+from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, engine_options, show
 from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.judging import Engine, Focus
 from purgatorio_pipeline.sources import NoTraces, find_traces
@@ -22,8 +22,8 @@ from purgatorio_spec.show.visible import counted
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
 
 EPILOG = """
-A trace is JSON lines (plain, gzip, zstd) or Parquet in the format purgatorio-trace/1: a header, events, an end record;
-or one of a broker's connections, purgatorio-wire/1, as `purgatorio wire` leaves it.
+A trace is JSON lines (plain, gzip, zstd) or Parquet. Its format is purgatorio-trace/1 (a header, events, an end
+record), or purgatorio-wire/1, which `purgatorio wire` writes.
 
 \b
   purgatorio check examples/traces             # Spark where it is large
@@ -35,23 +35,23 @@ Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(cls=GroupedCommand, epilog=EPILOG)
 @click.argument("traces", nargs=-1)
 @engine_options
-@click.option("--run", help="Show this run only.")
+@click.option("--run", help="Show only this run.")
 @click.option(
     "--clause",
     type=clause_out_of(list(dict.fromkeys((*CLAUSES, *WIRE_CLAUSES)))),
     metavar="ID",
-    help="Show this clause only, such as O4.",
+    help="Show only this clause, such as O4.",
 )
-@click.option("--operation", help="Judge this operation or task alone (in this process).")
+@click.option("--operation", help="Judge only this operation or task (in this process).")
 @click.option(
     "--allow-idle",
     is_flag=True,
-    help="A clause that had no occasion to be broken passes; without it the run is UNKNOWN.",
+    help="A clause without an occasion passes; by default it makes the run UNKNOWN.",
 )
-@click.option("--profiles", is_flag=True, help="List the profiles that a header can name.")
+@click.option("--profiles", is_flag=True, help="List the profiles that a trace header can name.")
 @click.option("--clauses", is_flag=True, help="List the clauses.")
 def command(
     traces: Sequence[str],
@@ -69,7 +69,7 @@ def command(
         _list(profiles, clauses)
         return
     if not traces:
-        raise click.UsageError("name at least one trace: a file, a folder or a glob")
+        raise click.UsageError("no trace named: give a file, a folder or a glob")
     try:
         uris = [trace for trace in traces if is_uri(trace)]
         paths = find_traces(trace for trace in traces if not is_uri(trace))
@@ -77,13 +77,13 @@ def command(
         raise click.UsageError(str(nothing)) from None
     if operation is not None and output.out is not None:
         raise click.UsageError(
-            "--operation judges one operation in this process, and --out holds Spark's tables"
+            "--operation cannot be combined with --out: --operation judges in this process, --out writes Spark's tables"
         )
     if operation is not None:
         engine = replace(engine, engine=Engine.PROCESS)
     choice = engine.choice(paths, output, uris)
     if uris and choice.engine is Engine.PROCESS:
-        raise click.UsageError(f"{uris[0]}: a URI is read by Spark alone, not in this process")
+        raise click.UsageError(f"{uris[0]}: a URI can be read by Spark only: run with --engine spark")
     what = f"checking {counted(len(paths), 'trace') if paths else ' '.join(uris)} {choice}"
     try:
         judged = engine.judge(

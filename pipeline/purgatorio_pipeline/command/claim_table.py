@@ -1,4 +1,4 @@
-"""How `model` and `prove` show progress and their table of claims."""
+"""The progress and the table of claims that `model` and `prove` show."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _show(
     results: list[ClaimResult], verdict: Verdict, stories: bool, seconds: float, console: Console
 ) -> None:
     table = Table(box=None, pad_edge=False)
-    for heading in ("id", "claim", "bound", "states", "time", "verdict", "twins that must fail"):
+    for heading in ("id", "claim", "bound", "states", "time", "verdict", "negative controls"):
         table.add_column(
             heading, overflow="fold", justify="right" if heading in ("states", "time") else "left"
         )

@@ -1,4 +1,4 @@
-"""`purgatorio clause`: the story of a clause."""
+"""The command `purgatorio clause`: explains a clause."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MUTANTS: Final = ROOT / "tests" / "mutants"
 @click.command()
 @click.argument("name", metavar="ID")
 def command(name: str) -> None:
-    """The story of the clause ID: what it says, where it is judged, which lines keep it, what breaks it.
+    """Explain the clause ID: its promise, its formula, the code that judges it, and the bugs that break it.
 
     \b
       purgatorio clause O4
@@ -38,7 +38,7 @@ def command(name: str) -> None:
         click.echo(f"\n{title}")
         for line in lines:
             # A place in a file stays whole, to be clicked and copied.
-            whole = title in ("judged by", "kept in the reference", "twins")
+            whole = title in ("judged by", "implemented in the reference", "negative controls")
             click.echo(f"  {line}" if whole else _wrapped(line, "  "))
 
 
@@ -52,7 +52,7 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
         yield "formula", clause.formula.split(";  ")
         yield "promised by", [", ".join(one for one, p in PROFILES.items() if name in p.clauses)]
         yield "needs", [", ".join((*clause.records, *(f"header {one}" for one in clause.constants)))]
-        yield "what counts as an occasion", [inspect.getdoc(judge) or "" for judge in clause.judges.values()]
+        yield "occasions", [inspect.getdoc(judge) or "" for judge in clause.judges.values()]
         places = (f"{judge.__name__}, by {what}: {_place(judge)}" for what, judge in clause.judges.items())
         yield "judged by", list(places)
     kept = [
@@ -65,7 +65,7 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
     yield "broken by", _broken(name) or (["no mutant"] if MUTANTS.is_dir() else nothing)
     quoted = _tested(name)
     twins = _lines(ROOT / "tests", quoted, "*_twins.py")
-    yield "twins", twins or nothing
+    yield "negative controls", twins or nothing
     files = sorted({line.partition(":")[0] for line in _lines(ROOT / "tests", quoted, "test_*.py")})
     yield "tests", files or nothing
 
@@ -88,7 +88,7 @@ def _broken(name: str, *folders: str) -> list[str]:
 def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
     """Of a clause of the wire, which is judged from outside a broker."""
     yield (
-        "promised on the ground",
+        "basis",
         [f"{WIRE_CLAUSES[name].basis}; judged by `purgatorio wire HOST:PORT --only {name}`"],
     )
     yield "judged by", _lines(ROOT / "wire/purgatorio_wire", lambda line: f'"{name}"' in line) or ["?"]

@@ -1,4 +1,4 @@
-"""`purgatorio compare`: the runs of before beside those of after a change."""
+"""The command `purgatorio compare`: compares the runs before and after a change."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BEFORE and AFTER are each a trace, a folder or a glob. Runs are paired by their 
   purgatorio verify --command ./new --traces after
   purgatorio compare before after
 
-Exit status: 0 nothing got worse (what was broken may still be), 1 something is newly broken, 2 a trace of AFTER is
+Exit status: 0 nothing got worse (old violations may remain), 1 something is newly broken, 2 a trace of AFTER is
 invalid, 3 a verdict that was known is UNKNOWN now.
 """
 
@@ -64,11 +64,15 @@ invalid, 3 a verdict that was known is UNKNOWN now.
 )
 @click.option("--master", help="Spark master, such as spark://host:7077.")
 @click.option("--markdown", type=file, help="Write the comparison in Markdown.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
     before: str, after: str, engine: str, master: str | None, markdown: Path | None, as_json: bool
 ) -> None:
-    """Judge the traces of BEFORE and of AFTER, and say what is newly broken, what is mended, and how lateness moved."""
+    """Compare the verdicts and the lateness of the traces BEFORE and AFTER a change.
+
+    \b
+      purgatorio compare before after
+    """
 
     try:
         sides = [(place, find_traces([place])) for place in (before, after)]

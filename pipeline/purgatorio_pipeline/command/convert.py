@@ -1,4 +1,4 @@
-"""`purgatorio convert`: one trace from one form to another, and a trace of somebody's own log."""
+"""The command `purgatorio convert`: converts a trace between formats, or makes a trace of a log."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from purgatorio_wire.trace.file import convert_wire, is_wire_trace
     multiple=True,
     help="The same on the command line, or over the file: --map id=request_id --map promises.late_ms=250.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
     trace: Path,
     out: Path,
@@ -64,7 +64,7 @@ def command(
     if mapping is not None or assigned:
         if keep_going:
             raise click.UsageError(
-                "--keep-going is for traces; a log is mended, or its rows are dropped by its mapping"
+                "--keep-going does not apply to a log: repair the log, or drop the rows in its mapping"
             )
         _from_log(trace, out, force, mapping, assigned, as_json)
         return

@@ -1,5 +1,4 @@
-"""What `verify` does around the recording: subjects from commands, misbehaviour as a verdict of its run, and the
-shortest session that shows a violation."""
+"""Support for `verify`: subjects made from commands, verdicts of programs that misbehave, and minimized sessions."""
 
 from __future__ import annotations
 
@@ -27,13 +26,13 @@ from purgatorio_spec.verdict import Verdict
 
 Judge = Callable[[Sequence[Path]], Judged]
 
-SHORTENED = 5
-"""So many violated clauses are made short: each takes some seconds."""
-SHORTENING_S = 60.0
-"""No search for a short one begins later than this after the first."""
+MINIMIZED_CLAUSES = 5
+"""The limit of violated clauses that are minimized: each takes some seconds."""
+MINIMIZING_LIMIT_S = 60.0
+"""No minimization starts later than this after the first."""
 SESSION_SHOWN = 40
 SESSION_KEPT = 400
-"""Lines of a session on the terminal, and in JSON; the trace has all of its calls."""
+"""Limits of session lines in the terminal and in JSON; the trace contains all calls."""
 
 
 def subjects_of_commands(
@@ -52,7 +51,7 @@ def subjects_of_commands(
         except ValueError as bad:
             raise click.UsageError(f"--command {text!r}: {bad}") from None
         if not arguments:
-            raise click.UsageError("--command is empty: name a program and its arguments")
+            raise click.UsageError("--command is empty: give a program and its arguments")
         try:
             found = command_subjects(arguments, time=time, lines=lines)
         except SubjectFailed as failure:
@@ -69,7 +68,7 @@ def subjects_of_commands(
 
 
 def judge_records(records: Sequence[RunRecord], judge: Judge) -> Judged:
-    """Judge all that was recorded, broken-off runs as far as they go; a run without a trace is there as well."""
+    """Judges every recorded run, an interrupted one up to its end. A run without a trace is in the result too."""
     traces = {record.run: record.trace for record in records}
     paths = [path for path in traces.values() if path is not None]
     judged = judge(paths) if paths else Judged(CheckResult(()), {}, [])
@@ -79,8 +78,8 @@ def judge_records(records: Sequence[RunRecord], judge: Judge) -> Judged:
 
 
 def bad_end(run: RunResult) -> str:
-    """What is wrong with a run that is VIOLATED, or whose program misbehaved: the run in one line, then what is
-    promised and what was seen instead. Nothing for any other."""
+    """Describes a run that is VIOLATED or whose program misbehaved: the run in one line, then the promises and what was
+    seen instead. Empty for other runs."""
     broken = [clause for clause in run.clauses.values() if clause.verdict is Verdict.VIOLATED]
     if not run.failure and not broken:
         return ""
@@ -96,7 +95,7 @@ def bad_end(run: RunResult) -> str:
 
 def _seen(clause: ClauseResult) -> str:
     first = next(iter(clause.causes.values())).examples[0]
-    return f"seen of {first.subject}: {first.seen}"
+    return f"seen at {first.subject}: {first.seen}"
 
 
 def _run(record: RunRecord, by_path: dict[Path, RunResult], path: Path | None) -> RunResult:
@@ -110,7 +109,7 @@ def _run(record: RunRecord, by_path: dict[Path, RunResult], path: Path | None) -
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The fewest calls, or the order of threads, that show a violated clause of a run, and where the trace lies."""
+    """The minimized calls, or the schedule of threads, that violate a clause of a run, and the path of their trace."""
 
     run: str
     clause: str
@@ -119,11 +118,11 @@ class Shown:
     session: tuple[str, ...]
 
     def printed(self) -> Shortest:
-        """For `verify --json`: the whole session stands there, or where it begins if it could not be made short."""
+        """The record for `verify --json`: the session, cut to its beginning if it could not be minimized."""
         return Shortest(self.run, self.clause, self.calls, self.session[:SESSION_KEPT])
 
     def print(self) -> None:
-        """The session as it went, bounded; whatever the program wrote is made visible."""
+        """Prints the session, limited in length, with control characters escaped."""
         click.echo(f"\n{self.clause} in {counted(self.calls, 'call')}: {self.path}")
         for line in self.session[:SESSION_SHOWN]:
             click.echo(visible(line, TEXT_LIMIT))
@@ -141,7 +140,8 @@ class ToShow:
     hung: bool = False
 
     def shown(self, seed: int, operations: int, folder: Path) -> Shown | None:
-        """The shortest session that was found, its trace in `folder`. A trace that does not show it is not left."""
+        """Returns the minimized session and writes its trace to `folder`; deletes a trace that does not violate the
+        clause."""
         path = folder / f"{self.run.run}-shortest-{self.clause}.jsonl"
         found = self._found(path, seed, operations, folder)
         if path.exists() and (found is None or not (self.hung or self._is_broken(path))):
@@ -164,7 +164,7 @@ class ToShow:
         else:
             found = shortest_of_run(self.subject, trace, self.clause, seed, operations, folder)
         if found is None or len(found.session) > SESSION_KEPT:
-            # A longer one was not cut down, and shows nothing that the counterexample does not.
+            # A longer session was not minimized; it adds nothing to the counterexample.
             return None
         header = replace(found.recording.header, run=path.stem)
         replace(found.recording, header=header).write(path)
@@ -172,7 +172,7 @@ class ToShow:
 
 
 def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) -> list[ToShow]:
-    """For each driven program, part and violated clause the first run that can be played again."""
+    """For each driven program, part and violated clause: the first run that can be replayed."""
     runs = {run.run: run for run in result.runs}
     chosen: dict[tuple[str, str, str], ToShow] = {}
     for subject in driven:
@@ -189,7 +189,7 @@ def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) ->
             broken.insert(0, ToShow(subject, run, hung, hung=True))
         for one in broken:
             chosen.setdefault((subject.label, subject.part, one.clause), one)
-    return [*chosen.values()][:SHORTENED]
+    return [*chosen.values()][:MINIMIZED_CLAUSES]
 
 
 def shortest_sessions(
@@ -200,16 +200,18 @@ def shortest_sessions(
     tell: Callable[[float, str], None],
     failures: list[Failure],
 ) -> list[Shown]:
-    """The shortest of each, as far as there is time and something is found. `tell` hears how many have been looked for,
-    and which is next. `failures` takes the errors: what fails for one is looked for for the others, and where no trace
-    can be written, as on a full disk, the verdicts are not worse for it."""
+    """Minimizes each violation within the time limit, and returns those that succeeded.
+
+    `tell` gets the number of minimized violations and the next one. `failures` collects errors: an error in one
+    minimization, such as a full disk, changes neither the others nor the verdicts.
+    """
     shown: list[Shown] = []
-    until_s = time.monotonic() + SHORTENING_S
+    until_s = time.monotonic() + MINIMIZING_LIMIT_S
     for number, one in enumerate(wanted):
         if time.monotonic() > until_s:
             break
-        tell(number, f"looking for the fewest calls that show {one.clause}")
-        with surviving(f"looking for the fewest calls that show {one.clause} of {one.run.run}", failures):
+        tell(number, f"minimizing the calls that violate {one.clause}")
+        with surviving(f"minimizing {one.clause} of {one.run.run}", failures):
             found = one.shown(seed, operations, folder)
             shown += [] if found is None else [found]
     return shown

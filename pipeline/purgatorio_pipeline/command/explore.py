@@ -1,4 +1,4 @@
-"""`purgatorio explore`: search the interleavings of the reference's own code."""
+"""The command `purgatorio explore`: searches the interleavings of Python code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from purgatorio_stress.explorer.replay import BadToken, Replay, Token
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.explorer.schedule import interruptions_of
 from purgatorio_stress.explorer.table import table
-from purgatorio_stress.exploring import STRATEGIES, Explored, explore, replay_token
+from purgatorio_stress.exploring import STRATEGIES, ScenarioResult, explore, replay_token
 from purgatorio_stress.foreign.explored import FOREIGN
 from purgatorio_stress.mutant.patch import Bug
 from purgatorio_stress.random_program.act import BadProgram
@@ -32,19 +32,25 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 @click.command("explore", epilog="Exit status: 0 all hold, 1 violated, 2 wrong usage, 3 unknown.")
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO[/DIALECT]]...")
 @click.option("--list", "show_list", is_flag=True, help="List the scenarios.")
-@click.option("--strategy", type=click.Choice(STRATEGIES), help="Default: the one that covers the scenario.")
 @click.option(
-    "--preemptions", type=click.IntRange(0, 10), default=2, show_default=True, help="For `bounded`."
+    "--strategy", type=click.Choice(STRATEGIES), help="Default: the strategy that covers the scenario."
 )
 @click.option(
-    "--schedules", type=click.IntRange(1), default=200_000, show_default=True, help="Limit of runs."
+    "--preemptions",
+    type=click.IntRange(0, 10),
+    default=2,
+    show_default=True,
+    help="Preemptions, for `bounded`.",
+)
+@click.option(
+    "--schedules", type=click.IntRange(1), default=200_000, show_default=True, help="Limit of schedules."
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(0),
     default=300.0,
     show_default=True,
-    help="CPU seconds for each scenario, at most; with --drawn for all; with --package seconds of time.",
+    help="Limit of CPU seconds per scenario; with --drawn in total; with --package of elapsed seconds.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="For `pct`, `random` and --drawn.")
 @mutant_option
@@ -53,17 +59,17 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
     "--package", "packages", multiple=True, metavar="NAME", help="Explore this Python package, unmodified."
 )
 @click.option(
-    "--adapter", metavar="MODULE:CLASS", help="For --package: a class with thread_... methods and check()."
+    "--adapter", metavar="MODULE:CLASS", help="For --package: class with methods thread_... and check()."
 )
 @click.option(
     "--early",
     type=click.IntRange(0, 9),
     default=0,
-    help="For --package: so many time-outs of each thread come while others could run.",
+    help="For --package: timeouts per thread that may occur while other threads can run.",
 )
-@click.option("--races", is_flag=True, help="A data race of plain memory is a violation.")
-@click.option("--replay", "token", help="Repeat the run of a printed token.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option("--races", is_flag=True, help="Count data races of plain memory as violations.")
+@click.option("--replay", "token", help="Repeat the execution of a printed token.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
     scenarios: tuple[str, ...],
     show_list: bool,
@@ -81,10 +87,10 @@ def command(
     token: str | None,
     as_json: bool,
 ) -> None:
-    """Run code through its interleavings: your own Python (--package), else the reference, judged by the clauses.
+    """Explore the interleavings of Python code, yours (--package) or the reference, and judge them by the clauses.
 
-    Strategies: `dpor` (one run of each class of equivalent interleavings), `states` (every reachable state),
-    `bounded` (all interleavings with few preemptions), `pct` and `random` (samples: never a pass).
+    Strategies: `dpor` (one run per class of equivalent interleavings), `states` (every reachable state), `bounded`
+    (all interleavings with few preemptions), `pct` and `random` (samples, so never a PASS).
 
     \b
       purgatorio explore                         # all scenarios
@@ -111,7 +117,7 @@ def command(
         _draw(scenarios, seconds, seed, bug, races, as_json)
         return
     limits = Limits(schedules, seconds, preemptions, clock=time.process_time)
-    explored: list[Explored] = []
+    explored: list[ScenarioResult] = []
     pairs = _chosen(scenarios)
     with progress("exploring", len(pairs), "scenarios", quiet=as_json) as going:
         for name, dialect in pairs:
@@ -187,13 +193,13 @@ def _chosen(names: tuple[str, ...]) -> list[tuple[str, str]]:
 _INDENT: Final = 10
 
 
-def _show(one: Explored) -> None:
+def _show(one: ScenarioResult) -> None:
     done = one.exploration
     counts = f"{done.schedules:,} schedules" + (f", {done.states:,} states" if done.states else "")
     if done.redundant:
         counts += f", {done.redundant:,} cut as redundant"
     if done.beyond:
-        counts += f", {done.beyond:,} cut at the bound of a loop"
+        counts += f", {done.beyond:,} cut at a loop bound"
     rate = done.schedules / done.seconds if done.seconds else 0
     took = f"{done.seconds:.2f} s ({rate:,.0f}/s)"
     echo_line(f"{one.verdict!s:9} {one.program.name:37} {counts}, {took}", _INDENT)

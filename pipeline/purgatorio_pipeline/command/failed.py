@@ -1,4 +1,4 @@
-"""An error that nobody expected: its exit status, and what is said of it."""
+"""The exit status and the message of an unexpected error."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -11,15 +11,15 @@ from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
 UNEXPECTED: Final = 70
 """EX_SOFTWARE of sysexits."""
-OURS: Final = (
-    "purgatorio: nobody expected this error, so it is ours. Please report it, with the lines above and the "
-    "command."
-)
+OURS: Final = "purgatorio: this is an internal error. Please report it with the lines above and the command."
 
 
 def told_status(verdict: Verdict, failures: Sequence[Failure]) -> int:
-    """Tell of what failed, on standard error; the exit status. A violation and an invalid trace are certain whatever
-    failed beside them; else an error of ours is 70, and what the machine refused is 2."""
+    """Prints the failures on standard error and returns the exit status.
+
+    A violation or an invalid trace keeps its status whatever else failed. Otherwise an internal error is 70, and an
+    error of the operating system is 2.
+    """
     for failure in failures:
         if not failure.refused:
             click.echo(failure.traceback.rstrip(), err=True)

@@ -8,7 +8,7 @@ import click
 
 
 def echo_line(text: str, indent: int) -> None:
-    """Print `text`; on a terminal what does not fit goes on `indent` columns from the left."""
+    """Print `text`; on a terminal what does not fit continues `indent` columns from the left."""
     click.echo(wrapped(text, indent, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text)
 
 

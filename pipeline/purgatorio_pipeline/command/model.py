@@ -22,14 +22,16 @@ USUAL_PROCESSES = min(2, os.cpu_count() or 1)
 @click.command("model", epilog="Exit status: 0 all hold, 1 violated, 2 wrong usage, 3 unknown.")
 @click.argument("claims", nargs=-1, metavar="[CLAIM]...")
 @click.option("--deep", is_flag=True, help="Larger bounds as well (several minutes more).")
-@click.option("--stories", is_flag=True, help="Print the shortest path of every mistake, a column a thread.")
-@click.option("--processes", type=click.IntRange(1, 64), default=USUAL_PROCESSES, help="Searches at once.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option(
+    "--stories", is_flag=True, help="Print the shortest path of every mistake, a column per thread."
+)
+@click.option("--processes", type=click.IntRange(1, 64), default=USUAL_PROCESSES, help="Concurrent searches.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(claims: tuple[str, ...], deep: bool, stories: bool, processes: int, as_json: bool) -> None:
-    """Search the models of the completion protocol and of the wheel completely, within the bounds shown.
+    """Check the models of the completion protocol and the wheel exhaustively, within the bounds shown.
 
-    Every claim stands beside known mistakes (twins) that must fail in the same model; a claim whose twin does
-    not fail counts as UNKNOWN. Name claims by id to run only those.
+    Each claim has negative controls: known mistakes that must fail in the same model. A claim is UNKNOWN if one of
+    its negative controls does not fail. CLAIM is an id; the default is all.
 
     \b
       purgatorio model

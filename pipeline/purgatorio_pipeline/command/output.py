@@ -1,4 +1,4 @@
-"""What `check` and `verify` share: their options, and how a check is shown."""
+"""The options that `check`, `verify`, `wire` and `report` share, and the output of a check."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 from msgspec import UNSET, UnsetType
@@ -42,6 +42,12 @@ from purgatorio_spec.whole_file import write_whole
 R = TypeVar("R")
 T = TypeVar("T", "CheckOutput", "EngineAsked")
 
+OPTION_GROUPS: Final = {
+    "Engine": ("engine", "master", "memory", "full", "out"),
+    "Output": ("report", "junit", "sarif", "markdown", "json", "verbose"),
+}
+"""The options that commands share, by the section of `--help` that lists them."""
+
 
 @dataclass(frozen=True, slots=True)
 class CheckOutput:
@@ -63,7 +69,7 @@ def place(value: str) -> Path | str:
 
 @dataclass(frozen=True, slots=True)
 class EngineAsked:
-    """By which engine a check is to be judged, and how: as its options have it."""
+    """The options of the engine that judges a check."""
 
     engine: str | None = None
     master: str | None = None
@@ -71,8 +77,8 @@ class EngineAsked:
     full: bool = False
 
     def choice(self, paths: Iterable[Path], output: CheckOutput, uris: Sequence[str] = ()) -> Choice:
-        """The engine, by what was asked and how large the input is. Raises `click.UsageError`."""
-        # Whoever starts this under spark-submit wants its executors.
+        """The engine, by the options and the size of the input. Raises `click.UsageError`."""
+        # Under spark-submit its executors are wanted.
         submitted = "spark-submit" if "PYSPARK_GATEWAY_PORT" in os.environ else ""
         spark = "--master" if self.master is not None else "a URI" if uris else submitted
         try:
@@ -91,12 +97,12 @@ class EngineAsked:
         uris: Sequence[str] = (),
         allow_idle: bool = True,
     ) -> Judged:
-        """Judge by this engine, and show how far it is. `operation` is for this process alone, `uris` for Spark."""
+        """Judges with this engine and shows progress. Only this process takes `operation`, only Spark takes `uris`."""
         if engine is Engine.PROCESS:
             reading = Reading()
             with progress(what, unit="bytes", quiet=output.json, poll=reading.so_far, then="judging"):
                 return judge_in_process(paths, operation, full=self.full, reading=reading)
-        # Not before Spark is wanted: this process must do without it.
+        # Imported late: the process engine must work without Spark.
         from purgatorio_pipeline.incremental.on_spark import judge_on_spark
         from purgatorio_pipeline.session import tasks_so_far
 
@@ -112,27 +118,47 @@ class EngineAsked:
             )
 
 
+class GroupedCommand(click.Command):
+    """A command whose help lists its own options first, then those of the engine and of the output."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes one section for each group that has options."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                groups.setdefault(_group_of(str(param.name)), []).append(record)
+        for title in ("Options", *OPTION_GROUPS):
+            if title in groups:
+                with formatter.section(title):
+                    formatter.write_dl(groups[title])
+
+
+def _group_of(name: str) -> str:
+    return next((title for title, names in OPTION_GROUPS.items() if name in names), "Options")
+
+
 def engine_options(function: Callable[..., R]) -> Callable[..., R]:
-    """The options of every command that judges by an engine; they arrive as one `EngineAsked` and one `CheckOutput`."""
+    """Adds the engine and output options; the function gets them as an `EngineAsked` and a `CheckOutput`."""
 
     @click.option(
         "--engine",
         type=click.Choice([e.value for e in Engine]),
-        help="Spark, or this process alone: the same answers. By default by the size of the input.",
+        help="Spark or this process; both give the same verdicts. Default: by the size of the input.",
     )
     @click.option(
-        "--master", help="Spark master, such as spark://host:7077; default local[*] or spark-submit's."
+        "--master", help="Spark master, such as spark://host:7077. Default: local[*] or spark-submit's."
     )
     @click.option("--memory", help="Heap of the Spark driver, such as 3g.")
     @click.option(
         "--full",
         is_flag=True,
-        help="Judge by the clauses alone, without the rules that are faster: the same verdicts.",
+        help="Judge by the clauses without the fast path; gives the same verdicts.",
     )
     @click.option(
         "--out",
         type=place,
-        help="Folder or Hadoop URI for Spark's tables; files that it knows are not read again.",
+        help="Folder or Hadoop URI for Spark's tables; known files are not read again.",
     )
     @output_options
     @functools.wraps(function)
@@ -143,14 +169,14 @@ def engine_options(function: Callable[..., R]) -> Callable[..., R]:
 
 
 def output_options(function: Callable[..., R]) -> Callable[..., R]:
-    """The options of every command that shows a check; they arrive as one `CheckOutput`."""
+    """Adds the output options; the function gets them as a `CheckOutput`."""
 
-    @click.option("--report", "--html", type=file, help="Write an HTML page: one file that needs no network.")
-    @click.option("--junit", type=file, help="Write JUnit XML: a suite a run, a test case a clause.")
-    @click.option("--sarif", type=file, help="Write SARIF 2.1.0, for code scanning.")
-    @click.option("--markdown", type=file, help="Write a summary in Markdown, for the page of a CI job.")
-    @click.option("--json", is_flag=True, help="One JSON object on standard output, nothing else.")
-    @click.option("--verbose", is_flag=True, help="All runs and causes, and what was skipped, and why.")
+    @click.option("--report", "--html", type=file, help="Write an HTML page that needs no network.")
+    @click.option("--junit", type=file, help="Write JUnit XML: a suite per run, a test case per clause.")
+    @click.option("--sarif", type=file, help="Write SARIF 2.1.0 for code scanning.")
+    @click.option("--markdown", type=file, help="Write a Markdown summary for the page of a CI job.")
+    @click.option("--json", is_flag=True, help="Print one JSON object and nothing else.")
+    @click.option("--verbose", is_flag=True, help="Show all runs and causes, and why clauses were SKIPPED.")
     @functools.wraps(function)
     def wrapped(**options: Any) -> R:
         return function(output=_taken(CheckOutput, options), **options)
@@ -159,7 +185,7 @@ def output_options(function: Callable[..., R]) -> Callable[..., R]:
 
 
 def _taken(kind: type[T], options: dict[str, Any]) -> T:
-    """A value of the options that have the names of its fields; those it takes out. One that is not there is None."""
+    """Moves the options named like the fields of `kind` into a value of it; a missing option is None."""
     return kind(**{field.name: options.pop(field.name, None) for field in fields(kind)})
 
 
@@ -172,8 +198,10 @@ def show(
     not_looked_for: list[str] | UnsetType = UNSET,
     doubts: list[str] | UnsetType = UNSET,
 ) -> int:
-    """Print a check (or its JSON, with what there is of driven programs), write the files asked for, and return the
-    exit status. What fails on the way is told, and keeps nothing else from being shown."""
+    """Prints a check or its JSON, writes the requested files, and returns the exit status.
+
+    An error in one output is reported and does not prevent the others.
+    """
     judged = focus.of(judged)
     result = judged.result
     failures = [*(failure for run in result.runs for failure in run.failures), *judged.failures]
@@ -195,7 +223,7 @@ def show(
 
 
 def write_files(judged: Judged, output: CheckOutput, findings: Sequence[Finding] = ()) -> list[Failure]:
-    """Write the files that were asked for, with what other commands found; what failed of it."""
+    """Writes the requested files, with the findings of other commands; returns the errors."""
     result, examples = judged.result, judged.examples
     made: list[tuple[Path | None, Callable[[], str]]] = [
         (

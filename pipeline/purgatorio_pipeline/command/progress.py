@@ -1,8 +1,9 @@
-"""How every command says how far it is: what is done of how much, for how long, and about how long it will go on.
+"""Progress of a command: how much is done, the elapsed time, and an estimate of the time left.
 
 On standard error. In a terminal it is a bar that is gone afterwards; in a log a line when it begins and one every
-`LOG_SECONDS`. What is left is told from the share that is done, so steps of unlike length make it a rough figure. Of
-parts that go on at once it is what the slowest will take, which a log names; nothing while one has only begun.
+`LOG_SECONDS`. What is left is computed from the share that is done, so steps of unlike length make it a rough
+figure. Of parts that run concurrently it is what the slowest will take, which a log names; nothing while one has
+only begun.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Progress:
         self.doing = doing or self.doing
 
     def share(self, part: str, done: int, planned: int) -> None:
-        """The same of one of several parts that go on at once: so much of what it plans is done."""
+        """The same of one of several parts that run concurrently: so much of what it plans is done."""
         if part not in self._begun_s:
             self._begun_s[part] = self._clock_s()
         self._shares[part] = done / planned if planned else 1.0
@@ -168,7 +169,7 @@ class Progress:
 
 
 class _Counted(ProgressColumn):
-    """The figures beside the bar; it also keeps the bar itself up to date, at every refresh."""
+    """The figures next to the bar; it also keeps the bar itself up to date, at every refresh."""
 
     def __init__(self, shown: Progress) -> None:
         super().__init__(Column(no_wrap=True))
@@ -214,7 +215,6 @@ def progress(
 
 
 def _minutes(seconds: float) -> str:
-    """`0:07`, `12:40`, `3:05:00`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

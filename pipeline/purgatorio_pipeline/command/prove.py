@@ -22,13 +22,17 @@ from purgatorio_spec.proof.lemmas import LEMMAS
 @click.option("--deep", is_flag=True, help="A larger time budget for the contracts.")
 @click.option("--stories", is_flag=True, help="Print the integers that refute every mistake.")
 @click.option(
-    "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Contracts at once."
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=2,
+    show_default=True,
+    help="Contracts searched concurrently.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(budget_s: float | None, deep: bool, stories: bool, workers: int, as_json: bool) -> None:
-    """Prove the arithmetic of the wheels for all integers, and search the contracts beside the reference's code.
+    """Prove the arithmetic of the wheels for all integers, and search the contracts of the reference's code.
 
-    Not proved here: anything about threads; `purgatorio model` and `purgatorio explore` search those.
+    The proofs say nothing about threads; see `purgatorio model` and `purgatorio explore`.
 
     \b
       purgatorio prove

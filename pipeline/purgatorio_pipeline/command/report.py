@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from purgatorio_pipeline.command.failed import told_status
-from purgatorio_pipeline.command.output import CheckOutput, output_options, write_files
+from purgatorio_pipeline.command.output import CheckOutput, GroupedCommand, output_options, write_files
 from purgatorio_pipeline.documents import Unreadable, encoded
 from purgatorio_pipeline.gather import Gathered, gather
 from purgatorio_pipeline.report.terminal import print_check, print_line
@@ -37,11 +37,15 @@ input, 3 unknown.
 """
 
 
-@click.command("report", epilog=EPILOG)
+@click.command("report", cls=GroupedCommand, epilog=EPILOG)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @output_options
 def command(sources: tuple[str, ...], output: CheckOutput) -> None:
-    """Put together what is known of SOURCES: verdicts, counterexamples, what other commands found."""
+    """Combine the verdicts, counterexamples and findings of SOURCES in one report.
+
+    \b
+      purgatorio report runs/ --html page.html
+    """
     try:
         found = gather(sources)
     except (Unreadable, NoTraces) as wrong:

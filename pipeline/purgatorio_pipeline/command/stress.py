@@ -1,4 +1,5 @@
-"""`purgatorio stress`: real threads over the reference, with an outcome table a scenario."""
+"""The command `purgatorio stress`: races real threads over the reference and prints a table of outcomes per
+scenario."""
 
 from __future__ import annotations
 
@@ -42,14 +43,21 @@ _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", G
 @click.option(
     "--rounds", type=click.IntRange(1), default=2_000, show_default=True, help="Rounds of each scenario."
 )
-@click.option("--minutes", type=click.FloatRange(0), help="Soak: go on for so many minutes instead.")
+@click.option("--minutes", type=click.FloatRange(0), help="Soak test: run for this time instead of --rounds.")
 @click.option(
-    "--threads", type=click.IntRange(2, 64), default=8, show_default=True, help="Threads at once, at most."
+    "--threads",
+    type=click.IntRange(2, 64),
+    default=8,
+    show_default=True,
+    help="Maximum number of concurrent threads.",
 )
 @click.option(
-    "--seed", default=1, show_default=True, help="Repeats the plan; not what the machine makes of it."
+    "--seed",
+    default=1,
+    show_default=True,
+    help="Seed of the plan; it does not repeat the timing of the machine.",
 )
-@click.option("--batch", type=click.IntRange(0), help="Repeat this batch alone, as a report named it.")
+@click.option("--batch", type=click.IntRange(0), help="Repeat only this batch, by its number in a report.")
 @click.option(
     "--yields",
     type=click.Choice(list(YIELDS)),
@@ -62,10 +70,10 @@ _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", G
     type=click.IntRange(0),
     default=RECORD_EVERY,
     show_default=True,
-    help="Record every n-th batch; 0: none.",
+    help="Record every n-th batch; 0 records none.",
 )
 @click.option(
-    "--traces", type=click.Path(path_type=Path, file_okay=False), help="Keep recorded rounds in this folder."
+    "--traces", type=click.Path(path_type=Path, file_okay=False), help="Write recorded rounds to this folder."
 )
 @mutant_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
@@ -84,13 +92,13 @@ def command(
     mutant: str | None,
     as_json: bool,
 ) -> None:
-    """Race real threads over SUBJECT, round after round, and count the outcomes.
+    """Race real threads over SUBJECT in many rounds and count the outcomes.
 
-    SUBJECT is `reference`, `intrusive-timer` (its production wheel), or module:attribute, a
-    `purgatorio_stress.scenario.parts.Parts` of yours: how your timers and purgatories are made.
+    SUBJECT is `reference`, `intrusive-timer` (its production wheel), or module:attribute, which names a
+    `purgatorio_stress.scenario.parts.Parts` that makes your timers and purgatories.
 
-    Each round is a scenario of `purgatorio explore` built afresh; its threads meet at a barrier and run it together.
-    A sample: a pass speaks of these rounds only, and says in how many of them two threads were really at work at once.
+    Each round builds a scenario of `purgatorio explore`; its threads start together at a barrier. A PASS holds for
+    these rounds only. The table shows in how many rounds two threads overlapped.
 
     \b
       purgatorio stress                                   # all scenarios
@@ -162,7 +170,7 @@ def show_stress(result: StressResult, plan: StressPlan) -> None:
         click.echo(f"trace: {path}")
     if result.unwritten_rounds:
         click.echo(
-            f"{result.unwritten_rounds:,} recorded rounds were judged and not written: files are bounded"
+            f"{result.unwritten_rounds:,} recorded rounds were judged but not written: trace files have a size limit"
         )
 
 
@@ -175,9 +183,9 @@ def _show_table(table: OutcomeTable, plan: StressPlan) -> None:
         what = f"{line.clause}: {line.outcome}" if line.clause else line.outcome
         click.echo(f"  {_SIGN[line.grade]:2} {line.count:9,}  {line.grade!s:12} {visible(what, _WIDE)}")
     if table.given_up:
-        click.echo(f"     {table.given_up:9,}  rounds were given up")
+        click.echo(f"     {table.given_up:9,}  rounds were abandoned")
     if not table.window_hit:
-        click.echo("     the window was never hit: no two threads were at work at once")
+        click.echo("     no two threads overlapped: the rounds show nothing about races")
     if table.first_forbidden:
         click.echo(
             f"     first: {table.first_forbidden}; again: {plan.command(table.name, table.first_batch)}"

@@ -38,13 +38,13 @@ from purgatorio_spec.verdict import EXIT_STATUS, worst
     type=click.Path(path_type=Path, file_okay=False),
     help="Keep the recorded traces in this folder.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
     names: Sequence[str], listing: bool, operations: int, seed: int, traces: Path | None, as_json: bool
 ) -> None:
-    """Drive other people's timers, judge each by what its own documentation promises, and say what was seen.
+    """Drive third-party timers and judge each by the promises of its own documentation.
 
-    What is not installed is SKIPPED with the reason. One to two minutes for all of them.
+    A timer that is not installed is SKIPPED with the reason. All of them take one to two minutes.
 
     \b
       purgatorio subjects                          # all that can be driven here
@@ -98,7 +98,7 @@ def runtimes() -> dict[str, object]:
 
 
 def _tell(rows: Sequence[Surveyed], *, kept: bool) -> None:
-    """A line each, then what breaks a promise. `kept`: the traces are where the replay lines look for them."""
+    """A line each, then what breaks a promise. `kept`: the traces are where the replay lines search for them."""
     width = max(len(row.name) for row in rows)
     for row in rows:
         said = []

@@ -25,7 +25,7 @@ from purgatorio_pipeline.command.driving import (
     subjects_of_commands,
     to_show,
 )
-from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, engine_options, show
+from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, engine_options, show
 from purgatorio_pipeline.command.progress import Progress, progress
 from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process, together
 from purgatorio_spec.failure import surviving
@@ -36,17 +36,20 @@ RECORDERS = 8
 """Runs recorded at a time: they mostly sleep."""
 
 
-@click.command(epilog="Exit status: 0 pass, 1 violated, 2 wrong usage or an invalid trace, 3 unknown.")
+@click.command(
+    cls=GroupedCommand,
+    epilog="Exit status: 0 pass, 1 violated, 2 wrong usage or an invalid trace, 3 unknown.",
+)
 @click.argument("subjects", nargs=-1)
 @click.option(
-    "--seed", default=1, show_default=True, help="Seed of the plans; the same seed drives the same calls."
+    "--seed", default=1, show_default=True, help="Seed of the calls; the same seed makes the same calls."
 )
 @click.option(
     "--operations",
     type=click.IntRange(1),
     default=2_000,
     show_default=True,
-    help="Timers or operations a run.",
+    help="Timers or operations per run.",
 )
 @click.option("--traces", type=click.Path(path_type=Path), help="Keep the recorded traces in this folder.")
 @click.option("--list", "listing", is_flag=True, help="List the subjects.")
@@ -54,21 +57,21 @@ RECORDERS = 8
     "--command",
     "commands",
     multiple=True,
-    help="Drive this program, such as 'node my.js', which speaks purgatorio-subject/1. No shell. May be repeated.",
+    help="Program to drive, such as 'node my.js'; it speaks purgatorio-subject/1. No shell. May be repeated.",
 )
 @click.option(
     "--time",
     type=click.Choice(["virtual", "real", "all"]),
     default="all",
     show_default=True,
-    help="For --command: virtual time, real time, or what the program declares of both.",
+    help="For --command: virtual time, real time, or each that the program declares.",
 )
 @click.option(
     "--lines",
     default=ANY_CLASS,
     metavar="CLASSES",
-    help="For --command on a JVM: the classes at whose lines threads are stopped, such as 'org.acme.*'; without, all "
-    "but the JDK's. 'none': nowhere.",
+    help="For --command on a JVM: classes in whose lines threads are paused, such as 'org.acme.*'; 'none' pauses "
+    "nowhere. Default: all except the JDK's.",
 )
 @engine_options
 def command(
@@ -83,12 +86,10 @@ def command(
     engine: EngineAsked,
     output: CheckOutput,
 ) -> None:
-    """Drive SUBJECTS, record every call, and judge the recorded runs.
-
-    Without a name: the reference, netty and asyncio. More timers that nobody here wrote: `purgatorio subjects`.
+    """Drive a timer or purgatory, record its calls and judge them.
 
     \b
-      purgatorio verify --command 'node my.js'   # a program of yours
+      purgatorio verify --command 'node my.js'
 
     --report PAGE.html writes one page that needs no network.
     """
@@ -96,7 +97,7 @@ def command(
         for name in SUBJECTS:
             click.echo(name)
         return
-    engine.choice((), output)  # what cannot be is said before anything is driven
+    engine.choice((), output)  # refuse impossible options before driving anything
     names = list(subjects) or ([] if commands else list(MAIN))
     try:
         chosen = [subject for name in names for subject in subjects_named(name)]
@@ -120,7 +121,7 @@ def command(
         def judge(paths: Sequence[Path]) -> Judged:
             choice = engine.choice(paths, output).engine
             if choice is Engine.PROCESS and ended is not None:
-                # One whose telling failed is judged now.
+                # A run whose early judgement failed is judged now.
                 late = (path for path in paths if path not in early)
                 early.update({path: judge_in_process([path], full=engine.full) for path in late})
                 return together([early[path] for path in paths])
@@ -130,7 +131,7 @@ def command(
         shown = []
         failures = [record.ours for record in records if record.ours is not None]
         if wanted := to_show(judged.result, driven, seed):
-            with progress("looking for the fewest calls that show it", quiet=output.json) as going:
+            with progress("minimizing the counterexamples", quiet=output.json) as going:
                 shown = shortest_sessions(wanted, seed, operations, folder, going.tell, failures)
         judged = replace(judged, failures=[*judged.failures, *failures])
         status = _show(judged, driven, shown, output)
@@ -144,14 +145,14 @@ def command(
             click.echo(f"traces: {folder}", err=True)
         raise
     finally:
-        # What is not in order is there to be looked at again: the replay lines name it. So is what was recorded until
+        # Traces that do not pass are kept, because the replay lines name them; so are those recorded before
         # Ctrl-C.
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _told_early(going: Progress, early: dict[Path, Judged], *, full: bool) -> Callable[[RunRecord], None]:
-    """Judges a run as soon as it has ended, kept in `early`, and tells of one that is VIOLATED, or misbehaves."""
+    """Judges each run when it ends, keeps the result in `early`, and reports a run that is VIOLATED or misbehaves."""
 
     def judge(paths: Sequence[Path]) -> Judged:
         judged = judge_in_process(paths, full=full)
@@ -159,8 +160,8 @@ def _told_early(going: Progress, early: dict[Path, Judged], *, full: bool) -> Ca
         return judged
 
     def ended(record: RunRecord) -> None:
-        # What is told early is told again at the end, and what fails here fails there.
-        with surviving("telling early", []):
+        # The final report repeats early results and early errors.
+        with surviving("reporting early", []):
             (run,) = judge_records([record], judge).result.runs
             if said := bad_end(run):
                 going.say(said)
@@ -171,13 +172,13 @@ def _told_early(going: Progress, early: dict[Path, Judged], *, full: bool) -> Ca
 def _show(
     judged: Judged, driven: Sequence[CommandSubject], shown: Sequence[Shown], output: CheckOutput
 ) -> int:
-    """Show the check, the shortest sessions, and of driven programs what nobody looked for, and what looks like an
-    adapter's mistake; the exit status."""
+    """Shows the check and the minimized sessions; for driven programs also what was not tested and probable adapter
+    mistakes. Returns the exit status."""
     if not driven:
         return show(judged, Focus(), output)
     failures = [*judged.failures]
     silent, doubts = [], []
-    with surviving("saying what was not looked for", failures):
+    with surviving("listing what was not tested", failures):
         silent, doubts = not_looked_for(driven), doubted(driven)
     judged = replace(judged, failures=failures)
     shortest = [one.printed() for one in shown]

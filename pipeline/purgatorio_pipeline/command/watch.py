@@ -40,7 +40,7 @@ value some of its lines, the header first.
     --packages org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION
 
 An open run is UNKNOWN, or VIOLATED as soon as a clause is broken; its end brings the final verdict. Started
-again over the same --out, it goes on where it stopped.
+again over the same --out, it continues where it stopped.
 
 Exit status: 0 all runs closed and pass, 1 violated, 2 invalid input, 3 unknown (a run is open).
 """
@@ -64,18 +64,24 @@ def name_value(value: str) -> tuple[str, str]:
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
-    help="Folder for tables, state, checkpoint.",
+    help="Folder for tables, state and checkpoints.",
 )
-@click.option("--once", is_flag=True, help="Take in what is there, then end.")
+@click.option("--once", is_flag=True, help="Judge what is there, then exit.")
 @click.option(
     "--every",
     "every_s",
     type=click.FloatRange(min=0),
     default=5.0,
     show_default=True,
-    help="Seconds between two looks.",
+    help="Seconds between two reads of the folder.",
 )
-@click.option("--files", type=click.IntRange(1), default=64, show_default=True, help="Files a batch at most.")
+@click.option(
+    "--files",
+    type=click.IntRange(1),
+    default=64,
+    show_default=True,
+    help="Limit of files per batch.",
+)
 @click.option("--kafka", metavar="SERVERS", help="Kafka's bootstrap servers, instead of FOLDER.")
 @click.option("--topic", "topics", multiple=True, help="Topic of Kafka; may be repeated.")
 @click.option(
@@ -87,17 +93,21 @@ def name_value(value: str) -> tuple[str, str]:
     help="Option of Spark's Kafka source, such as kafka.security.protocol=SSL; may be repeated.",
 )
 @click.option(
-    "--messages", type=click.IntRange(1), default=100_000, show_default=True, help="Messages a batch at most."
+    "--messages",
+    type=click.IntRange(1),
+    default=100_000,
+    show_default=True,
+    help="Limit of messages per batch.",
 )
 @click.option("--packages", help="Maven coordinates of the connector, fetched by Spark.")
 @click.option("--jars", help="Jars for Spark by path, with commas.")
-@click.option("--metrics", type=file, help="Keep this file of Prometheus text up to date.")
-@click.option("--allow-idle", is_flag=True, help="A clause of a closed run that had no occasion passes.")
+@click.option("--metrics", type=file, help="Write Prometheus text to this file after each batch.")
+@click.option(
+    "--allow-idle", is_flag=True, help="A clause without an occasion passes when its run is closed."
+)
 @click.option("--master", help="Spark master; default local[*] or spark-submit's.")
 @click.option("--memory", help="Heap of the Spark driver, such as 3g.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object on standard output at the end, nothing else."
-)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end and nothing else.")
 def command(
     folder: Path | None,
     out: Path,
@@ -116,22 +126,26 @@ def command(
     memory: str | None,
     as_json: bool,
 ) -> None:
-    """Judge the runs of FOLDER as their files arrive, or those of a topic of Kafka."""
+    """Judge the runs of FOLDER, or of a Kafka topic, as they arrive.
+
+    \b
+      purgatorio watch runs --out lake
+    """
     from purgatorio_pipeline.watch.messages import messages_arrived
     from purgatorio_pipeline.watch.stream import new_files, start_stream
 
     if (folder is None) == (kafka is None):
-        raise click.UsageError("name a folder, or Kafka's servers with --kafka")
+        raise click.UsageError("no source named: give a folder, or Kafka's servers with --kafka")
     if (kafka is None) == bool(topics):
-        raise click.UsageError("--kafka and --topic go together")
+        raise click.UsageError("--kafka and --topic need each other: give both or neither")
     spark = _session(master, memory, {"spark.jars.packages": packages, "spark.jars": jars})
     console = Console(stderr=as_json)
     watcher = Watcher(spark, out, lambda news: tell(console, news), metrics, allow_idle=allow_idle)
-    # What is missing for Kafka is told before a folder is made.
+    # A missing connector is reported before a folder is created.
     if folder is not None:
         arriving = new_files(spark, folder, files)
     else:
-        assert kafka is not None, "one of the two was asked for above"
+        assert kafka is not None, "a folder or Kafka is named, as checked above"
         arriving = _kafka(spark, kafka, topics, dict(kafka_options), messages)
         watcher.arrived = messages_arrived
     lake = Lake(out)
@@ -185,13 +199,12 @@ def _wait(query: StreamingQuery, watcher: Watcher) -> str:
     except StreamingQueryException as failed:
         refused = watcher.refused
         why = f"{refused.filename}: {refused.strerror}" if refused else str(failed)[:TOLD_OF_A_FAILURE]
-        return f"the stream failed; started again, it goes on from there: {why}"
+        return f"the stream failed; a restart continues from there: {why}"
     query.stop()
     return ""
 
 
 def tell(console: Console, news: News) -> None:
-    """What a batch brought."""
     causes: dict[tuple[str, str, str], list[Violation]] = {}
     for run, violation in news.found:
         causes.setdefault((run, violation.clause, violation.cause), []).append(violation)

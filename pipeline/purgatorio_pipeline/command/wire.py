@@ -1,4 +1,4 @@
-"""`purgatorio wire`: a Kafka-compatible broker, driven over raw connections and judged from outside."""
+"""The command `purgatorio wire`: drives a Kafka-compatible broker over raw connections and judges it from outside."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import click
 
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.out_file import file
-from purgatorio_pipeline.command.output import CheckOutput, output_options, show
+from purgatorio_pipeline.command.output import CheckOutput, GroupedCommand, output_options, show
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.judging import Focus, judge_in_process
 from purgatorio_spec.failure import Failure
@@ -36,21 +36,21 @@ from purgatorio_wire.trace.record import DRAWN
 
 SECONDS: Final = 240.0
 SECONDS_WITH_SECOND: Final = 480.0
-"""A second broker is away for a minute and more, until the cluster gives it up."""
+"""Longer, because the second broker is stopped for a minute or more, until the cluster removes it from the ISR."""
 
 EPILOG = """
-It plays scenes (fetches that wait, appends that wake them, groups that rebalance, ...) on topics and groups of its own,
-deletes them, and judges what came back, and when, by the clauses of `purgatorio check --clauses`.
+The command runs scenes on topics and groups of its own: fetches that wait, appends that complete them, groups that
+rebalance. It judges each response and its time by the clauses of `purgatorio check --clauses`. Then it deletes its
+topics and groups.
 
 \b
-  purgatorio wire localhost:9092
   purgatorio wire localhost:9092 --declare initial-delay=3000,late=100
   purgatorio wire localhost:9092 --only fetch,groups --junit wire.xml
   purgatorio wire localhost:9092 --only drawn --drawn 60
   purgatorio wire localhost:9092 --second localhost:9093 --second-pid 4711
-  purgatorio check wire.jsonl        # judges the trace again
+  purgatorio check wire.jsonl        # judge the trace again
 
-Exit status: 0 pass, 1 violated, 2 wrong usage or no broker there, 3 unknown.
+Exit status: 0 pass, 1 violated, 2 wrong usage or no broker at the address, 3 unknown.
 """
 
 
@@ -58,17 +58,22 @@ class _Unreachable(click.ClickException):
     exit_code = 2
 
 
-@click.command(epilog=EPILOG)
+@click.command(cls=GroupedCommand, epilog=EPILOG)
 @click.argument("broker", required=False, metavar="HOST:PORT")
-@click.option("--declare", default="", help="Constants in ms: initial-delay, late (100), late-topics (2000).")
-@click.option("--only", multiple=True, help="Areas, scenes or clauses, such as fetch,groups or F3.")
+@click.option("--declare", default="", help="Bounds in ms: initial-delay, late (100), late-topics (2000).")
+@click.option(
+    "--only", multiple=True, help="Run these areas, scenes or clauses only, such as fetch,groups or F3."
+)
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
-    help=f"End after so many seconds ({SECONDS:g}, with a second broker {SECONDS_WITH_SECOND:g}).",
+    help=f"Time limit. Default {SECONDS:g}; with a second broker {SECONDS_WITH_SECOND:g}.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=None, help="Seed of what is drawn; without, another each time."
+    "--seed",
+    type=click.IntRange(0),
+    default=None,
+    help="Seed of the random programs. Default: a new one each time.",
 )
 @click.option(
     "--drawn",
@@ -76,25 +81,25 @@ class _Unreachable(click.ClickException):
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long drawn programs are played, in the whole plan or with `--only drawn`.",
+    help="Time for random programs, in the whole plan or with `--only drawn`.",
 )
-@click.option("--program", metavar="TEXT", help="Play this drawn program only, as a counterexample names it.")
-@click.option("--name", help="What the run is called: `purgatorio compare` pairs runs by their names.")
-@click.option("--trace", type=file, help="Where the trace is kept: x.jsonl, or packed as .gz or .zst.")
-@click.option("--second", metavar="HOST:PORT", help="A second broker of the cluster, for M4, M5, M6, F9.")
 @click.option(
-    "--second-pid", type=click.IntRange(1), help="Its process on this machine, to be stopped for a while."
+    "--program", metavar="TEXT", help="Run only this random program, as a counterexample prints it."
 )
-@click.option("--stop-command", help="What stops the second broker where --second-pid cannot.")
-@click.option("--continue-command", help="What makes it go on again.")
+@click.option("--name", help="Name of the run; `purgatorio compare` pairs runs by name.")
+@click.option("--trace", type=file, help="File for the trace: x.jsonl, or compressed, .gz or .zst.")
+@click.option("--second", metavar="HOST:PORT", help="Second broker of the cluster, for M4, M5, M6, F9.")
 @click.option(
-    "--pid", type=click.IntRange(1), help="The broker's process on this machine: its open files are counted."
+    "--second-pid",
+    type=click.IntRange(1),
+    help="Process id of the second broker, which is stopped for a while.",
 )
-@click.option("--allow-remote", is_flag=True, help="Drive a broker that is not on this machine.")
-@click.option("--tls", is_flag=True, help="Speak TLS.")
-@click.option(
-    "--tls-ca", type=click.Path(path_type=Path, dir_okay=False), help="Certificates to trust, for --tls."
-)
+@click.option("--stop-command", help="Command that stops the second broker, instead of --second-pid.")
+@click.option("--continue-command", help="Command that resumes the second broker.")
+@click.option("--pid", type=click.IntRange(1), help="Process id of the broker, whose open files are counted.")
+@click.option("--allow-remote", is_flag=True, help="Allow a broker on another machine.")
+@click.option("--tls", is_flag=True, help="Connect with TLS.")
+@click.option("--tls-ca", type=click.Path(path_type=Path, dir_okay=False), help="CA certificates for --tls.")
 @click.option("--scenes", is_flag=True, help="List the scenes.")
 @output_options
 def command(
@@ -118,13 +123,17 @@ def command(
     scenes: bool,
     output: CheckOutput,
 ) -> None:
-    """Judge the broker at HOST:PORT by what it promises to requests that wait."""
+    """Drive the Kafka-compatible broker at HOST:PORT and judge how it answers waiting requests.
+
+    \b
+      purgatorio wire localhost:9092
+    """
     if scenes:
         for one in SCENES.values():
             echo_line(f"{one.name:18} {one.area:12} {', '.join(one.clauses):16} {one.promise}", 49)
         return
     if broker is None:
-        raise click.UsageError("name a broker, as localhost:9092")
+        raise click.UsageError("no broker named: give HOST:PORT, such as localhost:9092")
     try:
         wanted, draws = _wanted(only, program)
         least = None if program is None else parsed(program)
@@ -165,8 +174,8 @@ def command(
 
 
 def _wanted(only: Sequence[str], program: str | None) -> tuple[tuple[SceneSpec, ...], bool]:
-    """The scenes that are to be played, and whether drawn programs are. Without a word that is all; a program is played
-    alone."""
+    """The scenes that are to be played, and whether random programs are. Without a word that is all; a program is
+    played alone."""
     words = [word for part in only for word in part.split(",") if word]
     of_scenes = [word for word in words if word != DRAWN]
     whole = not only and program is None
@@ -199,7 +208,7 @@ def _record(asked: Asked, path: Path, output: CheckOutput) -> list[Failure]:
             )
     except NoBroker as nobody:
         raise _Unreachable(
-            f"no broker: {nobody}\nLook at the address. For a listener with TLS use --tls; SASL is not spoken."
+            f"no broker: {nobody}\nCheck the address. For a TLS listener use --tls; SASL is not supported."
         ) from None
     except (KeyboardInterrupt, asyncio.CancelledError):
         click.echo("stopped: what was made is deleted, what was recorded is judged", err=True)
@@ -219,7 +228,7 @@ async def _stoppable(run: Coroutine[None, None, list[Failure]]) -> list[Failure]
 def _drawn_words(asked: Asked) -> str:
     if asked.program is not None:
         return " and a program three times"
-    return f" and {asked.drawn_seconds:g} s of drawn programs" if asked.drawn_seconds else ""
+    return f" and {asked.drawn_seconds:g} s of random programs" if asked.drawn_seconds else ""
 
 
 def _address(text: str, allow_remote: bool, context: ssl.SSLContext | None) -> Address:
@@ -231,7 +240,7 @@ def _address(text: str, allow_remote: bool, context: ssl.SSLContext | None) -> A
         found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
     except OSError as unknown:
         raise click.UsageError(f"{host}: {unknown}") from None
-    # What was looked at is what is connected to: a name can mean another address a moment later.
+    # What was checked is what is connected to: a name can mean another address a moment later.
     numbers = [str(one[4][0]).partition("%")[0] for one in found]
     if not allow_remote and not all(ipaddress.ip_address(number).is_loopback for number in numbers):
         raise click.UsageError(

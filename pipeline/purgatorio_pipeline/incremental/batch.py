@@ -11,7 +11,7 @@ from pyspark.sql import functions as fn
 from purgatorio_pipeline.gold import VIOLATION_COLUMNS, write_gold
 from purgatorio_pipeline.hadoop import Place, address
 from purgatorio_pipeline.incremental.cached import CachedResult
-from purgatorio_pipeline.incremental.check import BATCHES, Held
+from purgatorio_pipeline.incremental.check import BATCHES, KeptFile
 from purgatorio_pipeline.incremental.spark_fold import FOUND_COLUMNS, cached_by_key, judge_files
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.lake import Lake
@@ -35,7 +35,7 @@ def judge_batch(
     return cached
 
 
-def publish(spark: SparkSession, lake: Lake, gold: Lake, held: Sequence[Held], judged: Judged) -> None:
+def publish(spark: SparkSession, lake: Lake, gold: Lake, held: Sequence[KeptFile], judged: Judged) -> None:
     """Write the gold tables of a check from what its batches hold, and all broken lines in one table."""
     places = [(one.entry.batch, one.entry.key, at) for at, one in enumerate(held) if one.cached.run.clauses]
     violations = None

@@ -35,7 +35,7 @@ RUNS_MEASURED: Final = 100
 @dataclass(frozen=True, slots=True)
 class Example:
     """The events that show the first violation of a cause, in order; of a long history only the rows that
-    `counterexample` looks at, and how many were left in the trace."""
+    `counterexample` checks, and how many were left in the trace."""
 
     clause: str
     cause: str
@@ -69,7 +69,7 @@ def cached_of(folded: Folded, broken: Sequence[BrokenLine]) -> CachedResult:
 
 
 def example_of(events: pa.Table, violation: Violation) -> Example:
-    """Of all that went on beside a check its own thread; of that the first and last rows and the witnesses."""
+    """Of all that happened during a check, its own thread; of that the first and last rows and the witnesses."""
     i = events.column("i").to_numpy()
     witness = np.isin(i, violation.events)
     if kind_of(violation) == "check":

@@ -43,7 +43,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class KeptFile:
     """A file of this check, with what is kept of it."""
 
     entry: Entry
@@ -74,7 +74,7 @@ class Reader(Protocol):
         """Read files and judge them, leaving their tables in the folder of a batch."""
         ...
 
-    def publish(self, lake: Lake, gold: Lake, held: Sequence[Held], judged: Judged) -> None:
+    def publish(self, lake: Lake, gold: Lake, held: Sequence[KeptFile], judged: Judged) -> None:
         """Write the gold tables of a whole check."""
         ...
 
@@ -149,14 +149,16 @@ def _sweep(lake: Lake, number: int, manifest: Manifest) -> None:
     lake.forget_but(number)
 
 
-def _known(lake: Lake, before: Manifest, states: Mapping[str, FileState], checker: str) -> dict[str, Held]:
+def _known(
+    lake: Lake, before: Manifest, states: Mapping[str, FileState], checker: str
+) -> dict[str, KeptFile]:
     """The files that need not be read, with what is kept of them."""
     if before.checker != checker:
         return {}
     same = {name: one for name, one in before.by_name.items() if states.get(name) == one.state}
     batches = _batches(lake, same.values())
     return {
-        name: Held(one, batches[one.batch][one.key])
+        name: KeptFile(one, batches[one.batch][one.key])
         for name, one in same.items()
         if one.key < len(batches[one.batch])
     }
@@ -177,12 +179,12 @@ def _batches(lake: Lake, entries: Iterable[Entry]) -> dict[str, list[CachedResul
 
 def _read(
     lake: Lake, batch: str, todo: Sequence[Place], states: Mapping[str, FileState], reader: Reader
-) -> dict[str, Held]:
+) -> dict[str, KeptFile]:
     folder = lake.below(f"{BATCHES}/{batch}")
     cached = reader.judge(todo, folder)
     folder.write_bytes(_CACHED, encoded(cached))
     return {
-        str(place): Held(Entry(_unchanged(place, states[str(place)]), batch, key), one)
+        str(place): KeptFile(Entry(_unchanged(place, states[str(place)]), batch, key), one)
         for key, (place, one) in enumerate(zip(todo, cached, strict=True))
     }
 

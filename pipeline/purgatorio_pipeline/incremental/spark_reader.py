@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from purgatorio_pipeline.incremental.cached import CachedResult
-    from purgatorio_pipeline.incremental.check import Held
+    from purgatorio_pipeline.incremental.check import KeptFile
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class SparkReader:
         spark = self.session(places)
         return judge_batch(spark, places, lake, full=self.full)
 
-    def publish(self, lake: Lake, gold: Lake, held: Sequence[Held], judged: Judged) -> None:
+    def publish(self, lake: Lake, gold: Lake, held: Sequence[KeptFile], judged: Judged) -> None:
         """Write the gold tables of a whole check."""
         from purgatorio_pipeline.incremental.batch import publish
 

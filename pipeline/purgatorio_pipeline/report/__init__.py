@@ -1,1 +1,1 @@
-"""What a check says, for people: a summary in the terminal and one self-contained page."""
+"""The reports of a check for people: a summary in the terminal, and one self-contained page."""

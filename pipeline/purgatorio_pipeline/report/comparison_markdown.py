@@ -1,5 +1,5 @@
-"""A comparison as Markdown, which reads well in a terminal too: what changed first, then lateness, then what has no
-partner. Text out of traces is escaped as in `markdown`."""
+"""A comparison as Markdown: first the changes, then the lateness, then the runs without a partner. Text from traces is
+escaped as in `markdown`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ ROWS_SHOWN: Final = 100
 
 
 def comparison_markdown(comparison: Comparison) -> str:
-    """The whole text."""
     said = comparison.counted() or "nothing to compare"
     parts = [f"## Purgatorio, before and after: {comparison.verdict}\n\nclauses by run: {said}\n"]
     parts += [_changes(comparison), _lateness(comparison.pairs)]

@@ -1,4 +1,4 @@
-"""The control thread of a run, out of the `params` of its header: how late a thread woke that did nothing but sleep.
+"""Reads the control thread of a run from the `params` of its header: how late a thread woke that only slept.
 
 `params` are the producer's own and a stranger's, so they are believed in one form only, the one that the subjects here
 write (`control_oversleep`, see docs/recording.md), and anything else is no control.

@@ -1,4 +1,4 @@
-"""One cause is reported once: the causes of a check, taken together over the runs of one subject."""
+"""Groups the causes of a check over the runs of one subject, so that each cause is reported once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ J = TypeVar("J", bound=_Judged)
 
 
 def worst_first(judged: Iterable[J]) -> list[J]:
-    """By verdict, else in their order: whoever shows only the first of them leaves out none that is worse."""
+    """By verdict, else in their order: the caller that shows only the first of them leaves out none that is worse."""
     return sorted(judged, key=lambda one: _ORDER.index(one.verdict))
 
 
@@ -73,12 +73,10 @@ class Group:
 
     @property
     def count(self) -> int:
-        """Violations in all runs."""
         return sum(self.counts.values())
 
     @property
     def counted(self) -> str:
-        """The count in words."""
         return noun(self.clause, self.cause, self.count, self.profile)
 
 

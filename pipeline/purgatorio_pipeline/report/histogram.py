@@ -117,7 +117,7 @@ def _outline(control: Lateness, lateness: Lateness, step: float, most: float) ->
         places += [f"{x:.1f},{y:.1f}", f"{x + step:.1f},{y:.1f}"]
     first, last = places[0].split(",")[0], places[-1].split(",")[0]
     around = [f"{first},{_AXIS:.1f}", *places, f"{last},{_AXIS:.1f}"]
-    title = tag("title", "a control thread that only slept")
+    title = tag("title", "a control thread that only sleeps")
     return tag("polyline", title, class_="control", points=Markup(" ".join(around)))
 
 

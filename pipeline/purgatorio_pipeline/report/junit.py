@@ -1,4 +1,4 @@
-"""A check as JUnit XML, for CI systems: a test suite a run, a test case a clause.
+"""A check as JUnit XML for CI systems: a test suite per run, a test case per clause.
 
     PASS            a test case; its output says how many occasions there were
     VIOLATED        a failure: allowed, seen, the counterexample as text with its replay line
@@ -9,7 +9,7 @@
 
 The elements and attributes are those of Jenkins' schema (junit-10.xsd of its xUnit plugin), which the other systems
 read as well. No `time`: a clause has none. Size is bounded: `RUNS_SHOWN` runs, the worst first, and of the
-counterexamples `TEXTS_SHOWN` are drawn; what is left out is said in a suite of its own.
+counterexamples `TEXTS_SHOWN` are drawn; the text says what is left out in a suite of its own.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ class _Texts:
         self._left = TEXTS_SHOWN
 
     def of(self, run: RunResult, clause: ClauseResult) -> Iterator[str]:
-        """One text a cause."""
         for name, cause in clause.causes.items():
             counted = noun(clause.clause, name, cause.count, run.profile)
             example = self._examples.get(CauseKey(run.file, run.run, clause.clause, name))

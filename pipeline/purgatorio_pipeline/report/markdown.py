@@ -36,7 +36,6 @@ def markdown(
     findings: Sequence[Finding] = (),
     provenance: Mapping[str, str] | None = None,
 ) -> str:
-    """The whole summary."""
     groups = grouped(result, examples)
     parts = [
         f"## Purgatorio: {verdict_of(result, findings)}\n",
@@ -106,7 +105,7 @@ def _subjects(result: CheckResult) -> str:
     ]  # fmt: skip
     if not rows:
         return ""
-    note = "\nPASS with the number of occasions to break it; PASS 0 says nothing.\n"
+    note = "\nPASS with the number of occasions; PASS 0 tested nothing.\n"
     return (
         table(["subject", "runs", "verdict", *judged], rows)
         + note

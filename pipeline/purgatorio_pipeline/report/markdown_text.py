@@ -1,4 +1,4 @@
-"""Text out of a trace in Markdown: it can become neither markup nor a link nor a mention.
+"""Escapes text from traces for Markdown, so that it cannot become markup, a link or a mention.
 
 In the flow of a page it stands in `<code>` with every special character as a number, in listings behind a fence longer
 than any that it holds.
@@ -42,7 +42,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def lateness_cells(lateness: Lateness) -> list[str]:
-    """Tasks, early ones, percentiles."""
     figures = map(duration, lateness.figures_ns.values())
     return [f"{lateness.count:,}", f"{lateness.early:,}", *figures]
 

@@ -1,4 +1,4 @@
-"""HTML and SVG that cannot be injected into: every text and attribute is escaped where an element is made.
+"""HTML and SVG builders that prevent injection: they escape every text and attribute.
 
 `tag` is the only way to make markup from text. A plain `str` is text out of a trace until proven otherwise: its
 unprintable characters are made visible, then `& < > " '` are escaped, in content and in attributes alike.

@@ -5,7 +5,7 @@ without it. The page's content policy allows that script and its one style sheet
 that even a text which got through unescaped would load and run nothing.
 
 Its size is bounded: a cause is shown once, with a count; runs, causes, histograms, problems and broken lines have
-limits, and what is left out is said.
+limits, and the text says what is left out.
 """
 
 from __future__ import annotations
@@ -252,9 +252,11 @@ def _headers(result: CheckResult) -> dict[str, Header]:
 def _lateness(lateness: Sequence[Lateness], headers: Mapping[str, Header]) -> Markup | None:
     if not lateness:
         return None
-    about = "Firing time less deadline, of tasks that nothing had cancelled or completed."
+    about = "Firing time minus deadline, of tasks that were neither cancelled nor completed."
     if any(control_of(header.params) is not None for header in headers.values()):
-        about += " The dashed outline is a control thread that only slept: the machine's own lateness."
+        about += (
+            " The dashed outline is a control thread that only sleeps: it shows the machine's own lateness."
+        )
     return tag(
         "section",
         tag("h2", "Lateness"),
@@ -285,9 +287,7 @@ def _late(one: Lateness, header: Header | None) -> Markup:
 def _gauges(gauges: Sequence[GaugeSeries]) -> Markup | None:
     if not gauges:
         return None
-    about = (
-        "What the gauges read over the run, and the operations pending beside them. Garbage is at least that."
-    )
+    about = "The gauges over the run, with the pending operations. The difference is a lower bound of the garbage."
     return tag(
         "section",
         tag("h2", "Garbage and pending"),

@@ -1,4 +1,4 @@
-"""Where a report comes from: when it was made, by which version and command, on which machine."""
+"""The origin of a report: its time, version and command, and the machine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def machine() -> dict[str, object]:
 
 
 def provenance_here() -> dict[str, str]:
-    """Of this process, now, by name; the time to the second. The seeds of driven runs stand beside the runs."""
+    """Of this process, now, by name; the time to the second. The seeds of driven runs are next to the runs."""
     program = Path(sys.argv[0]).name.removesuffix(".py")
     here = machine()
     return {

@@ -1,4 +1,4 @@
-"""A check as SARIF 2.1.0 (OASIS), for code scanning: the clauses as rules, a result a cause in a run.
+"""A check as SARIF 2.1.0 (OASIS) for code scanning: the clauses are rules, and each cause in a run is a result.
 
     VIOLATED        a result of kind `fail`, level `error`, at the file and line at which the promise is broken, with
                     the shortest prefix as a code flow: one thread flow a thread, steps in the recorder's order
@@ -117,7 +117,7 @@ def _worth_a_look(run: RunResult) -> Iterator[_Found]:
 
 def _result(found: _Found, title: str, example: Counterexample | None, *, flow: bool) -> Json:
     """One result. The fingerprint stays the same from one check to the next: it names clause, cause, subject and run,
-    no line or operation, and a file only where two runs have one name. GitHub's code scanning looks at the second name
+    no line or operation, and a file only where two runs have one name. GitHub's code scanning checks the second name
     alone, and would make one from the line, which is another in every recording."""
     run, key, cause = found
     at = None if example is None or example.illegal_row is None else example.rows[example.illegal_row]

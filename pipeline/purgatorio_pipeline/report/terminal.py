@@ -1,4 +1,4 @@
-"""A check in the terminal: one line a run, one counterexample a cause, then what to do about broken traces.
+"""A check in the terminal: one line per run, one counterexample per cause, then the problems with traces.
 
 Made for 80 columns and for logs without colour: every verdict is a word. Text out of traces is made visible and never
 read as rich's markup.
@@ -140,7 +140,6 @@ def under_headings(names: list[str], room: int) -> list[tuple[str, str]]:
 
 
 def _common(names: list[str]) -> str:
-    """What all begin with."""
     first, last = min(names), max(names)
     same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
     return "".join(one for one, _ in same)
@@ -235,9 +234,9 @@ def _print_sum(console: Console, result: CheckResult, groups: list[Group], verbo
     print_line(console, "")
     _print_folded(console, f"{result.verdict}: {said}", _STYLE[result.verdict])
     if result.verdict is Verdict.PASS:
-        unseen = "; SKIPPED was not looked for" if skipped else ""
+        unseen = "; SKIPPED clauses were not tested" if skipped else ""
         unseen += " (why: --verbose)" if somewhere and not verbose else ""
-        print_line(console, f"This PASS is about these runs only{unseen}", "dim")
+        print_line(console, f"This PASS holds for these runs only{unseen}", "dim")
         for line in why_skipped(never if reasons else ()):
             _print_folded(console, line, "dim")
 

@@ -1,4 +1,4 @@
-"""A counterexample drawn as SVG: time runs down, one lane for each thread, calls are bars, points are dots.
+"""A counterexample drawn as SVG: time runs down, with a column per thread; calls are bars and points are dots.
 
 The rows are equally far apart: the recorder's order is all that orders threads, and microseconds beside seconds would
 leave nothing to see. The point at which the promise breaks is marked by a line, a ring and words, not by colour alone.

@@ -1,4 +1,4 @@
-"""The verdicts as one table: a row for each run, a column for each clause. Sign and number say it without colour.
+"""The verdicts as one table: a row per run, a column per clause. Signs and numbers make it readable without color.
 
 Clauses that were SKIPPED in every run have no column: their reasons stand below the table. Where more are left than a
 page is wide, as of a broker, a run's clauses stand below its name, each with its own.
@@ -19,7 +19,7 @@ RUNS_SHOWN: Final = 200
 """Runs in the table; the worst come first, and of the rest it says how many there are."""
 
 COLUMNS: Final = 20
-"""Clauses that a page has room for beside each other."""
+"""Clauses that a page has room for next to each other."""
 
 _SIGN: Final = {
     Verdict.PASS: "✓",
@@ -29,9 +29,9 @@ _SIGN: Final = {
     Verdict.INVALID_TRACE: "⚠",
 }
 _LEGEND: Final = (
-    ("pass", "✓ kept, with the number of occasions to break it"),
+    ("pass", "✓ kept, with the number of occasions"),
     ("violated", "✗ broken, with the number of violations"),
-    ("empty", "○ no occasion: nothing in the run could have broken it"),
+    ("empty", "○ no occasion: nothing in the run could break it"),
     ("unknown", "? unknown: records are missing, or there was no occasion"),
     ("skipped", "– not promised or not recorded"),
 )
@@ -119,7 +119,7 @@ def _never(result: CheckResult, named: Iterable[str]) -> Iterator[str]:
     judged = [one for run in result.runs for one in run.clauses.values()]
     had = {one.clause for one in judged if one.occasions}
     if judged and (never := [name for name in named if name not in had]):
-        yield f"No run gave an occasion to break {', '.join(never)}: nothing is known of them."
+        yield f"No run had an occasion for {', '.join(never)}: these clauses were not tested."
 
 
 def _row(run: RunResult, title: str, named: Iterable[str], links: Links) -> Markup:

@@ -1,1 +1,1 @@
-"""Runs judged as they arrive: Structured Streaming over a folder of segments, the batch checker inside."""
+"""Judges runs as they arrive: Structured Streaming over a folder of segments, with the batch checker inside."""

@@ -1,7 +1,7 @@
-"""One batch of a watch: take in the new segments, judge the runs that they close, look into those that go on.
+"""One batch of a watch: reads the new segments, judges the runs that end, and checks those that continue.
 
 Each run that the batch touched is a task that takes up its fold where the last batch left it (`follow`). A run that is
-closed has the verdict that `check` gives; in an open one the clauses look at operations that are new or went on, what
+closed has the verdict that `check` gives; in an open one the clauses check operations that are new or continued, what
 they find stands, nothing passes yet.
 """
 
@@ -45,7 +45,7 @@ Arrived = Callable[[SparkSession, DataFrame, WatchState], DataFrame | None]
 
 
 def files_arrived(spark: SparkSession, files: DataFrame, state: WatchState) -> DataFrame | None:
-    """The rows of new files, which are told by their paths."""
+    """The rows of new files, which are known by their paths."""
     paths = [Path(unquote(urlparse(row["path"]).path)) for row in files.select("path").collect()]
     return file_rows(spark, paths) if paths else None
 
@@ -65,7 +65,7 @@ class Watcher:
     allow_idle: bool = False
     refused: OSError | None = None
     failures: list[Failure] = field(default_factory=list)
-    """Errors of ours, of which the runs at which they came are told when they are closed."""
+    """Errors of ours, of which the runs at which they came are reported when they are closed."""
 
     def batch(self, fresh: DataFrame, number: int) -> None:
         """What `foreachBatch` calls; done again for the same batch it comes to the same."""
@@ -159,7 +159,8 @@ def _over(result: RunResult) -> Run:
 
 
 def _strangeness(one: Run) -> tuple[str, bool]:
-    """What is told once of a key whose messages come without end: that no run is theirs, or that it is over."""
+    """The message that is reported once for a key whose messages come without end: that no run is theirs, or that it
+    has ended."""
     return one.file, any(_LATE in text for text in one.problems)
 
 

@@ -1,8 +1,8 @@
-"""What a task does for one run of a batch: take up its fold, feed it what is new, and say what it came to.
+"""The task that processes one run in a batch: loads its fold, feeds it the new events, and returns the result.
 
-The fold's carry is a file of its own a run and batch, written beside its place and renamed. The events of an open run
+The fold's carry is a file of its own a run and batch, written next to its place and renamed. The events of an open run
 lie in the tables of its batches; they are read again for what the rules mark. Where a batch brings events from before
-those that came earlier, a run is folded anew over all its tables, in memory, and from then on with every batch.
+those that came earlier, a run is folded again over all its tables, in memory, and from then on with every batch.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class Told:
 def follow(task: Task) -> Told:
     """Carry it out. Done again, it comes to the same and leaves the same.
 
-    Of a run at which we fail nothing is lost that was known: it is folded anew with the next batch, or, where its end
-    has come, told as not judged.
+    Of a run at which we fail nothing is lost that was known: it is folded again with the next batch, or, where its end
+    has come, reported as not judged.
     """
     try:
         return _follow(task)
@@ -141,7 +141,6 @@ class _Taken:
     followed: Followed
 
     def closed(self, closing: TraceFacts) -> Told:
-        """Its end has come."""
         facts = _with_repeats(closing, self.followed.repeated)
         outer = outer_of(facts)
         run = self.fold.run(outer)

@@ -1,10 +1,10 @@
-"""Messages as segments: what a batch brought of one run from one partition of Kafka.
+"""Turns Kafka messages into segments: the events of one run from one partition in a batch.
 
 A message's key is the run, its value one or several lines of a trace. The header line is the first of its run in each
 partition; it may come again in any message, as it was. In a partition `i` increases, and what is known of an open run
-(header, last `i`) is given to the reader with each batch, so that a batch goes on where the one before it ended.
+(header, last `i`) is given to the reader with each batch, so that a batch continues where the one before it ended.
 
-A message is told by its topic, partition and offset: seen again, in the same batch or later, it counts once.
+A message is known from its topic, partition and offset: seen again, in the same batch or later, it counts once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Segments: the parts in which a run arrives that is still being recorded, and the table that they are read into.
+"""Segments: the files in which an unfinished run arrives, and the table that they are read into.
 
 Here they are files; `messages` has those of Kafka. Both come to the same rows.
 
@@ -105,7 +105,6 @@ def run_name(reader: TraceReader) -> str:
 
 
 def event_rows(run: str, events: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of events."""
     return _rows("event", run, None, events)
 
 

@@ -1,4 +1,4 @@
-"""What a watch knows after a batch: the open runs, what was found in them so far, and the verdicts of the closed ones.
+"""The state of a watch after a batch: the open runs, their violations so far, and the verdicts of closed runs.
 
 It is the manifest of the watch's folder, one a batch, so a killed batch leaves the one before it; done again it writes
 the same.
@@ -21,7 +21,7 @@ from purgatorio_spec.verdict import Verdict, Violation, worst
 KIND: Final = "watch"
 LAST: Final = 1 << 40
 MAX_SUBJECTS: Final = 100_000
-"""Broken operations of an open run that are told apart; beyond, the count stands still until the run is closed."""
+"""Broken operations of an open run that are distinguished; beyond, the count stands still until the run is closed."""
 
 
 @dataclass(slots=True)

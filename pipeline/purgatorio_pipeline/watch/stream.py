@@ -1,4 +1,4 @@
-"""The stream itself: new files of a folder, or messages, in micro-batches, each handed to the watcher."""
+"""The stream of new files or messages in micro-batches; each batch goes to the watcher."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def new_files(spark: SparkSession, folder: Path, files_per_batch: int) -> DataFr
 def start_stream(arriving: DataFrame, watcher: Watcher, *, every_s: float | None = None) -> StreamingQuery:
     """Watch a stream of any source whose rows the watcher's `arrived` knows; the checkpoint lies under `watcher.out`.
 
-    `every_s`: look for more this often; None takes in what is there and ends. A stream that is started again over the
-    same `out` goes on where the last one stopped; a batch that was cut off is done again and comes to the same.
+    `every_s`: check for more this often; None takes in what is there and ends. A stream that is started again over the
+    same `out` continues where the last one stopped; a batch that was cut off is done again and comes to the same.
     """
     writer = arriving.writeStream.foreachBatch(watcher.batch).option(
         "checkpointLocation", str(watcher.out / "checkpoint")

@@ -1,7 +1,8 @@
 """`ActionQueue`: actions put off until no lock is held (Kafka's DelayedActionQueue).
 
 Code that makes a condition true often holds locks, and must not check keys then (see `delayed.locked`). It puts
-the check here, and the request's handler runs the queue at its end, and so does whoever runs callbacks at expiry.
+the check here, and the request's handler runs the queue at its end, and so does the thread that runs callbacks at
+expiry.
 
 It also bounds recursion: a callback that checks a key directly, whose operations' callbacks check the next, goes
 as deep as the chain is long; through the queue the chain is a loop.

@@ -76,7 +76,7 @@ class Dialect(Protocol):
         """Try it, else `watch` it under every key and try again; True iff this call completed it.
 
         [O4] Why again: (1) A tries, in vain; (2) B makes the condition true and checks the key, where A is not yet
-        watched; (3) A watches. Without the second try nobody tries it any more. (Before KAFKA-1952.)
+        watched; (3) A watches. Without the second try no thread tries it any more. (Before KAFKA-1952.)
 
         An exception in the first try goes to the caller, and nothing is registered. By the second try the
         operation is visible to others, so there the exception goes to the operation's fault policy; contained,

@@ -31,7 +31,7 @@ class Locked:
     def force_complete(self, operation: Completable) -> bool:
         """Look without the lock, look again under it; then flag, cancel, call back, all under it.
 
-        [O6] Whoever tries holds it, too, so the two never overlap.
+        [O6] The caller that tries holds it, too, so the two never overlap.
         """
         if operation.completed.get():
             return False
@@ -53,7 +53,7 @@ class Locked:
     def register(
         self, operation: Op, keys: Sequence[Hashable], watch: Callable[[Hashable, Op], None], count: Count
     ) -> bool:
-        """Try, watch every key while nobody has completed it, try again; all under the lock."""
+        """Try, watch every key while no thread has completed it, try again; all under the lock."""
 
         def watch_all() -> None:
             for key in keys:
@@ -66,7 +66,7 @@ class Locked:
     def safe_try_complete_or_else(self, operation: Completable, action: Callable[[], None]) -> bool:
         """Try; in vain: do `action` and try again.
 
-        There is no look at `completed` between: an operation that was completed before is tried twice.
+        There is no check of `completed` between: an operation that was completed before is tried twice.
         """
         with operation.lock:
             if operation.try_complete():

@@ -1,11 +1,11 @@
 """`DelayedOperation`: a request that waits for a condition or for its time-out (Kafka's DelayedOperation).
 
-It is a timer task with a flag. It becomes completed once, by whoever wins `force_complete`:
+It is a timer task with a flag. It becomes completed once, by the caller that wins `force_complete`:
 
 * an event on one of its keys makes the purgatory call `try_complete`, which calls `force_complete` when the
   condition holds;
 * its time-out calls `force_complete`, and `on_expiration` after it;
-* anybody may call `force_complete`.
+* any thread may call `force_complete`.
 
 Promises (clause ids in brackets).
 * [O1] `on_complete` is called at most once; `force_complete` is True for exactly one caller, and that call runs it.
@@ -68,7 +68,7 @@ class DelayedOperation(Completable):
         """Try it as an event on one of its keys does; True iff this call completed it.
 
         For operations that wait in a purgatory. In the dialect `pending-flag` the first try of a registration takes no
-        lock, since nobody can find the operation yet: a call that overlaps the registration overlaps that try too.
+        lock, since no thread can find the operation yet: a call that overlaps the registration overlaps that try too.
         """
         return self.dialect.safe_try_complete(self)
 

@@ -1,7 +1,7 @@
 """The dialect `pending-flag`: Kafka 1.1 to 2.6, and the default here.
 
 An event tries the operation's lock. Who gets it evaluates; who does not leaves a flag behind, so that the one who
-has it evaluates once more. Nobody ever waits for another's `try_complete`.
+has it evaluates once more. No thread ever waits for another's `try_complete`.
 
 Promises.
 * Each `safe_try_complete` is followed by some evaluation of `try_complete` that begins after it began: its own, or
@@ -10,20 +10,20 @@ Promises.
 * An evaluation that raises is followed by another where an event met it; its exception goes to the fault policy then,
   and to the caller else.
 * Completion is one compare-and-set, and `on_complete` runs outside every lock.
-* Two evaluations of one operation never overlap: a registration's first look comes before anybody else knows it.
+* Two evaluations of one operation never overlap: a registration's first check comes before any other thread knows it.
 
 Not promised: that the operation is completed when `check_and_complete` returns; that `try_complete` and
 `on_complete` of one operation do not overlap (an expiry completes it while an event evaluates it).
 
 The promise needs every holder of the operation's lock to be inside `safe_try_complete`. Give the operation a lock
-that others hold for other reasons, and an event meets a holder who will not look at the flag (KAFKA-8334).
+that others hold for other reasons, and an event meets a holder who will not check the flag (KAFKA-8334).
 
 Why the flag is cleared *before* evaluating, and read after unlocking: (1) A clears, evaluates: false; (2) B makes
 it true, fails to lock, sets the flag; (3) A unlocks, sees the flag, goes round. Were it cleared after evaluating,
 A would erase B's request unseen. Why B goes round too when the flag was clear: (1) A reads the flag, clear, and
 is about to leave; (2) B fails to lock, sets the flag; (3) A unlocks... B must try again itself, until it either
-gets the lock or finds the flag still set, which shows that nobody has evaluated since B set it, and that whoever
-has the lock is before its look at the flag.
+gets the lock or finds the flag still set, which shows that no thread has evaluated since B set it, and that the
+caller that has the lock is before its check of the flag.
 """
 
 from collections.abc import Callable, Hashable, Sequence

@@ -124,13 +124,14 @@ class Purgatory(Owned, Generic[Op]):
         except Exception:
             raise
         except BaseException:
-            # [O5] An exit of `try_complete` or of a callback. If the operation is watched by now, it gets its time-out.
+            # [O5] An exit of `try_complete` or of a callback. If the operation is watched by now, it gets its
+            # time-out.
             if any(waiting is operation for key in keys for waiting in self._waiting_under(key)):
                 self._arm(operation)
             raise
         self._arm(operation)
         # [O5] What registers while the purgatory shuts down must not be left behind. Shutdown sets the flag, then
-        # completes what is watched. (1) A looks at the flag: open; (2) B sets it and sweeps; (3) A watches. So A looks
+        # completes what is watched. (1) A checks the flag: open; (2) B sets it and sweeps; (3) A watches. So A looks
         # *after* watching: either B's sweep came later and found the operation, or A sees the flag.
         return self._complete_at_shutdown and self._closed.get() and operation.force_complete()
 
@@ -241,7 +242,7 @@ class Purgatory(Owned, Generic[Op]):
         """Start the time-out, outside the operation's lock; take it back if the operation is completed by then.
 
         Why: (1) A finds it not completed; (2) B completes it, and cancels a timer task that is not there yet;
-        (3) A adds it. Without the second look it would sit in the timer for its whole time-out. (KAFKA-2226.)
+        (3) A adds it. Without the recheck it would sit in the timer for its whole time-out. (KAFKA-2226.)
         """
         if operation.is_completed():
             return

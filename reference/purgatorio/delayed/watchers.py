@@ -108,9 +108,9 @@ class WatcherList:
     """Some of the purgatory's keys, each with its `Watchers`, under one lock (Kafka's WatcherList, of which a purgatory
     has many).
 
-    [O4] An operation that `watch` has put on a key is found by every later look at that key until it is removed.
+    [O4] An operation that `watch` has put on a key is found by every later check of that key until it is removed.
 
-    The lock rule behind it: the list of a key is looked up *and* appended to under the lock, and it is dropped only
+    The lock rule after it: the list of a key is looked up *and* appended to under the lock, and it is dropped only
     under the same lock, if it is still this key's list and still empty. Its story (KAFKA-2160, KAFKA-2253): (1) A
     looks up the list of k, empty just now; (2) B, whose pass left it empty, drops it; (3) A appends to a list that no
     look-up finds any more. The operation is lost to every event. Two more of the same kind: without the look
@@ -141,7 +141,7 @@ class WatcherList:
             watchers.watch(operation)
 
     def watchers(self, key: Hashable) -> Watchers | None:
-        """The list of `key`, to be walked without the lock; None where nobody waits."""
+        """The list of `key`, to be walked without the lock; None where no thread waits."""
         with self._lock:
             return self._lists.get().get(key)
 

@@ -1,4 +1,4 @@
-"""Timers: the contract in `interface`, the hierarchical wheel of Kafka, its dumb twin, the hashed wheel, a mock, and
+"""Timers: the contract in `interface`, the hierarchical wheel of Kafka, a simple oracle, the hashed wheel, a mock, and
 the intrusive wheel, which is the one for use.
 
 `compiled` says which build of the intrusive wheel this is: False for the plain Python of the source, True where mypyc

@@ -3,7 +3,7 @@
 Promises.
 * `add`, `remove` take constant time; an entry is in at most one bucket; `task_counter`, shared by all buckets of
   a timer, is the number of linked entries.
-* `set_expiration` says whether the value changed: the adder that changed it, and nobody else, must offer the
+* `set_expiration` says whether the value changed: the adder that changed it, and no other thread, must offer the
   bucket to the delay queue.
 * `flush` empties the bucket, hands every entry to `reinsert`, and only then makes the bucket reusable.
 
@@ -143,7 +143,6 @@ class TimerTaskList:
         return [entry.task for entry in self.entries() if not entry.cancelled()]
 
     def entries(self) -> list[TimerTaskEntry]:
-        """The linked entries."""
         with self._lock:
             found: list[TimerTaskEntry] = []
             link = self._root.next.get()

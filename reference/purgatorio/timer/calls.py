@@ -5,7 +5,7 @@ and no backlog grows. [T10] `cancel` is for good, also from inside the function 
 raises goes to the timer's fault policy, and it runs again. When its timer closes it runs no more.
 
 Not promised: a fixed rate. Each period begins when the last run ends, so the times drift by what a run takes. Nor
-a period below the timer's tick: it is over at once, so the function runs again and again until the tick is over.
+a period below the timer's tick: it has ended at once, so the function runs again and again until the tick has ended.
 """
 
 from collections.abc import Callable

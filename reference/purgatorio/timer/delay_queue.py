@@ -7,7 +7,7 @@ The order is that of the items' *live* expirations, so an item's expiration must
 The wheel keeps that rule: a bucket's expiration is set before it is offered and reset after it was polled.
 
 Lock rule 1: the sleeper decides how long to sleep, and goes to sleep, without letting go of the lock between.
-  (1) A finds the queue empty and lets go; (2) B offers an item due now and notifies nobody, for nobody sleeps
+  (1) A finds the queue empty and lets go; (2) B offers an item due now and notifies nobody, for no thread sleeps
   yet; (3) A goes to sleep for good. (Go timingwheel #5, tokio #6682.)
 Lock rule 2: `offer` notifies whenever the new item is the head.
   (1) A sleeps until 100; (2) B offers 5; (3) without a notice 5 fires at 100. (tokio #2290.)
@@ -46,7 +46,6 @@ class DelayQueue(Generic[D]):
         self._heap: Cell[list[D]] = sync.cell([], "delay-queue.heap")
 
     def offer(self, item: D) -> None:
-        """Put `item` in."""
         with self._lock:
             heap = self._heap.mutate()
             heapq.heappush(heap, item)

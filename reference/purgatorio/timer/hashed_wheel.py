@@ -194,7 +194,7 @@ class HashedWheel(Calls):
                 self._changed.notify_all()
 
     def check(self) -> None:
-        """Invariants: slot and rounds name each task's tick; size and slots agree; the cursor is behind them."""
+        """Invariants: slot and rounds name each task's tick; size and slots agree; the cursor is after them."""
         entries = len(self._refused.get())
         cursor = self._cursor.get()
         for slot, cell in enumerate(self._slots):
@@ -239,7 +239,7 @@ class HashedWheel(Calls):
                     self._size.set(self._size.get() - 1)
 
     def _keep(self, entry: HashedEntry) -> None:
-        """It was refused: it waits beside the slots."""
+        """It was refused: it waits next to the slots."""
         entry.gone.set(False)
         self._refused.mutate()[entry] = None
         self._size.set(self._size.get() + 1)
@@ -282,7 +282,7 @@ class HashedWheel(Calls):
             for entry in left:
                 self._take(entry)
                 if entry.cancelled():
-                    # Whoever has cancelled it has not come to `remove` yet.
+                    # The thread that cancelled it has not come to `remove` yet.
                     continue
                 fired += 1
                 refused = hand_over(entry.task, self._executor, self._faults, self._sync)
@@ -322,7 +322,7 @@ class HashedWheel(Calls):
                     self._changed.wait(_POLL_MS)
 
     def _drain_once(self) -> bool:
-        """A turn of the worker, which goes on whatever comes out of it; True where it must not try again at once."""
+        """A turn of the worker, which continues whatever comes out of it; True where it must not try again at once."""
         try:
             self.advance_clock(_POLL_MS)
         except Exception as error:

@@ -1,4 +1,4 @@
-"""`HeapTimer`: one delay queue of tasks, the design before the wheel (Kafka before 0.9), and the dumb twin of it.
+"""`HeapTimer`: one delay queue of tasks, the design before the wheel (Kafka before 0.9), and the simple oracle of it.
 
 The contract is that of `purgatorio.timer.interface`, and it is kept so plainly that tests compare the wheel with
 it: a heap ordered by the start of the deadline's tick. An add costs log n, and a cancel costs n, since it searches

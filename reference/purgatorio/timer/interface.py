@@ -10,7 +10,7 @@ So a task may run up to T - 1 ms before its deadline, and never before it at T =
 `advance_clock`; without somebody who makes these calls (a reaper) nothing runs, with the exception that `add` may
 hand over a task whose deadline has passed.
 
-Within one drain tasks are handed over in the order of floor(d / T) [T6]; nothing is said about equals, about the
+Within one drain tasks are handed over in the order of floor(d / T) [T6]; nothing is promised about equals, about the
 thread, or about the time between handing over and running. A task runs at most once for each time it is added [T3].
 `size()` counts the tasks that wait [T5]; a task that was handed over is no longer counted.
 
@@ -18,7 +18,7 @@ All of this holds for any number of threads, and for two drains at once [T1]; bu
 what the other hands over nothing is said.
 
 An executor that refuses [T3]: a drain that hands over to one that raises loses nothing. What was refused waits again
-and is counted, the exception goes to the caller of the drain, and the next drain offers it anew.
+and is counted, the exception goes to the caller of the drain, and the next drain offers it again.
 """
 
 from typing import Final, Protocol

@@ -12,7 +12,7 @@ cannot be called back (netty and tokio do promise that, Kafka does not); exactly
 `DelayedOperation`. `is_cancelled()` only says "has no entry": it is True for a task that was never added, and
 False after the task has run, or was dropped by a timer that was closed.
 
-Order rule: the pointer changes first, then the old entry leaves its timer; and who links an entry looks at the pointer
+Order rule: the pointer changes first, then the old entry leaves its timer; and who links an entry checks the pointer
 again afterwards (`TimingWheel.add`), or links and points under the lock that leaving takes (`IntrusiveTimer.add`). So
 of a cancel and a linking that meet, one sees the other.
 Kafka unlinks first: (1) A moves the entry from bucket to bucket and looks: not cancelled; (2) B cancels: finds it in no

@@ -1,7 +1,7 @@
-"""A warning for a timer that nobody drains: what waits in it never runs, and nothing else would say so.
+"""A warning for a timer that no thread drains: what waits in it never runs, and nothing else would say so.
 
 Only a timer with the real clock has this guard; with another clock somebody moves the time by hand. It warns once, a
-RuntimeWarning, when the timer is closed or freed with something in it that no drain has ever looked at.
+RuntimeWarning, when the timer is closed or freed with something in it that no drain has ever checked.
 """
 
 import warnings
@@ -42,7 +42,8 @@ class Undriven:
 
 
 def expect_a_driver(timer: object) -> None:
-    """For whoever starts a thread that drains `timer`: it is driven, even where it is closed before the first drain."""
+    """For the caller that starts a thread that drains `timer`: it is driven, even where it is closed before the
+    first drain."""
     guard = getattr(timer, "undriven", None)
     if isinstance(guard, Undriven):
         guard.driven.set(True)

@@ -146,7 +146,7 @@ class TimingWheel:
         require(is_within_level(deadline_ms, clock_ms, self.interval_ms), f"too far: {place}")
 
     def _overflow_wheel(self) -> "TimingWheel":
-        """The level above, made on first need: looked for without the lock, then again under it."""
+        """The level above, made on first need: searched for without the lock, then again under it."""
         overflow = self._overflow.get()
         if overflow is not None:
             return overflow

@@ -1,1 +1,1 @@
-"""The clauses: each a small pure function over one part of a history. The only source of verdicts."""
+"""The clauses: pure functions that judge one part of a history. All verdicts come from them."""

@@ -1,4 +1,4 @@
-"""O7: the answers tell the truth.
+"""O7: the return values of calls are correct.
 
 registration.out = 1  iff  the winning force lies in the registration, and in no expiry and no check inside it
 try.out = 1           iff  the winning force lies in the try
@@ -13,8 +13,8 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION
 
 O7 = Clause(
     "O7",
-    "the answers: try_complete_else_watch is true iff this call completed it; "
-    "check_and_complete counts exactly what it completed",
+    "try_complete_else_watch returns true if and only if this call completed the operation; check_and_complete "
+    "returns exactly the number of operations that it completed",
     formula="registration.out = 1 iff it contains the winning force;  try.out = 1 iff it contains the winning force;  "
     "check.out = |tries with out = 1 directly under it|",
     records=("try_complete_else_watch", "check_and_complete", "try_complete", "force_complete"),

@@ -26,8 +26,8 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
 O1 = Clause(
     "O1",
-    "on_complete starts at most once; force_complete returns true to exactly one caller, "
-    "and that caller's call contains it",
+    "on_complete starts at most once; exactly one force_complete call returns true, and on_complete runs inside that "
+    "call",
     formula="|done| <= 1;  |force.out = 1| <= 1;  force.out = 1 iff the force contains the done;  "
     "registration.ret < force.call, force.out = 0 => some claim.call < force.ret",
     records=("force_complete", "on_complete"),
@@ -112,9 +112,9 @@ def _lost_to_nobody(run: Run, history: OperationHistory) -> Broken | None:
 
 O2 = Clause(
     "O2",
-    "a cause: on_complete only inside a force_complete; try_complete returns true only if the operation "
-    "could have been ready, and under a key only if that key had not given the operation back; a key gives back what "
-    "was registered under it, once, and all that waits",
+    "every completion has a cause: on_complete runs only inside a force_complete; try_complete returns true only if "
+    "the operation could be ready, and not under a key whose cancel_for_key had already returned it; "
+    "cancel_for_key(key) returns every operation that waits under the key, and each only once",
     formula="every done in a force;  try.out = 1 => ready.t_call <= try.ret.t;  "
     "try.out = 1 under check(k) => no cancel_for_key(k) gave it back before check(k).call;  "
     "cancel_for_key(k) gave it back => k in its keys, and no cancel_for_key(k) did before;  "
@@ -129,12 +129,12 @@ def caused(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with an `on_complete` or a `try_complete` that returned true, or one that was given
     back by key.
 
-    What is said of an operation after its key gave it back holds if its registration had returned before that
+    The message about an operation after its key gave it back holds if its registration had returned before that
     `cancel_for_key` began: one that is under way may watch the key again. One call may give it back several times, as
     it may have been registered under the same key several times. It waited throughout the call if its registration had
     returned false before that, nothing was recorded of it up to the return but evaluations that ended before the call,
     its time-out was not over by then, and the evaluation or expiry that completed it, if one did, began later. Whatever
-    else a key gives back, completed or not, is open. In a run that was cut off nothing is said of that.
+    else a key gives back, completed or not, is open. In a run that was cut off nothing is promised about that.
     """
     if (broken := _not_given_back(run, history)) is not None:
         return broken
@@ -278,7 +278,8 @@ def _under_a_lost_key(history: OperationHistory, truths: list[Call]) -> Broken |
 
 O3 = Clause(
     "O3",
-    "an expiry that completes the operation runs on_expiration, once, after its on_complete; nothing else runs it",
+    "if the expiry completes the operation, on_expiration runs once, after on_complete; otherwise on_expiration "
+    "never runs",
     formula="|on_expiration| <= 1;  on_expiration => one fire contains the done and, after it, the on_expiration;  "
     "a fire that contains the winning force and returned => |on_expiration| = 1",
     records=("on_expiration", "on_complete", "force_complete"),
@@ -334,8 +335,8 @@ def _same_expiry(run: Run, history: OperationHistory, done: Call, expired: Call)
 
 O6 = Clause(
     "O6",
-    "one at a time: two try_complete of one operation never overlap, nor, under its lock, a try_complete and its "
-    "on_complete",
+    "two try_complete calls of one operation never overlap; if the operation's lock is held over on_complete, "
+    "neither do try_complete and on_complete",
     formula="th(try) != th(other) => try and other are disjoint, for every other try;  and every done  (locked)",
     records=("try_complete", "on_complete"),
     asks=("try_complete_else_watch",),
@@ -348,12 +349,12 @@ def no_overlap(run: Run, history: OperationHistory) -> Finding:
 
     Both are recorded inside the callback, that is, under the operation's lock where there is one; so intervals of two
     threads that overlap in the recorder's order did overlap. Nesting on one thread is the normal case. Where records
-    were dropped, a call without its return may have ended long ago. The first look of a registration needs no lock,
-    since nobody else knows the operation; so nothing is said of one that is registered twice and completed beside the
-    lock.
+    were dropped, a call without its return may have ended long ago. The first check of a registration needs no lock,
+    since no other thread knows the operation; so nothing is promised about one that is registered twice and
+    completed next to the lock.
 
-    Not promised: that nobody looks at an operation again once it is completed. A registration does, twice; that a check
-    does not is Kafka's economy.
+    Not promised: that no thread checks an operation again once it is completed. A registration does, twice; that a
+    check does not is Kafka's economy.
     """
     beside = run.profile.completes_beside
     if beside and len(history.registrations) > 1:

@@ -1,4 +1,4 @@
-"""What a clause is: one declaration, and after it the functions that judge by it.
+"""The declaration of a clause, and the functions that judge by it.
 
     O3 = Clause("O3", "on_expiration at most once, ...", formula="...", records=("on_expiration", ...))
 

@@ -1,4 +1,4 @@
-"""P1, P2, T5: the gauges, and what they say of garbage.
+"""P1, P2, T5: the gauges, and what they show about garbage.
 
 With `least` and `most` what the events around a reading allow, over the interval in which it was taken:
 
@@ -18,9 +18,9 @@ most: after more completions than the interval and that allowance, there must ha
 
 *raced*: `locked` and `pending-flag` count a task that was cancelled while it was added, or moved from bucket to bucket,
 until its bucket is flushed: tasks of which a cancel began during an add, or another thread did something during it,
-each from the call of that cancel on, and no more than the threads beside the reader's can have in flight. At a
-`quiesce` that is over once the task would have been late, and a reaper's period more. So it is with a task that ended
-once and was added again, where nobody knows whether it ended again.
+each from the call of that cancel on, and no more than the threads other than the reader's can have in flight. At a
+`quiesce` that has ended once the task would have been late, and a reaper's period more. So it is with a task that ended
+once and was added again, where it is unknown whether it ended again.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
@@ -30,8 +30,8 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, STILL_OPEN
 
 P1 = Clause(
     "P1",
-    "completed operations leave: at quiescence the watched entries are at most those of the operations still waiting, "
-    "and of as many others as the purge interval and those that the purge did not see",
+    "completed operations are removed: when nothing runs, watched entries are those of waiting operations, plus at "
+    "most purge_interval completed ones and the entries that the last purge could not see",
     formula="at rest: watched <= waiting + most_entries(purge_interval) + unseen",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
     constants=("purge_interval",),
@@ -66,7 +66,7 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
 
 P2 = Clause(
     "P2",
-    "the gauges PurgatorySize and NumDelayedOperations bound the truth",
+    "the gauges PurgatorySize and NumDelayedOperations stay within the bounds that the trace implies",
     formula="watched_least <= watched <= watched_most;  "
     "at rest: delayed <= live + plain tasks + min(raced, threads - 1)",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
@@ -80,13 +80,13 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
 
     `watched` counts every entry of an operation that is still live, and never more than were ever made. At rest,
     `delayed` counts no more than the operations still live, which no key has given back, and the timer's tasks that are
-    no operations; in the dialects of Kafka also, one for each thread beside the reader's at most, the *raced*: tasks of
-    which a cancel has begun during which another event was recorded, or that came during an add, up to a `quiesce` at
-    which they are long overdue.
+    no operations; in the dialects of Kafka also, one for each thread other than the reader's at most, the *raced*:
+    tasks of which a cancel has begun during which another event was recorded, or that came during an add, up to a
+    `quiesce` at which they are long overdue.
     """
     if not reading.bounded:
         return NO_OCCASION
-    # What a key may have given back, and nobody told, is counted or not.
+    # What a key may have given back, and no event reported, is counted or not.
     least = 0 if run.facts.unsettled_before(reading.ret_i) else reading.watched_least
     if reading.watched is not None and not least <= reading.watched <= reading.watched_most:
         return Broken(
@@ -110,7 +110,8 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
 
 T5 = Clause(
     "T5",
-    "size() counts the tasks that are pending, exactly where nothing raced, and is never negative",
+    "size() returns the number of pending tasks; calls that race with it may change it by as many; it is never "
+    "negative",
     formula="0 <= size();  tasks_least <= size() <= tasks_most + min(raced, threads - 1)",
     records=("timer_add", "timer_fire", "timer_cancel", "gauge|quiesce"),
     constants=("tick_ns",),

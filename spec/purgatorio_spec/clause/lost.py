@@ -1,4 +1,4 @@
-"""O4 and O5: no completion is lost to an event (KAFKA-6653 and its family), and nothing stays in limbo.
+"""O4 and O5: no completion is lost (KAFKA-6653 and similar bugs), and no operation waits forever.
 
 O4, with k a key of the operation that did not give it back, and check(k) one that started after it was ready and ended
 without an exception:
@@ -10,7 +10,7 @@ without an exception:
 
 O5  registration.out = 0, with a time-out, not cancelled, its time-out over at the end  =>  a force claimed it
 
-When a task was due, and whether the run went on long enough to say that it is late, is what O5 shares with T2 and T3.
+When a task was due, and whether the run continued long enough to say that it is late, is what O5 shares with T2 and T3.
 """
 
 from collections.abc import Iterable
@@ -51,8 +51,8 @@ def at_the_end(run: Run, due_t: int) -> Due:
 
 O4 = Clause(
     "O4",
-    "no lost completion: a check that starts after the operation is ready leads to its completion, "
-    "never to its time-out",
+    "no lost completion: a check_and_complete that starts after the operation is ready completes it; the operation "
+    "is not left to its timeout",
     formula="ready < check(k).call => claim.call < max(check(k).ret, registration.ret)  (locked);  "
     "the claim is not left to the expiry  (pending-flag);  "
     "ready < registration.call => claim.call < registration.ret  (both)",
@@ -99,7 +99,7 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
 def may_have_been_given_back(
     run: Run, history: OperationHistory, keys: Iterable[str], before_i: int = NEVER
 ) -> bool:
-    """Whether a `cancel_for_key` of one of the keys, of which is not told what it gave back, may have taken the
+    """Whether a `cancel_for_key` of one of the keys, for which it is not recorded what it gave back, may have taken the
     operation before that position."""
     registration = history.registration
     calls = (call for key in keys for call in run.facts.unsettled.get(key, ()))
@@ -113,7 +113,7 @@ def _claimed_before(history: OperationHistory, i: int) -> bool:
 
 
 def _unless_open(history: OperationHistory, i: int, broken: Broken) -> Finding:
-    """A `force_complete` that started before that position, and nobody knows whether it won, may be the claim."""
+    """A `force_complete` that started before that position, and it is unknown whether it won, may be the claim."""
     return STILL_OPEN if any(force.call_i < i for force in history.may_have_claimed) else broken
 
 
@@ -221,8 +221,8 @@ def _how_it_ended(history: OperationHistory) -> str:
 
 O5 = Clause(
     "O5",
-    "nothing stays in limbo: at the end every operation with a time-out is completed, "
-    "unless cancelled by key or shut down",
+    "no operation waits forever: at the end every operation with a timeout is completed, unless it was cancelled by "
+    "key or the purgatory was shut down",
     formula="registration.out = 0, with a time-out, not cancelled, overdue at the end => some force claimed it",
     records=("try_complete_else_watch", "force_complete"),
     needs_whole=True,

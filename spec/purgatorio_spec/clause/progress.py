@@ -4,8 +4,8 @@
     turn `same`  the same add:  its fire starts before that advance_clock returns
 
 Under `next` a task that adds itself again runs once a turn, so every turn ends. Under `same` a chain of tasks ends the
-turn when the chain ends; a turn that never ends is P3's. What is made on other threads beside the advance is not judged
-in real time; in virtual time nothing happens outside of calls, so it was made from inside a task.
+turn when the chain ends; a turn that never ends is P3's. What is made on other threads next to the advance is not
+judged in real time; in virtual time nothing happens outside of calls, so it was made from inside a task.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
@@ -15,8 +15,8 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
 T12 = Clause(
     "T12",
-    "an advance ends: a task that is added without a delay from inside a task runs in the same turn, or not before the "
-    "next, as declared",
+    "every advance_clock ends: a task that another task adds without a delay runs in the same turn, or in the next "
+    "turn, as the header declares",
     formula="add.delay_ns <= 0, add inside an advance_clock A:  "
     "turn next => no fire of it inside A;  turn same => its fire.i < A.ret.i",
     records=("timer_add", "timer_fire", "advance_clock"),

@@ -1,8 +1,8 @@
-"""Every clause id with its promise, whoever judges it: the ids that verdicts, scenarios, mutants and pages may name.
+"""The registry of clauses: the ids that verdicts, scenarios, mutants and pages name, each with its promise.
 
-Three kinds. Clauses of traces, `CLAUSES`, are declared beside the functions that judge them. Clauses of the code are
-judged where it is run or modelled: what they say cannot be seen in a trace. Clauses of the broker, B..., are the cases
-of the decision tables and what stands beside them. The ids are public interface.
+There are three kinds. `CLAUSES`, the clauses of traces, are declared next to the functions that judge them.
+`CODE_CLAUSES` cannot be judged from a trace: the explorer and the models judge them. The clauses of the broker, B...,
+are the cases of the decision tables in `purgatorio_wire.table`. The ids are public interface.
 """
 
 from typing import Final
@@ -21,20 +21,21 @@ CLAUSES: Final[dict[str, Clause]] = {
     clause.id: clause
     for clause in (O1, O2, O3, O4, O5, O6, O7, P1, P2, T1, T2, T3, T4, T5, T8, T9, T10, T11, T12)
 }
-"""In the order in which they are shown."""
+"""The clauses of traces by id, in display order."""
 
 
 CODE_CLAUSES: Final[dict[str, str]] = {
-    "O8": "an exception in one operation's callback loses no other operation and stops no thread",
-    "P3": "no deadlock, no livelock: every call returns; locks are taken in the order of their ranks; no callback runs "
-    "under a lock of the purgatory other than its operation's",
-    "T6": "within one drain, floor(deadline / tick) does not decrease; nothing is promised among equals",
-    "T7": "add and cancel touch a bounded number of nodes, a task cascades at most once a level, polls per unit of "
-    "time are bounded",
+    "O8": "an exception in a callback of one operation loses no other operation and stops no thread",
+    "P3": "no deadlock and no livelock: every call returns; locks are acquired in the order of their ranks; a callback "
+    "runs under no lock of the purgatory except its operation's lock",
+    "T6": "within one advance of the clock, tasks fire in order of floor(deadline / tick); tasks of one tick have no "
+    "promised order",
+    "T7": "add and cancel touch a bounded number of nodes; a task moves at most once per wheel level; the number of "
+    "polls per unit of time is bounded",
 }
-"""Judged by the explorer, by the models, and by tests of the structures."""
+"""The clauses that the explorer, the models, and the tests of the structures judge."""
 
 
 PROMISES_BY_PROFILE: Final[dict[str, dict[str, str]]] = {}
-"""The clauses of traces in other formats: profile, then id, then sentence. The package that judges such a format adds
-its own when it is imported (`purgatorio_wire.clause.registry`), since the spec imports nothing of ours."""
+"""The clauses of other trace formats: profile, then id, then sentence. A package that judges such a format adds its
+clauses when it is imported (`purgatorio_wire.clause.registry`), because the spec imports no other package of ours."""

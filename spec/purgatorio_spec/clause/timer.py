@@ -24,7 +24,7 @@ from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WAN
 
 T1 = Clause(
     "T1",
-    "not early: a task fires no earlier than its deadline, less the early bound of its tick",
+    "not early: a task fires no earlier than its deadline minus early_ns, the early bound of its tick",
     formula="every fire answers an add of its own with fire.t >= deadline_t - early_ns",
     records=("timer_add", "timer_fire"),
     constants=("early_ns",),
@@ -62,7 +62,7 @@ def not_early(run: Run, history: OperationHistory) -> Finding:
 
 T2 = Clause(
     "T2",
-    "not late: a task fires within the lateness that the header declares",
+    "not late: a task fires at most late_ns after its deadline, the lateness that the header declares",
     formula="fire.t <= max(deadline_t, add.ret.t + delay_ns) + late_ns",
     records=("timer_add", "timer_fire"),
     constants=("late_ns",),
@@ -123,7 +123,7 @@ def _answered_in_time(history: OperationHistory, late_ns: int) -> Finding:
 
 T3 = Clause(
     "T3",
-    "fires at most once; without cancel exactly once",
+    "a task fires at most once, and exactly once if it is not cancelled",
     formula="|fires| <= |adds in force at them|;  the last add, not taken back and overdue at the end, has a fire "
     "after it",
     records=("timer_add", "timer_fire", "timer_cancel"),
@@ -198,8 +198,8 @@ def _taken_back(history: OperationHistory, add: Call) -> bool:
 
 T4 = Clause(
     "T4",
-    "a task that was cancelled, by itself or by key, or whose operation was completed other than by this very expiry, "
-    "before its deadline does not fire",
+    "a task does not fire if, before its deadline, it was cancelled, or its operation was returned by cancel_for_key "
+    "or completed by another call than its expiry",
     formula="stop.ret.t < deadline_t - early_ns => no later fire of the adds before the stop;  "
     "a barrier's cancel.out = 1 => none at any time",
     records=("timer_add", "timer_fire"),
@@ -270,8 +270,8 @@ def _in_time(run: Run, t: int, deadline_t: int) -> bool:
 def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
     """Cancels that returned, did not say that they failed, and were not made by the expiry itself.
 
-    A barrier that said that it won forbids the fire that it did not prevent as well. Of a task that was added again
-    when it may have been handed over, or beside the cancel, even a barrier tells nothing: it may answer another add;
+    A barrier that reported success forbids the fire that it did not prevent as well. Of a task that was added again
+    when it may have been handed over, or next to the cancel, even a barrier tells nothing: it may answer another add;
     unless one thread made all these calls, and starts the task itself afterwards.
     """
     stops = []

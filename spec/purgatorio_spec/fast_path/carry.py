@@ -1,4 +1,4 @@
-"""A fold that waits for its next batch, as a file: arrays of numbers and texts, nothing that could be run."""
+"""The state of a fold between two batches as a file: arrays of numbers and texts, nothing executable."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where time runs backwards on a thread: the time of each thread's last event is carried."""
+"""Finds events whose time runs backwards on their thread. It keeps the last time of each thread."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""A run from its batches to its verdicts: begin, feed, conclude."""
+"""The fold of a run from its batches to its verdicts: begin, feed, conclude."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -42,9 +42,9 @@ from purgatorio_spec.verdict import Violation
 SAMPLE_ONE_IN: Final = 1000
 """Unmarked operations that the clauses judge all the same, to keep an eye on the rules."""
 BLOCK: Final = 1 << 17
-"""Operations that are put beside the readings together."""
+"""Operations that are put next to the readings together."""
 HELD_BYTES: Final = 512 << 20
-"""Events that are held for the second look; of a larger run they are read again."""
+"""Events that are held for the recheck; of a larger run they are read again."""
 
 _CANCELS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ("i", "t", "ph", "c", "keys", "err")])
 

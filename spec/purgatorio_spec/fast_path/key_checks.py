@@ -30,18 +30,16 @@ class Checks:
     ret_i: Ints = field(default_factory=_none)
 
     def of(self, rows: Ints | Flags) -> Checks:
-        """Some of them."""
         return Checks(self.key[rows], self.call[rows], self.call_i[rows], self.ret[rows], self.ret_i[rows])
 
     def and_more(self, more: Checks) -> Checks:
-        """These and others."""
         return Checks(
             *(np.concatenate((getattr(self, name), getattr(more, name))) for name in Checks.__slots__)
         )
 
 
 @dataclass(slots=True)
-class Found:
+class SettlingChecks:
     """Operations with the check of one of their keys that settles it."""
 
     operation: Ints
@@ -64,7 +62,7 @@ class FirstChecks:
         self.key = np.concatenate((self.key, keys))
         self.ready = np.concatenate((self.ready, ready))
 
-    def feed(self, some: Numbered, keys: Ints) -> Found:
+    def feed(self, some: Numbered, keys: Ints) -> SettlingChecks:
         """Add a batch (`keys`: the run's numbers of the batch's keys); which operations need not wait any more."""
         batch = some.batch
         calls, returns = some.rows.of("check_and_complete", CALL), some.rows.of("check_and_complete", RET)
@@ -83,11 +81,11 @@ class FirstChecks:
         if errors is not None and len(closed.key):
             closed = closed.of(~errors[closed.ret - some.first])
         if not len(closed.key) or not len(self.key):
-            return Found(_none(), _none(), Checks())
+            return SettlingChecks(_none(), _none(), Checks())
         return self._settle(closed)
 
     def _close(self, c: Ints, rows: Ints, i: Ints) -> Checks:
-        """The checks that returned, taken out of the open ones: of two returns of one check the first counts."""
+        """The checks that returned, taken out of the open ones: of two returns of one check of the first counts."""
         if not len(c) or not len(self.open.key):
             return Checks()
         ordered = np.argsort(c, kind="stable")
@@ -99,7 +97,7 @@ class FirstChecks:
         self.open = self.open.of(~here)
         return closed
 
-    def _settle(self, closed: Checks) -> Found:
+    def _settle(self, closed: Checks) -> SettlingChecks:
         checked = np.zeros(int(max(closed.key.max(), self.key.max())) + 1, bool)
         checked[closed.key] = True
         asked = np.flatnonzero(checked[self.key])
@@ -115,7 +113,7 @@ class FirstChecks:
         settled = (at < len(key)) & (key[inside] == self.key[asked])
         done = asked[settled]
         check = closed.of(order[first[inside[settled]]])
-        found = Found(self.operation[done], self.key[done], check)
+        found = SettlingChecks(self.operation[done], self.key[done], check)
         waits = np.ones(len(self.key), bool)
         waits[done] = False
         self.operation, self.key, self.ready = self.operation[waits], self.key[waits], self.ready[waits]

@@ -1,6 +1,6 @@
 """Numbers for the names of a run's operations, packed by page as their columns are.
 
-Of packed names a hash is kept, eight bytes each: a new name is looked for there, and where it may be the page is
+Of packed names a hash is kept, eight bytes each: a new name is searched for there, and where it may be the page is
 opened, in which names are compared as they are. So nothing rests on hashes being different.
 """
 
@@ -73,7 +73,6 @@ class Names:
 
     @classmethod
     def restored(cls, packed: Iterable[bytes]) -> Names:
-        """From what `packed` gave."""
         names = cls()
         names._open.clear()
         for page, data in enumerate(packed):
@@ -84,7 +83,6 @@ class Names:
         return names
 
     def _add(self, texts: Sequence[str]) -> None:
-        """Number new names."""
         self._known.update(zip(texts, range(self._count, self._count + len(texts)), strict=True))
         at = 0
         while at < len(texts):

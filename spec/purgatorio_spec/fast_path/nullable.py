@@ -1,4 +1,4 @@
-"""Columns with holes, and what is known of them: rules are written as they are said, and a hole is never true.
+"""Columns with missing values, with three-valued logic: a comparison with a missing value is never true.
 
 `Numbers` are integers of which some are absent. A comparison with an absent one is neither true nor false, and `and`,
 `or` and `not` keep that apart, as in SQL: `a < b` is `Truth`, of which `yes` holds where it is surely so.
@@ -24,7 +24,6 @@ class Truth:
 
     @classmethod
     def of(cls, flags: Flags) -> Truth:
-        """What is known everywhere."""
         return cls(flags, ~flags)
 
     def __and__(self, other: Truth) -> Truth:
@@ -86,7 +85,6 @@ class Numbers:
         return Numbers(self.v - other, self.ok)
 
     def given(self) -> Truth:
-        """Whether it is there."""
         return Truth.of(self.ok)
 
     def or_else(self, other: Numbers | int) -> Numbers:

@@ -1,4 +1,4 @@
-"""The carry of a run's operations and tasks: one number a column and operation, by what its events came to so far.
+"""The state of a run's operations and tasks: one number per column and operation, from the events so far.
 
 Every column is a first, last, least or most value, or a count, so a batch is added by one scatter a column, and two
 carries by the same. Rows of the run stand for positions: 32 bits each, until a run has more rows than that.
@@ -93,7 +93,6 @@ class Operations(Pages):
         return self._columns[name][of].astype(bool)
 
     def set_flag(self, name: str, slots: Ints) -> None:
-        """These have it."""
         self._columns[name][slots] = True
 
     def _count(self, name: str, slots: Ints) -> None:
@@ -110,12 +109,10 @@ class Operations(Pages):
         column[slots[new][::-1]] = values[new][::-1]
 
     def most(self, name: str, slots: Ints, values: Ints | Codes) -> None:
-        """The greatest value."""
         column = self._columns[name]
         np.maximum.at(column, slots, values.astype(column.dtype, copy=False))
 
     def least(self, name: str, slots: Ints, values: Ints) -> None:
-        """The least value."""
         column = self._columns[name]
         np.minimum.at(column, slots, values.astype(column.dtype, copy=False))
 

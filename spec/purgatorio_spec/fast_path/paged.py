@@ -73,7 +73,7 @@ class Pages:
 
     def pages(self, *, used: bool = False) -> Iterator[tuple[int, slice]]:
         """The first number of each page (`used`: of those that were open since they were restored), and its slots, to
-        be looked at until the next."""
+        be checked until the next."""
         for page in np.flatnonzero(self._used >= 0).tolist() if used else range(len(self._frame)):
             self._open(np.array([page]))
             first = int(self._frame[page]) << self._bits
@@ -94,7 +94,6 @@ class Pages:
         return page < len(self._frame) and bool(self._frame[page] >= 0)
 
     def packed(self) -> list[bytes]:
-        """All pages, packed."""
         for page in np.flatnonzero(self._frame >= 0).tolist():
             self._close(page)
         return [self._packed[page] for page in range(len(self._frame))]

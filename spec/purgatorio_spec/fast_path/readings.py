@@ -56,12 +56,10 @@ class Readings:
         return len(self.i)
 
     def of(self, places: Ints) -> Readings:
-        """Some of them."""
         return Readings(*(getattr(self, name)[places] for name in Readings.__slots__))
 
     @classmethod
     def joined(cls, parts: list[Readings]) -> Readings:
-        """All of them."""
         if not parts:
             return cls()
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
@@ -81,7 +79,6 @@ class ReadingsSoFar:
     """By thread its last row, -1 if there is none."""
 
     def feed(self, some: Numbered) -> None:
-        """Add a batch."""
         batch = some.batch
         code = batch.code
         counted = _COUNTED[code]
@@ -166,7 +163,7 @@ def _field(states: Column, name: str) -> tuple[Ints, Flags]:
 
 @dataclass(slots=True)
 class Truths:
-    """The readings beside the bounds that the run's operations give them."""
+    """The readings next to the bounds that the run's operations give them."""
 
     run: Run
     readings: Readings

@@ -1,8 +1,8 @@
-"""The second look: the rows of the marked operations, with the context that the clauses need, judged as they end.
+"""The recheck: the clauses judge the rows of the candidate operations, with the context that they need.
 
-The batches are gone over once more. Of each, the rows of marked operations and of the sample are taken, and the calls
-of threads where a count is doubtful are followed. An operation is judged when its last row has come and nothing else
-is awaited, so what is held is bounded by what is open.
+The batches are gone over once more. Of each, the rows of candidate operations and of the sample are taken, and the
+calls of threads where a count is doubtful are followed. An operation is judged when its last row has come and
+nothing else is awaited, so what is held is bounded by what is open.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ class Stretches:
 
     @classmethod
     def joined(cls, parts: Sequence[Stretches]) -> Stretches:
-        """All of them."""
         none = np.zeros(0, np.int64)
         return cls(
             *(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in cls.__slots__)
@@ -85,7 +84,7 @@ class Stretches:
 
 @dataclass(slots=True)
 class Wanted:
-    """What to look at. By operation number: `chosen`, and of them those whose threads' neighbours matter (`retried`).
+    """What to check. By operation number: `chosen`, and of them those whose threads' neighbours matter (`retried`).
     `doubtful` by position, `inside` by row; `everything`: all checks are judged; `follows`: all threads are followed,
     since a key gave an operation back."""
 
@@ -154,7 +153,6 @@ class SecondLook:
             self._judge(some.first + len(some))
 
     def finish(self) -> None:
-        """Judge what is left."""
         self._judge(None)
         for check in self._follower.checks:
             if self.wanted.everything or check.ret_i in self.wanted.doubtful_ret_i:

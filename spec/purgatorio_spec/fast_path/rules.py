@@ -1,9 +1,10 @@
-"""What marks an operation: for each clause when a plain operation is an occasion, and when it may have broken it.
+"""The rules that select candidates: when a plain operation is an occasion of a clause, and when it may violate it.
 
 A plain operation is one of the common shape: everything at most once, every call with its return, no exception. What is
 not plain is marked whatever the clauses say, and for what is marked only the clauses speak. So a rule need not be
-exact: it may mark too much and must never mark too little, and of what it does not mark it must know whether it was an
-occasion. `tests/spec/test_fold_soundness.py` holds the rules to that, and shows for each that it is needed.
+exact: it may select too many candidates and must never select too few, and of what it does not mark it must know
+whether it was an occasion. `tests/spec/test_fold_soundness.py` holds the rules to that, and shows for each that it
+is needed.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,11 +49,9 @@ class Block:
         return numbers
 
     def flag(self, name: str) -> Truth:
-        """A column of flags."""
         return Truth.of(self._operations.flags(name, self._of))
 
     def always(self, holds: bool) -> Truth:
-        """The same for all."""
         return Truth.of(np.full(self.size, holds))
 
     @cached_property
@@ -73,7 +72,7 @@ class Block:
 
     @cached_property
     def under_lock(self) -> Truth:
-        """Nothing that O6 speaks of may run beside its on_complete."""
+        """Nothing that O6 speaks of may run during its on_complete."""
         return self.always(not self.run.profile.completes_beside)
 
     def due(self, deadline_t: Numbers) -> Truth:
@@ -278,9 +277,9 @@ NOT_PLAIN: Final[Mapping[str, Condition]] = {
 class Marks:
     """By operation of a block: whether it is marked, and by clause whether a plain one is an occasion.
 
-    The judgement of a marked operation may turn on what its threads did around it: if `retried` (O4's retry loop), or
-    if a check may have been made from within a registration that answered false and yet holds a completion (O7):
-    `inside`.
+    The judgement of a candidate operation may turn on what its threads did around it: if `retried` (O4's retry
+    loop), or if a check may have been made from within a registration that answered false and yet holds a completion
+    (O7): `inside`.
     """
 
     marked: Flags
@@ -297,7 +296,7 @@ def marks(
     missed: Flags | None = None,
 ) -> Marks:
     """The marks of a block. `rules` and `not_plain` are parameters for the tests that leave one out. `missed`: what a
-    key may have failed to give back, of which O2 speaks once the run is over."""
+    key may have failed to give back, of which O2 speaks once the run has ended."""
     b, run = block, block.run
     broken = b.always(run.dropped) | (b.always(False) if missed is None else Truth.of(missed))
     for condition in not_plain.values():

@@ -1,4 +1,4 @@
-"""Numbers for texts that last for a whole run."""
+"""Numbers for texts, valid for a whole run."""
 
 from __future__ import annotations
 

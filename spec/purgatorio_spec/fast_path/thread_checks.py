@@ -1,4 +1,4 @@
-"""O7's counts: which `check_and_complete` calls surely count right, told from columns.
+"""The counts of O7: finds in the columns which `check_and_complete` calls certainly returned the right number.
 
 Between call and return of such a check its thread made nothing but whole `try_complete` calls without anything inside
 that could complete for another; then it counts right iff as many of them answered true. All others are doubtful, and
@@ -52,7 +52,7 @@ class _Events:
 
 @dataclass(slots=True)
 class Doubtful:
-    """Checks whose count must be looked at: thread, row and position of call and return."""
+    """Checks whose count must be checked: thread, row and position of call and return."""
 
     thread: Ints
     c: Ints
@@ -60,7 +60,6 @@ class Doubtful:
 
     @classmethod
     def joined(cls, parts: Sequence[Doubtful]) -> Doubtful:
-        """All of them."""
         none = np.zeros(0, np.int64)
         return cls(
             *(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in cls.__slots__)

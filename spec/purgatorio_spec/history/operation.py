@@ -67,7 +67,7 @@ class Call:
         return max(self.deadline_t, self.ret_t + max(self.delay_ns or 0, 0))
 
     def holds(self, i: int) -> bool:
-        """Whether the event `i` lies inside (by the recorder's order; the caller looks at the thread)."""
+        """Whether the event `i` lies inside (by the recorder's order; the caller checks the thread)."""
         return self.call_i < i < self.end_i
 
     def contains(self, other: Call) -> bool:
@@ -147,7 +147,6 @@ class OperationHistory:
     given_back: list[GivenBack] = field(default_factory=list)
 
     def calls(self) -> Iterator[Call]:
-        """Every call."""
         for calls in self._by_function().values():
             yield from calls
 
@@ -192,7 +191,7 @@ class OperationHistory:
 
     @property
     def may_have_claimed(self) -> list[Call]:
-        """The `force_complete` calls of which nobody knows whether they won: open, or ended by an exception."""
+        """The `force_complete` calls of which it is unknown whether they won: open, or ended by an exception."""
         return [force for force in self.forces if force.out is None]
 
     def in_force(self, i: int, early_ns: int, *, cancelled: bool = False) -> list[Call]:
@@ -280,7 +279,7 @@ def operation_history(
 def _add_context(
     history: OperationHistory, i: int, f: str, c: int | None, keys: tuple[str, ...] | None
 ) -> None:
-    """A context row: `check` (i and c: its call and return), `next` (after return i the thread went on at c),
+    """A context row: `check` (i and c: its call and return), `next` (after return i the thread continued at c),
     `previous` (before call i the thread's last event was c), `nested` (i: the call of a try with a check between it and
     its registration), `under` (i: the call of a true try, c: of the check that it was made under), `given_back` (i: a
     point `cancelled`, c: the call of its `cancel_for_key`)."""

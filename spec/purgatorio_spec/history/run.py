@@ -1,4 +1,4 @@
-"""What the clauses know of the run that a part of a history belongs to."""
+"""The facts about a run that the clauses need to judge a part of its history."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -51,8 +51,8 @@ class RunFacts:
     """What all events of a run together say. Times in nanoseconds of the trace's clock.
 
     `start_t`, `end_t`: its first and last `t`. `rest_t`: the `t` of the last `quiesce`, if any. `threads`: how many
-    recorded something. `unsettled`: by key the `cancel_for_key` calls of which is not told what they gave back (they
-    are open, or raised, or `cancelled` is not recorded): calls and returns, as positions. `settled`:
+    recorded something. `unsettled`: by key the `cancel_for_key` calls for which it is not recorded what they gave
+    back (they are open, or raised, or `cancelled` is not recorded): calls and returns, as positions. `settled`:
     by key all others, in the order of their calls. `unreturned`: by key the position of the first `check_and_complete`
     that has not returned. `broken`: by kind (`BROKEN_RECORDS`) how many records contradict the others, and the `i` of
     the first. `called`: the functions of which there is any call or point. `times`: the `t` of every so manieth event,
@@ -149,7 +149,7 @@ _OF_A_LOG: Final = (
 
 
 def _lacking(header: Header) -> tuple[tuple[str, str], ...]:
-    """What `purgatorio convert --from-log` has noted; of other words nothing is said."""
+    """What `purgatorio convert --from-log` has noted; other words are not judged."""
     noted = header.params.get("lacking")
     if not isinstance(noted, Mapping):
         return ()

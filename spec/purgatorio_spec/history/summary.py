@@ -1,4 +1,4 @@
-"""From operations to the truth beside a reading: one row an operation, then bounds by counting.
+"""From operations to the truth for a reading: one row an operation, then bounds by counting.
 
 `Summary` says when an operation certainly counted and when it may have counted; `bounds` adds a batch of summaries to
 the readings of their run with binary searches, so partial sums of many batches can simply be added.
@@ -105,7 +105,7 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
 
 
 def _raced(history: OperationHistory, cancel: Call) -> bool:
-    """Whether anything came during the cancel, or it during an add: that may put the task there behind it, where no
+    """Whether anything came during the cancel, or it during an add: that may put the task there after it, where no
     later cancel finds it."""
     return cancel.end_i > cancel.call_i + 1 or any(add.holds(cancel.call_i) for add in history.adds)
 
@@ -124,7 +124,7 @@ def _due_t(history: OperationHistory) -> int:
 
 
 def _given_back(history: OperationHistory) -> tuple[int, int]:
-    """Where the first and the last of its keys gave it back. Calls made beside a registration or an add do not count:
+    """Where the first and the last of its keys gave it back. Calls made during a registration or an add do not count:
     it may have watched the key, and added the task, after them."""
     begun_i = max((call.end_i for call in (*history.registrations, *history.adds)), default=NEVER)
     keys = (key for registration in history.registrations for key in registration.keys)
@@ -231,7 +231,6 @@ class Bounds:
 
     @classmethod
     def zero(cls, moments: Moments) -> Bounds:
-        """No operations yet."""
         columns = (np.zeros(len(moments.t), np.int64) for _ in (*COUNTED, "widest"))
         by_span = (np.zeros(len(moments.spans), np.int64) for _ in _BY_SPAN)
         return cls(Counter(), *by_span, *columns)

@@ -1,1 +1,1 @@
-"""Judging: clauses applied to histories, tallies, and what they add up to."""
+"""Judging: applies clauses to histories and combines the results."""

@@ -1,6 +1,6 @@
-"""What a clause needs from outside its part, found for one whole run in memory: the process engine's joins.
+"""The context that a clause needs from outside its part, computed for one whole run in memory.
 
-By watch key (the check that O4 looks at), by thread (what completed inside which call, for O7; O4's retry loop; what a
+By watch key (the check that O4 checks), by thread (what completed inside which call, for O7; O4's retry loop; what a
 `cancel_for_key` gave back, for O2 and T4), by position (the readings of the gauges); and what all events together say.
 """
 

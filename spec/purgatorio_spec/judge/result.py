@@ -1,4 +1,4 @@
-"""What a check says: verdicts by clause, run and whole."""
+"""The results of a check: verdicts per clause, per run and in total."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,8 +34,8 @@ class RunResult:
     """One run. `problems`: what is wrong with the trace itself, in words, with what to do.
 
     `failure`: in a word, why a driven subject did not come to the end of its run; nothing otherwise. `header`: of the
-    trace, for who shows the run beside its constants. `quarantined`: lines of the file that are no records. `failures`:
-    errors of ours while it was judged.
+    trace, for who shows the run next to its constants. `quarantined`: lines of the file that are no records.
+    `failures`: errors of ours while it was judged.
     """
 
     run: str
@@ -101,8 +101,8 @@ def broken_off(run: RunResult, failure: str, why: str) -> RunResult:
 
 @dataclass(frozen=True, slots=True)
 class TraceFacts:
-    """What reading a file told: everything a verdict needs besides the tallies. `quarantined` counts the broken lines
-    and a last one that a killed writer cut."""
+    """The result of reading a file: everything a verdict needs besides the tallies. `quarantined` counts the broken
+    lines and a last one that a killed writer cut."""
 
     file: str
     header: Header | None
@@ -210,7 +210,7 @@ def _clause(name: str, run: Run, tally: Tally, failure: Failure | None) -> Claus
     if clause.needs_whole and not run.whole:
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason="the trace is not whole")
     if tally.beyond:
-        reason = f"{tally.beyond:,} were not looked at: more than one check takes; check fewer runs at a time"
+        reason = f"{tally.beyond:,} were not checked: more than one check takes; check fewer runs at a time"
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=reason)
     if tally.undecided:
         reason = "; ".join(f"{count:,} undecided {why}" for why, count in sorted(tally.undecided.items()))

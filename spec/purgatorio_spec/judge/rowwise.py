@@ -1,4 +1,4 @@
-"""The row-wise way: every operation of a run by the clauses themselves, given all its events.
+"""The plain path: the clauses judge every operation of a run from all its events.
 
 The oracle of the fold, and what judges a single operation. A run is held as Arrow columns (some tens of bytes an
 event), its histories are made one at a time.
@@ -62,7 +62,6 @@ def judge_run(run: Run, table: pa.Table, only: str | None = None, tally: RunTall
 
 
 def moments_of(raw: Sequence[PlacedReading], facts: RunFacts) -> Moments:
-    """The readings as columns."""
     return Moments.of(
         np.array([one.from_i for one in raw], np.int64),
         np.array([one.ret_i for one in raw], np.int64),

@@ -1,4 +1,4 @@
-"""Counting judgements: what one worker learnt of a run, small enough to send, and addable."""
+"""Counts of judgements: the result of one worker for a run, small enough to send and to add."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ class Cause:
         self._keep([violation])
 
     def merge(self, other: Cause) -> None:
-        """Add another worker's."""
         self.count += other.count
         self._keep(other.examples)
 
@@ -44,7 +43,7 @@ class Cause:
 @dataclass(slots=True)
 class Tally:
     """What a clause came to over some parts of a run. `undecided`: how many could not be decided, by reason. `beyond`:
-    what an engine did not look at, at its bound."""
+    what an engine did not check, at its bound."""
 
     occasions: int = 0
     undecided: dict[str, int] = field(default_factory=dict)
@@ -69,7 +68,6 @@ class Tally:
             self.causes.setdefault(judgement.violation.cause, Cause()).add(judgement.violation)
 
     def merge(self, other: Tally) -> None:
-        """Add another worker's."""
         self.occasions += other.occasions
         for reason, count in other.undecided.items():
             self.leave_open(reason, count)
@@ -90,7 +88,6 @@ class RunTally:
     failures: dict[str, Failure] = field(default_factory=dict)
 
     def merge(self, other: RunTally) -> None:
-        """Add another worker's."""
         for name, tally in other.clauses.items():
             self.clauses.setdefault(name, Tally()).merge(tally)
         self._add_repeated(*other.repeated)

@@ -1,4 +1,5 @@
-"""The claims of `purgatorio model`: each a model that must hold within its bound, and twins that must fail."""
+"""The claims of `purgatorio model`: each a model that must hold within its bound, and negative controls that must
+fail."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
@@ -40,7 +41,7 @@ class Twin:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What must hold, which clauses it speaks for, and what must fail beside it."""
+    """What must hold, which clauses it speaks for, and what must fail next to it."""
 
     id: str
     statement: str
@@ -51,7 +52,7 @@ class Claim:
 
 
 def examining(build: Callable[[], Model[S]], wanted: str | None = None) -> Examine:
-    """Search when called; of a twin, the story is that of the wanted property."""
+    """Search when called; of a negative control, the story is that of the wanted property."""
 
     def examine() -> Examined:
         model = build()
@@ -81,7 +82,8 @@ def _holds(
     *twins: Failing | Twin,
     deep: bool = False,
 ) -> Claim:
-    """`dialect` holds in `scene`; a twin is a version that fails in the same scene, or stands for itself."""
+    """`dialect` holds in `scene`; a negative control is a version that fails in the same scene, or stands for
+    itself."""
 
     def failing(twin: Failing | Twin) -> Twin:
         if isinstance(twin, Twin):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from purgatorio_spec.model.memory import ARMED, Memory
-from purgatorio_spec.model.packed import END, Bits, Program, interleave, sorted_records
+from purgatorio_spec.model.packed import END, Bits, ThreadProgram, interleave, sorted_records
 from purgatorio_spec.model.shape import Model, Step
 from purgatorio_spec.model.threads import Threads
 from purgatorio_spec.model.variant import Force, Variant
@@ -39,7 +39,7 @@ class Scene:
 
     @property
     def bound(self) -> str:
-        """The bound in words, as it is printed beside the claim."""
+        """The bound in words, as it is printed next to the claim."""
         threads = self.events + self.register + self.timed + self.holder
         parts = [f"{threads} threads", f"{self.events} events, {self.keys} key{'s' * (self.keys > 1)}"]
         parts += ["registration"] * self.register + ["time-out"] * self.timed
@@ -56,21 +56,21 @@ class Cast:
         threads = Threads(memory, variant)
         self.memory = memory
         self.events = [
-            Program(record.counter, threads.event(record, index % scene.keys))
+            ThreadProgram(record.counter, threads.event(record, index % scene.keys))
             for index, record in enumerate(memory.records)
         ]
         self.programs = list(self.events)
         self.columns = [f"event-{index}" for index in range(scene.events)]
-        self.registrar: Program | None = None
-        self.timer: Program | None = None
+        self.registrar: ThreadProgram | None = None
+        self.timer: ThreadProgram | None = None
         if scene.register:
-            self.registrar = Program(self._counter("register"), threads.registration(scene.timed))
+            self.registrar = ThreadProgram(self._counter("register"), threads.registration(scene.timed))
             self._join("register", self.registrar)
         if scene.timed:
-            self.timer = Program(self._counter("timer"), threads.expiry())
+            self.timer = ThreadProgram(self._counter("timer"), threads.expiry())
             self._join("timer", self.timer)
         if scene.holder:
-            self._join("holder", Program(self._counter("holder"), threads.holder()))
+            self._join("holder", ThreadProgram(self._counter("holder"), threads.holder()))
         for program in self.programs:
             if len(program.labels) > 1 << program.counter.width:
                 raise ValueError("a program is longer than its program counter can count")
@@ -78,11 +78,11 @@ class Cast:
     def _counter(self, name: str) -> Bits:
         return self.memory.layout.add(f"pc {name}", 6)
 
-    def _join(self, column: str, program: Program) -> None:
+    def _join(self, column: str, program: ThreadProgram) -> None:
         self.columns.append(column)
         self.programs.append(program)
 
-    def at_end(self, programs: list[Program]) -> Callable[[int], bool]:
+    def at_end(self, programs: list[ThreadProgram]) -> Callable[[int], bool]:
         """A predicate: all these programs stand at their end."""
         mask = sum(program.counter.mask for program in programs)
         ends = sum(program.labels[END] << program.counter.shift for program in programs)

@@ -1,7 +1,7 @@
 """One delayed operation as a state machine: what may happen next, and which clause forbids what may not.
 
 `step` is a pure function on immutable values. It is total: a forbidden event is named by its clauses and the
-machine goes on, so one history can break several. It reads the calls and returns of one operation in the order
+machine continues, so one history can break several. It reads the calls and returns of one operation in the order
 in which they were recorded; a test compares it, history by history, with the trace clauses O1, O2, O3 and O6.
 Not part of it: O4, O5, O7 and the timer, which speak of keys, other calls and time.
 """
@@ -69,29 +69,29 @@ class Operation(NamedTuple):
         return Phase.COMPLETED if self.starts else Phase.PENDING
 
 
-class Outcome(NamedTuple):
+class Transition(NamedTuple):
     """The next state, and the clauses that forbid this event here (none: it is allowed)."""
 
     state: Operation
     broken: tuple[str, ...] = ()
 
 
-def step(state: Operation, event: Event) -> Outcome:
+def step(state: Operation, event: Event) -> Transition:
     """What `event` does. ValueError for a return that is not of the thread's innermost open call."""
     if event.phase == "at":
-        return Outcome(state._replace(ready=True))
+        return Transition(state._replace(ready=True))
     if event.phase == "call":
         return _call(state, event)
     return _return(state, event)
 
 
-def _call(state: Operation, event: Event) -> Outcome:
+def _call(state: Operation, event: Event) -> Transition:
     guard = {COMPLETE: _complete_starts, EXPIRE: _expiration_starts, TRY: _try_starts}.get(event.function)
-    after, broken = guard(state, event.thread) if guard is not None else Outcome(state)
-    return Outcome(after._replace(open=(*after.open, Frame(event.thread, event.function))), broken)
+    after, broken = guard(state, event.thread) if guard is not None else Transition(state)
+    return Transition(after._replace(open=(*after.open, Frame(event.thread, event.function))), broken)
 
 
-def _complete_starts(state: Operation, thread: str) -> Outcome:
+def _complete_starts(state: Operation, thread: str) -> Transition:
     """O1: never before. O2: inside a force_complete of this thread. O6: no other thread is in try_complete (locked)."""
     broken = []
     if state.starts:
@@ -104,47 +104,47 @@ def _complete_starts(state: Operation, thread: str) -> Outcome:
         frame._replace(completes=True) if frame.thread == thread and frame.function == FORCE else frame
         for frame in state.open
     )
-    return Outcome(state._replace(open=frames, starts=min(state.starts + 1, 2)), tuple(broken))
+    return Transition(state._replace(open=frames, starts=min(state.starts + 1, 2)), tuple(broken))
 
 
-def _expiration_starts(state: Operation, thread: str) -> Outcome:
+def _expiration_starts(state: Operation, thread: str) -> Transition:
     """O3: at most once, and after the on_complete that this same expiry caused, hence on this thread."""
     allowed = not state.expirations and thread in state.ended_on
     after = state._replace(expirations=min(state.expirations + 1, 2))
-    return Outcome(after, () if allowed else ("O3",))
+    return Transition(after, () if allowed else ("O3",))
 
 
-def _try_starts(state: Operation, thread: str) -> Outcome:
+def _try_starts(state: Operation, thread: str) -> Transition:
     """O6: no other thread is in try_complete or on_complete."""
     beside = any(_elsewhere(state, thread, function) for function in (TRY, COMPLETE))
-    return Outcome(state, ("O6",) if beside else ())
+    return Transition(state, ("O6",) if beside else ())
 
 
 def _elsewhere(state: Operation, thread: str, function: str) -> bool:
     return any(frame.function == function and frame.thread != thread for frame in state.open)
 
 
-def _return(state: Operation, event: Event) -> Outcome:
+def _return(state: Operation, event: Event) -> Transition:
     mine = [index for index, frame in enumerate(state.open) if frame.thread == event.thread]
     if not mine or state.open[mine[-1]].function != event.function:
         raise ValueError(f"{event.thread} is not inside {event.function}")
     frame = state.open[mine[-1]]
     after = state._replace(open=state.open[: mine[-1]] + state.open[mine[-1] + 1 :])
     if event.function == COMPLETE:
-        return Outcome(after._replace(ended_on=after.ended_on | {event.thread}))
+        return Transition(after._replace(ended_on=after.ended_on | {event.thread}))
     if event.function == FORCE:
         return _force_ends(after, frame, bool(event.out))
     if event.function == TRY and event.out and not state.ready:
-        return Outcome(after, ("O2",))
-    return Outcome(after)
+        return Transition(after, ("O2",))
+    return Transition(after)
 
 
-def _force_ends(state: Operation, frame: Frame, won: bool) -> Outcome:
+def _force_ends(state: Operation, frame: Frame, won: bool) -> Transition:
     """O1: it returns true exactly if it ran on_complete, and only once."""
     if not won:
-        return Outcome(state, ("O1",) if frame.completes else ())
+        return Transition(state, ("O1",) if frame.completes else ())
     wrong = state.winners or not frame.completes
-    return Outcome(state._replace(winners=min(state.winners + 1, 2)), ("O1",) if wrong else ())
+    return Transition(state._replace(winners=min(state.winners + 1, 2)), ("O1",) if wrong else ())
 
 
 def judge(history: tuple[Event, ...]) -> frozenset[str]:

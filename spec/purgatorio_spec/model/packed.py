@@ -101,7 +101,6 @@ def goto(at: Place, target: str) -> StepFunction:
 
 @instruction
 def raise_flag(at: Place, bit: Bits, target: str) -> StepFunction:
-    """Write true."""
     mask, move = bit.mask, at.to(target)
     return lambda state: (state | mask) + move
 
@@ -144,7 +143,7 @@ def bump(at: Place, counter: Bits, target: str) -> StepFunction:
 END = "end"
 
 
-class Program:
+class ThreadProgram:
     """The instructions of one thread over its program counter; the label `end` is its last."""
 
     def __init__(self, counter: Bits, instructions: Sequence[Instruction]) -> None:
@@ -178,7 +177,7 @@ class Program:
         return instruction.text if outcome is None else f"{instruction.text}: {outcome}"
 
 
-def interleave(programs: Sequence[Program]) -> Callable[[int], list[tuple[int, int]]]:
+def interleave(programs: Sequence[ThreadProgram]) -> Callable[[int], list[tuple[int, int]]]:
     """All steps of a state, one for each thread that is not blocked and not at its end."""
     threads = [
         (actor, program.counter.shift, (1 << program.counter.width) - 1, program.functions)

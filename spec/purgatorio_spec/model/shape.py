@@ -2,7 +2,7 @@
 
 A model is an initial state, a function that lists the steps of a state, and properties. `always` must hold in
 every reachable state, `always_step` in every step, `sometimes` in at least one state (it shows that the claims
-beside it are not vacuous), `possible` must stay reachable from every state, `eventually` must come true on
+next to it are not vacuous), `possible` must stay reachable from every state, `eventually` must come true on
 every weakly fair run (see `fairness`). A state without steps that is not `done` is a deadlock.
 
 Every answer carries the number of states and the bound. A limit that was reached makes every property that was

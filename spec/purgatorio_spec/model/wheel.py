@@ -63,7 +63,6 @@ class World:
 
     @property
     def bound(self) -> str:
-        """In words."""
         delays = ",".join(str(delay) for delay in self.delays)
         return (
             f"tick {self.tick}, size {self.size}, start {self.start}, {self.tasks} tasks, delays {delays}, "
@@ -151,7 +150,6 @@ class Wheel:
         self.fired: list[int] = []
 
     def state(self, now: int, draining: bool, left: int, fired_tick: int) -> WheelState:
-        """Freeze it again."""
         tasks, queue = tuple(sorted(self.tasks)), tuple(sorted(self.queue))
         return WheelState(now, draining, left, tuple(self.clocks), tasks, queue, fired_tick)
 

@@ -111,7 +111,6 @@ def refinement(world: World) -> Model[WheelState]:
 
 
 def describe(world: World, before: WheelState, action: int, after: WheelState) -> Step:
-    """A step in words."""
     kind, index = Kind(action & 7), action >> 3
     if kind is Kind.CLOCK:
         return Step("clock", f"the time is {after.now}")

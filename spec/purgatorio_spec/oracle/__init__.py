@@ -1,1 +1,1 @@
-"""Dumb twins: what a timer and a purgatory do, in dictionaries, for one thread; tests compare the clever ones."""
+"""simple oracle: what a timer and a purgatory do, in dictionaries, for one thread; tests compare the clever ones."""

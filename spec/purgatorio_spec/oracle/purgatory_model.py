@@ -48,7 +48,6 @@ class PurgatoryModel:
     estimate: int = 0
 
     def register(self, operation: ModelOperation, keys: Sequence[str], deadline: int) -> bool:
-        """What `try_complete_else_watch` answers."""
         self.operations[operation.id] = operation
         if operation.ready:
             return self.complete(operation)
@@ -128,7 +127,6 @@ class PurgatoryModel:
         return sum(len(entries) for entries in self.lists.values())
 
     def delayed(self) -> int:
-        """The gauge NumDelayedOperations."""
         return sum(operation.deadline is not None for operation in self.operations.values())
 
     def _due_at(self, deadline: int) -> int:

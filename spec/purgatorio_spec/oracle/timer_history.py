@@ -68,7 +68,7 @@ _START: Final[_State] = (None, (), frozenset(), frozenset())
 
 def judge_task(task: str, calls: tuple[Call, ...], rules: TimerRules, now_ms: int = 0) -> str:
     """Empty, or what cannot be: the clause, a colon, and the words. `calls`: all of the run; those that are about
-    another task do not count. `now_ms`: the time at the end, where it went on after the last call."""
+    another task do not count. `now_ms`: the time at the end, where it continued after the last call."""
     wrong, states = _followed(task, _about(task, calls), rules)
     if wrong:
         return wrong
@@ -86,7 +86,7 @@ def judge_task(task: str, calls: tuple[Call, ...], rules: TimerRules, now_ms: in
 def possible_sizes(
     tasks: Iterable[str], calls: tuple[Call, ...], rules: TimerRules, timer: int
 ) -> tuple[int, int]:
-    """The least and the most that `size()` may answer when these calls have ended and no other is going on."""
+    """The least and the most that `size()` may answer when these calls have ended and no other is continuing."""
     least = most = 0
     for task in tasks:
         waits = _may_wait(task, calls, rules, timer)
@@ -186,7 +186,7 @@ class _Follower:
                 }
 
     def _close_over(self, at: int) -> None:
-        """Add what can be reached by the calls that are going on."""
+        """Add what can be reached by the calls that are continuing."""
         waiting = list(self.states)
         while waiting:
             for after in self._effects(waiting.pop(), at):
@@ -253,7 +253,7 @@ class _Follower:
             yield None, _with(handed, (call.due_ms, _NEVER)), closed, rest
 
     def _changed(self, stop: Call) -> bool:
-        """Whether the task was cancelled or added again while the stop went on: what it has taken out then is not
+        """Whether the task was cancelled or added again while the stop continued: what it has taken out then is not
         what waits, and it does not give it back."""
         return self._task not in stop.answer and any(
             call.do in ("add", "cancel") and call.begin < stop.end and stop.begin < call.end

@@ -1,4 +1,4 @@
-"""The contracts beside the reference's arithmetic, searched by CrossHair in a process of its own.
+"""The contracts next to the reference's arithmetic, searched by CrossHair in a process of its own.
 
 The specification never imports what it judges: the module is named by a string and found as a file. For each
 function a seeded bug is written to a temporary copy of that one module, and CrossHair must find it. "Confirmed"
@@ -48,7 +48,7 @@ CONTRACTS = (
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What CrossHair said: conditions confirmed and left open, and the first counterexample."""
+    """The results of CrossHair: conditions confirmed and left open, and the first counterexample."""
 
     verdict: Verdict
     confirmed: int

@@ -21,7 +21,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Lemma:
-    """A statement, its question, and its twin: the mistake with which z3 must refute the same question."""
+    """A statement, its question, and its negative control: the mistake with which z3 must refute the same question."""
 
     id: str
     statement: str

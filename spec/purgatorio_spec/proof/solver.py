@@ -27,8 +27,6 @@ def _z3() -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fact:
-    """A statement about integers."""
-
     raw: Any
 
     def __and__(self, other: Fact) -> Fact:
@@ -41,11 +39,9 @@ class Fact:
         return Fact(_z3().Not(self.raw))
 
     def implies(self, other: Fact) -> Fact:
-        """If this, then that."""
         return Fact(_z3().Implies(self.raw, other.raw))
 
     def iff(self, other: Fact) -> Fact:
-        """Both or neither."""
         return Fact(self.raw == other.raw)
 
 

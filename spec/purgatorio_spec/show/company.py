@@ -1,4 +1,4 @@
-"""The calls of others that a counterexample shows beside the events of its operation or task: what made it happen.
+"""The calls of others that a counterexample shows next to the events of its operation or task: what made it happen.
 
     of a key of the operation:  a check, a cancel_for_key, a registration of another operation
     of the timer, for a task:   an add, a cancel or a fire of another task
@@ -40,7 +40,7 @@ class Company:
 
     @classmethod
     def of(cls, own: pa.Table, violation: Violation) -> Self | None:
-        """Whose company is looked for, by the events of the operation or task itself; None where it is neither."""
+        """Whose company is searched for, by the events of the operation or task itself; None where it is neither."""
         mine = own.filter(pc.equal(own.column("id"), pa.scalar(violation.subject)))
         if kind_of(violation) != "operation" or not mine.num_rows:
             return None
@@ -55,7 +55,6 @@ class Company:
         return cls(violation.subject, rows[0][0], tuple(sorted(moments)), keys) if moments else None
 
     def feed(self, events: pa.Table) -> None:
-        """Some more events."""
         if not events.num_rows:
             return
         i = events.column("i").to_numpy()

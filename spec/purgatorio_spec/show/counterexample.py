@@ -24,7 +24,7 @@ SHOWN_ROWS: Final = 60
 
 HEAD_ROWS: Final = 10
 TAIL_ROWS: Final = 2_000
-"""Of a longer history only so many of its first and last rows, and the witnesses, are looked at at all."""
+"""Of a longer history only so many of its first and last rows, and the witnesses, are checked at all."""
 
 
 @dataclass(frozen=True, slots=True)

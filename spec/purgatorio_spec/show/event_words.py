@@ -27,7 +27,7 @@ def duration(duration_ns: int) -> str:
 
 
 def delay(delay_ns: int) -> str:
-    """As `duration`, but what is beside a round number is not rounded to it: `7.999999 ms`."""
+    """As `duration`, but what is next to a round number is not rounded to it: `7.999999 ms`."""
     said = duration(delay_ns)
     if "." in said:
         return said
@@ -59,7 +59,6 @@ def outcome(event: ShownEvent, start_t: int) -> str:
 
 
 def readings(event: ShownEvent) -> list[str]:
-    """What a gauge read."""
     named = (("watched", event.watched), ("delayed", event.delayed))
     return [f"{name} = {value}" for name, value in named if value is not None]
 
@@ -76,7 +75,7 @@ def line_of(event: ShownEvent, subject: str, start_t: int) -> str:
 
 
 def label_of(event: ShownEvent, subject: str, start_t: int) -> str:
-    """One event as the label beside its mark in a picture, where a bar already shows what is a call."""
+    """One event as the label next to its mark in a picture, where a bar already shows what is a call."""
     if event.said is not None:
         return visible(event.said, SAID_LIMIT)
     if event.ph == "ret":

@@ -57,7 +57,7 @@ class Tasks:
         return cls(max(violation.events)) if violation.clause == "T5" else None
 
     def feed(self, events: pa.Table) -> None:
-        """Some more events, in order, as `select` takes them; looked at are those of the timer."""
+        """Some more events, in order, as `select` takes them; checked are those of the timer."""
         before = pc.less_equal(events.column("i"), pa.scalar(self.last_i))
         table = events.filter(pc.and_(before, pc.is_in(events.column("f"), value_set=pa.array(TIMER))))
         names = ("f", "ph", "id", "out", "err")

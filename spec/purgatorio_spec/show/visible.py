@@ -1,4 +1,5 @@
-"""Text out of a trace, made harmless for a terminal or a page: whoever wrote the trace does not choose the output.
+"""Text out of a trace, made harmless for a terminal or a page: the caller that wrote the trace does not choose the
+output.
 
 Control characters (terminal escapes, line ends), marks that reorder text, and lone surrogates become `\\x..` escapes,
 and so does the first mark of what a CI system takes for a command when it reads a log; long text is cut. Nothing else

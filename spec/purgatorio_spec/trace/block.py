@@ -1,6 +1,6 @@
 """Many lines at once: blocks of events to Arrow, with `parse_line` as the only authority on what is right.
 
-The fast way decodes a block with Arrow's JSON reader under the explicit schema and looks for anything unusual with
+The fast way decodes a block with Arrow's JSON reader under the explicit schema and searches for anything unusual with
 column operations. A block with one unusual row goes line by line through `parse_line`, which says exactly why; so the
 fast way may be suspicious of a good row, and must never accept a bad one.
 """

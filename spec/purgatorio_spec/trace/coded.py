@@ -82,7 +82,6 @@ class Coded:
         return values_of(self.rows.column("line"))
 
     def take(self, places: Ints) -> Coded:
-        """Some of its rows."""
         return coded(self.rows.take(places))
 
     def numbers(self, name: str) -> tuple[Ints, Flags | None]:

@@ -1,7 +1,7 @@
 """One trace from any form of the format to any other, validated on the way: JSON lines (plain, gzip, zstd), Parquet.
 
 One block of lines (or one row group of Parquet) is held at a time. The output appears under its name only when it is
-whole; until then it lies beside it as a hidden `.partial-` file, which an error takes away and the next try replaces.
+whole; until then it lies next to it as a hidden `.partial-` file, which an error takes away and the next try replaces.
 
 Not promised: the bytes of a round trip (absent and null fields, the order of fields, white space), and `x_` integers
 beyond 64 bits, which JSON readers turn into floats. The records are the same.
@@ -65,7 +65,7 @@ def convert(
     """Write the trace `source` to `target` in the form that its suffix names.
 
     A broken line or a cut end means no output, unless `keep_going`: then the readable records are written, and the end
-    record counts the broken lines as dropped, so that nobody takes the copy for a whole trace. `progress` is told the
+    record counts the broken lines as dropped, so that nobody takes the copy for a whole trace. `progress` is given the
     events read so far, after each block. Raises `CannotConvert`, and `OSError` from the file system.
     """
     partial = partial_of(target, force=force)

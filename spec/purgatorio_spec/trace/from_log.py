@@ -7,8 +7,8 @@ a time-out is that inside a `timer_fire`. An event of a key is a `check_and_comp
 time-out though an event came, O5 never answered, T1 timed out too early, T2 timed out or answered too late. A clause
 for which the log lacks something is SKIPPED, and says what that is.
 
-Memory: DuckDB reads the file in batches, sorts the points by time (on disk where they are many), and looks for what is
-not sound; beside that, only the requests that wait at one moment are held.
+Memory: DuckDB reads the file in batches, sorts the points by time (on disk where they are many), and searches for
+what is not sound; in addition, only the requests that wait at one moment are held.
 """
 
 import os
@@ -87,7 +87,7 @@ def convert_log(
     progress: Callable[[int], None] | None = None,
 ) -> LogConversion:
     """Write the trace of the log `source` to `target`, in the form that its suffix names. Raises `CannotConvert` with
-    what is wrong in which row and what to do; then nothing was written. `progress` is told the rows read so far."""
+    what is wrong in which row and what to do; then nothing was written. `progress` is given the rows read so far."""
     partial = partial_of(target, force=force)
     with tempfile.TemporaryDirectory(prefix="purgatorio-log-") as scratch:
         database = _duckdb().connect(str(Path(scratch, "points.db")))
@@ -240,7 +240,6 @@ def _text(name: str) -> str:
 
 
 def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) -> Iterator[Point]:
-    """What one row says."""
     if mapping.by_event:
         word = fields[mapping.what or ""]
         what = mapping.words.get(word or "")

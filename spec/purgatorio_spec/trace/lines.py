@@ -26,7 +26,7 @@ KEPT_OF_A_LONG_LINE_BYTES: Final = 200
 FREE_BYTES: Final = 64 << 20
 MOST_UNPACKED: Final = 200
 """A stream that gives more than this many times its own size, beyond the first `FREE_BYTES`, is not read further: lines
-of events are packed to a thirtieth, and a megabyte of nothing could go on for hours."""
+of events are packed to a thirtieth, and a megabyte of nothing could continue for hours."""
 SUFFIXES: Final[tuple[str, ...]] = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".json", ".parquet")
 """What `check` takes for a trace when it walks a folder."""
 
@@ -59,7 +59,7 @@ def lines(path: Path) -> Iterator[Line]:
 
 
 def chunks(raw: io.BufferedReader) -> Iterator[bytes]:
-    """Decompressed chunks; the compression is told by the file's first bytes, not by its name."""
+    """Decompressed chunks; the compression is known from the file's first bytes, not by its name."""
     magic = raw.peek(4)[:4]
     if magic[:2] == b"\x1f\x8b":
         yield from _bounded(_gunzip, raw)

@@ -46,7 +46,7 @@ from purgatorio_spec.trace.rows import (
 
 BLOCK_LINES: Final = 20_000
 BLOCK_BYTES: Final = 4 << 20
-"""Lines that are looked at together."""
+"""Lines that are checked together."""
 BLOCK_ROWS: Final = 1 << 17
 MAX_BROKEN_KEPT: Final = 10_000
 """Broken lines kept with their text; more are counted only."""
@@ -71,7 +71,7 @@ class TraceReader:
     lines: Iterator[Line] | None = None
     """JSON lines that somebody else reads; `path` is only a name then, and is not opened."""
     repeats: bool = False
-    """The header may come again as it was: whoever sends lines does not know what was received before."""
+    """The header may come again as it was: the caller that sends lines does not know what was received before."""
     last_i: int = -1
     """Events come above this `i`; in the end, that of the last one."""
     header: Header | None = None

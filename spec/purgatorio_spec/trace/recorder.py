@@ -241,7 +241,6 @@ class ByThread:
     __slots__ = ()
 
     def log(self) -> ThreadLog:
-        """The calling thread's buffer."""
         raise NotImplementedError
 
     def call(self, f: str, id: str | None = None, **fields: Unpack[CallFields]) -> int:

@@ -22,7 +22,7 @@ from purgatorio_spec.trace.parse import Refusal, parse_fields, shown
 from purgatorio_spec.trace.record import Record
 
 MAX_PIECE_BYTES: Final = 32 << 20
-"""Of keys and own texts, in rows that are looked at together."""
+"""Of keys and own texts, in rows that are checked together."""
 MAX_VALUES: Final = 1 << 25
 """Of a column in a row group: 128 MiB as it is read."""
 _KEY_BYTES: Final = 8
@@ -74,7 +74,7 @@ def texts_of(schema: pq.ParquetSchema) -> list[str]:
 
 
 def too_much(file: pq.FileMetaData, packed_bytes: int) -> Iterator[tuple[str, str, str]]:
-    """What is said of a file that would unpack to more than can be held, as `misfits` says it: keys that repeat are
+    """The message about a file that would unpack to more than can be held, as `misfits` says it: keys that repeat are
     packed into nothing, so a small file may hold any number of them."""
     groups = (file.row_group(at) for at in range(file.num_row_groups))
     values = [max(one.column(at).num_values for at in range(file.num_columns)) for one in groups]

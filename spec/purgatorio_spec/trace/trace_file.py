@@ -39,7 +39,7 @@ class StreamedRecording(AbstractContextManager["StreamedRecording"]):
 
     A thread of its own drains and writes every `every_s` seconds (None: only `flush` does). Leaving the block writes
     the rest and the end record; leaving it by an exception, Ctrl-C included, writes the rest and no end record.
-    A disk that is full ends the streaming: recording goes on into the buffers, and leaving the block raises.
+    A disk that is full ends the streaming: recording continues into the buffers, and leaving the block raises.
 
     Take JSON lines: a killed Parquet writer leaves nothing to read.
     """

@@ -1,7 +1,7 @@
 """Writing a trace: JSON lines (plain, gzip, zstd) or Parquet, chosen by the file's suffix.
 
 A JSON-lines writer flushes whole lines only, so a killed process leaves a readable trace that lacks its end record.
-Parquet has no such property (a file without its footer is unreadable): it is written beside its final name and renamed
+Parquet has no such property (a file without its footer is unreadable): it is written next to its final name and renamed
 when complete. Record in JSON lines; convert to Parquet afterwards.
 """
 
@@ -69,7 +69,6 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
             self.flush()
 
     def write_all(self, events: Iterable[Event]) -> None:
-        """Add events in order."""
         rest = iter(events)
         while some := list(islice(rest, FLUSH_EVENTS)):
             self._held += some
@@ -126,7 +125,6 @@ class LineSink:
             self._out = self._file
 
     def records(self, rows: list[Header | Event | End]) -> None:
-        """Write records."""
         self.objects(map(fields_of, rows))
 
     def objects(self, rows: Iterable[Mapping[str, object]]) -> None:

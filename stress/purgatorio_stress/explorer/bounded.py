@@ -1,17 +1,17 @@
 """Searches that remember choices still to try: iterative preemption bounding, exact state caching, all interleavings.
 
-A *preemption* is leaving a task that could have gone on. Most bugs need one or two (Musuvathi and Qadeer, "Iterative
+A *preemption* is leaving a task that could have continued. Most bugs need one or two (Musuvathi and Qadeer, "Iterative
 context bounding", PLDI 2007), and a schedule with few is the one that people understand. So schedules without
 preemptions come first, then those with one, and so on: the first counterexample has as few as possible.
 
-Preempting a task before a step on an object that no other task uses, or before it gives back a lock that nobody tries
-without waiting, gains nothing: the same can be had before its next step. Such choices are put off until the object
-turns out to be shared.
+Preempting a task before a step on an object that no other task uses, or before it gives back a lock that no thread
+tries without waiting, gains nothing: the same can be had before its next step. Such choices are put off until the
+object turns out to be shared.
 
 With state caching a run ends where it meets a state that was met before. A state is what the steps of every task have
 shown it so far, what it is about to do, the value of every object, and the time; nothing else can make a difference to
 what happens next (up to a collision of 64-bit hashes). What each task has recorded follows from what it has seen; in
-which order two tasks recorded does not, so a clause that looks at it is judged for the runs that came to their end.
+which order two tasks recorded does not, so a clause that checks it is judged for the runs that came to their end.
 Never combined with sleep sets: a state cut there may have been left unfinished for another sleep set.
 """
 
@@ -22,7 +22,7 @@ from purgatorio_spec.show.visible import counted
 from purgatorio_stress.explorer.fingerprint import Fingerprint
 from purgatorio_stress.explorer.program import Program
 from purgatorio_stress.explorer.result import Exploration, Limits
-from purgatorio_stress.explorer.run import CUT, Run
+from purgatorio_stress.explorer.run import CUT, Execution
 from purgatorio_stress.explorer.search import explore_by
 from purgatorio_stress.explorer.step import RELEASE, TIME, TRY
 from purgatorio_stress.explorer.task import Task
@@ -65,14 +65,12 @@ class BoundedSearch:
     put_off: dict[int, list[_Todo]] = field(default_factory=lambda: defaultdict(list))
     put_off_release: dict[int, list[_Todo]] = field(default_factory=lambda: defaultdict(list))
 
-    def after(self, run: Run, /) -> None:
-        """See `Search`."""
+    def after(self, run: Execution, /) -> None:
         for other in self._alternatives():
             # What was put off may belong to a level that is done: it is caught up at this one.
             (self.todo if other.cost <= self.level else self.later[other.cost]).append(other)
 
     def preemptions(self) -> int:
-        """See `Search`."""
         return self.cost
 
     def next_schedule(self) -> list[int] | None:
@@ -91,7 +89,7 @@ class BoundedSearch:
         self.fingerprint.begin()
         return self.prefix[:-1]
 
-    def choose(self, run: Run, /) -> int:
+    def choose(self, run: Execution, /) -> int:
         """Go on with the present task where it can, else with the first that can."""
         if self.planned >= 0:
             index, self.planned = self.planned, TIME
@@ -107,7 +105,7 @@ class BoundedSearch:
                     enabled |= task.bit
         current = run.current
         index = TIME
-        # Of whom to take the object that decides whether a switch here matters: who would have gone on.
+        # Of whom to take the object that decides whether a switch here matters: who would have continued.
         deciding = current
         if enabled & current.bit:
             index = current.index
@@ -131,7 +129,7 @@ class BoundedSearch:
         if task.kind == TRY:
             self.tried.add(task.obj)
 
-    def _met_before(self, run: Run) -> bool:
+    def _met_before(self, run: Execution) -> bool:
         state = self.fingerprint.of(run)
         if state in self.seen:
             return True
@@ -182,7 +180,7 @@ def explore_bounded(program: Program, limits: Limits) -> Exploration:
 
 
 def explore_states(program: Program, limits: Limits) -> Exploration:
-    """All reachable states, each left by every task that can go on."""
+    """All reachable states, each left by every task that can continue."""
     result = Exploration("states", f"all states, marked loops up to {program.turns} turns")
     search = BoundedSearch(bound=_UNLIMITED, level=_UNLIMITED, cache=True)
     explore_by(search, program, limits, result, track_state=True)

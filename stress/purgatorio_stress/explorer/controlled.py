@@ -25,7 +25,7 @@ from purgatorio_stress.explorer.primitives import (
     ControlledQueue,
     SteppingCell,
 )
-from purgatorio_stress.explorer.run import Run, Shared
+from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
 from purgatorio_stress.explorer.tracked import TrackedAtomic, TrackedCell, TrackedQueue, TrackedSteppingCell
 from purgatorio_stress.explorer.waiting import (
@@ -50,7 +50,7 @@ class ControlledSync:
     _condition: type[ControlledCondition] = ControlledCondition
     _executor: type[ControlledExecutor] = ControlledExecutor
 
-    def __init__(self, run: Run, stepping: frozenset[str] = frozenset()) -> None:
+    def __init__(self, run: Execution, stepping: frozenset[str] = frozenset()) -> None:
         self._run = run
         self._stepping = stepping
         tracked = run.objects is not None
@@ -115,7 +115,7 @@ class VirtualClock(Shared):
 
     __slots__ = ("_start_ms", "_steps")
 
-    def __init__(self, run: Run, start_ms: int = 0, *, steps: bool = False) -> None:
+    def __init__(self, run: Execution, start_ms: int = 0, *, steps: bool = False) -> None:
         super().__init__(run, "clock")
         self._start_ms = start_ms
         self._steps = steps

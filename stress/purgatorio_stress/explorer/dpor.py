@@ -5,7 +5,7 @@ of Abdulla, Aronsson, Jonsson and Sagonas, "Optimal dynamic partial order reduct
 through for *races*, two dependent steps of two tasks that nothing else orders; before the first of them the search
 comes back to try the other order. Sleep sets keep it from trying what only swaps independent steps.
 
-What was learnt of a prefix is kept on a stack and only the new steps of a run are looked at. "Happened before" is a bit
+What was learnt of a prefix is kept on a stack and only the new steps of a run are checked. "Happened before" is a bit
 mask of earlier steps.
 
 Complete for programs whose runs all end; marked loops are followed up to the program's bound of turns. Deadlocks and
@@ -19,7 +19,7 @@ from typing import Final
 from purgatorio_stress.explorer.primitives import ControlledLock
 from purgatorio_stress.explorer.program import Program
 from purgatorio_stress.explorer.result import Exploration, Limits
-from purgatorio_stress.explorer.run import CUT, Run
+from purgatorio_stress.explorer.run import CUT, Execution
 from purgatorio_stress.explorer.schedule import preemptions_of
 from purgatorio_stress.explorer.search import explore_by
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TIME
@@ -29,11 +29,12 @@ _WAITING_KINDS: Final = (READ, ACQUIRE)
 """Reads too: the read side of a reader-writer lock is taken by a step of this kind."""
 
 _IN_VAIN: Final = 5
-"""The kind of a TRY that failed, until its races have been looked for."""
+"""The kind of a TRY that failed, until its races have been searched for."""
 
 
 class Dpor:
-    """The stack of the search; a `Chooser`. While a run goes on its steps are noted; races are looked for after it."""
+    """The stack of the search; a `Chooser`. While a run continues its steps are noted; races are searched for after
+    it."""
 
     def __init__(self) -> None:
         self.chosen: list[int] = []
@@ -51,7 +52,7 @@ class Dpor:
         self._open: list[int] = []
         self._planned = -1
 
-    def choose(self, run: Run, /) -> int:
+    def choose(self, run: Execution, /) -> int:
         """See `Chooser`. The node at the end of the known schedule has been planned by `next_schedule`."""
         if run.block_oids:
             self._add_block(run)
@@ -75,7 +76,7 @@ class Dpor:
             depth = run.depth
             before = depth - 1
             maybe = self._sleep[before] | self._done[before] if depth else 0
-            # Nobody is asleep, and nobody but the one who went was tried, nearly always.
+            # No thread is asleep, and nobody but the one who went was tried, nearly always.
             sleep = self._asleep(run, depth) if maybe & (maybe - 1) else 0
             awake = enabled & ~sleep
             if not awake:
@@ -101,7 +102,7 @@ class Dpor:
         self._kind.append(task.kind)
         return index
 
-    def after(self, run: Run, /) -> None:
+    def after(self, run: Execution, /) -> None:
         """A run has ended; where it was cut at a loop, what its tasks were about to do counts for races too."""
         if run.block_oids:
             self._add_block(run)
@@ -112,7 +113,6 @@ class Dpor:
             self._look_at_blocked(run, len(self.chosen))
 
     def preemptions(self) -> int:
-        """See `Search`."""
         return preemptions_of(self.chosen, self.enabled)
 
     def next_schedule(self) -> list[int] | None:
@@ -130,7 +130,7 @@ class Dpor:
             heappop(self._open)
         return None
 
-    def _add_block(self, run: Run) -> None:
+    def _add_block(self, run: Execution) -> None:
         """Steps that one task made on its own: the same tasks were enabled throughout, and the same asleep."""
         count = len(run.block_oids)
         index = self.chosen[-1]
@@ -144,13 +144,13 @@ class Dpor:
         run.block_oids.clear()
         run.block_kinds.clear()
 
-    def _settle_tries(self, run: Run) -> None:
+    def _settle_tries(self, run: Execution) -> None:
         """A try that failed has only read, though its own races are those of a try."""
         for depth in run.in_vain:
             self._kind[depth] = _IN_VAIN if depth >= len(self._mask) else READ
         run.in_vain.clear()
 
-    def _asleep(self, run: Run, depth: int) -> int:
+    def _asleep(self, run: Execution, depth: int) -> int:
         """Of those asleep at the step before, and those tried there before it: who does not depend on that step."""
         before = depth - 1
         last = self.chosen[before]
@@ -170,8 +170,8 @@ class Dpor:
             asleep ^= bit
         return kept
 
-    def _let_time_pass(self, run: Run) -> int:
-        """A node at which nobody can go on."""
+    def _let_time_pass(self, run: Execution) -> int:
+        """A node at which no task can continue."""
         self._learn(run)
         self._look_at_blocked(run, run.depth)
         for column in (self.enabled, self._sleep, self._backtrack, self._done):
@@ -181,7 +181,7 @@ class Dpor:
         self._kind.append(READ)
         return TIME
 
-    def _learn(self, run: Run) -> None:
+    def _learn(self, run: Execution) -> None:
         """The races of the steps that are new, and what happened before each."""
         chosen, masks, oids, kinds = self.chosen, self._mask, self._oid, self._kind
         after_task, undo, access = self._after_task, self._undo, self._access
@@ -226,7 +226,7 @@ class Dpor:
         return self._mask[at] if 0 <= at < len(self._mask) else 0
 
     def _races(
-        self, run: Run, index: int, depth: int, accesses: list[int], kind: int, mask: int, oid: int
+        self, run: Execution, index: int, depth: int, accesses: list[int], kind: int, mask: int, oid: int
     ) -> int:
         """Note the races of this step with earlier ones; returns the mask with what it depends on."""
         kinds, chosen = self._kind, self.chosen
@@ -259,7 +259,7 @@ class Dpor:
                 break
         return mask
 
-    def _race(self, run: Run, at: int, index: int, depth: int, mask: int) -> None:
+    def _race(self, run: Execution, at: int, index: int, depth: int, mask: int) -> None:
         """Before step `at`, somebody who starts the other order must be tried: an initial of the steps that did not
         happen after it, followed by this one."""
         initials = 1 << index
@@ -286,7 +286,7 @@ class Dpor:
         else:
             self._backtrack[at] |= self.enabled[at]
 
-    def _look_at_blocked(self, run: Run, depth: int) -> None:
+    def _look_at_blocked(self, run: Execution, depth: int) -> None:
         """Tasks that will not make their next step in this run may make it in another: its races count too."""
         for task in run.tasks:
             waits_for_lock = isinstance(task.gate, ControlledLock | ControlledReadWriteLock)

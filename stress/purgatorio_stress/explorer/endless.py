@@ -12,11 +12,11 @@ from types import FrameType
 
 
 class NoEnd(BaseException):
-    """Raised in whatever runs when its time is over. No `Exception`: the code under test must not contain it."""
+    """Raised in whatever runs when its time is up. No `Exception`: the code under test must not contain it."""
 
 
 def ends_the_run(error: BaseException) -> bool:
-    """Whether `error` ends the run and not one callback: code under test must not go on after it."""
+    """Whether `error` ends the run and not one callback: code under test must not continue after it."""
     from greenlet import GreenletExit
 
     return isinstance(error, GreenletExit | KeyboardInterrupt | NoEnd)

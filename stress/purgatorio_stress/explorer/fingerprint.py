@@ -1,12 +1,12 @@
-"""A run's state as one number, the same in every run that reaches the state: kept up to date, not made anew each time.
+"""A run's state as one number, the same in every run that reaches the state: kept up to date, not made again each time.
 
 Each shared object has a part, and the parts are added up (exclusive or), so only what has changed since the last look
-is looked at: what was made, used in a step, or set. A container in a cell that was ever given out for change is looked
+is checked: what was made, used in a step, or set. A container in a cell that was ever given out for change is looked
 at every time, for it may change between two steps.
 """
 
 from purgatorio_stress.explorer.naming import name_of
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 
 
 class Fingerprint:
@@ -19,12 +19,11 @@ class Fingerprint:
         self._sum_at_start = 0
 
     def begin(self) -> None:
-        """A further run starts."""
         if self._at_start is not None:
             self._parts = dict(self._at_start)
             self._sum = self._sum_at_start
 
-    def of(self, run: Run) -> int:
+    def of(self, run: Execution) -> int:
         """What every task has seen and is about to do, what every object is worth, and the time. 64 bits."""
         assert run.objects is not None, "a state can be compared only in a run that keeps track of it"
         for oid in run.changed | run.volatile:

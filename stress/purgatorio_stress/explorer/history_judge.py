@@ -35,7 +35,6 @@ class HistoryJudge:
         self._known: dict[tuple[LogRow, ...], tuple[Broken, ...]] = {}
 
     def judge(self, rows: Sequence[LogRow]) -> tuple[Broken, ...]:
-        """What the history broke."""
         key = tuple(rows)
         known = self._known.get(key)
         if known is None:

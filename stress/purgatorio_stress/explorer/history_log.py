@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from purgatorio_spec.trace.record import Event, State
 from purgatorio_spec.trace.recorder import LogRow
 from purgatorio_stress.explorer.naming import learn
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.recorded import NS_PER_MS
 
 
@@ -17,7 +17,7 @@ class HistoryLog:
 
     __slots__ = ("_run", "_start_ms", "rows")
 
-    def __init__(self, run: Run, start_ms: int = 0) -> None:
+    def __init__(self, run: Execution, start_ms: int = 0) -> None:
         self.rows: list[LogRow] = []
         self._run = run
         self._start_ms = start_ms
@@ -30,7 +30,6 @@ class HistoryLog:
         keys: tuple[str, ...] | None = None,
         delay_ns: int | None = None,
     ) -> int:
-        """See `Recording`."""
         th, t = self._run.current.name, self.now_ns()
         self.rows.append((th, t, "call", f, id, None, keys, delay_ns, None, None, None, None, None))
         return len(self.rows) - 1
@@ -46,7 +45,6 @@ class HistoryLog:
         deadline_t: int | None = None,
         state: State | None = None,
     ) -> None:
-        """See `Recording`."""
         th, t = self._run.current.name, self.now_ns()
         self.rows.append((th, t, "ret", f, id, c, None, None, deadline_t, None, out, err, state))
 
@@ -60,7 +58,6 @@ class HistoryLog:
         out: int | None = None,
         state: State | None = None,
     ) -> None:
-        """See `Recording`."""
         th, t = self._run.current.name, self.now_ns()
         self.rows.append((th, t, "at", f, id, None, keys, None, None, t_call, out, None, state))
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.program import Program
-from purgatorio_stress.explorer.result import Found, Limits
+from purgatorio_stress.explorer.result import BrokenExecution, Limits
 from purgatorio_stress.explorer.schedule import switches_of
 
 _CANDIDATES: Final = 25
@@ -16,12 +16,12 @@ _SCHEDULES: Final = 4_000
 _SECONDS: Final = 10.0
 
 
-def minimise(program: Program, found: Found) -> Found:
+def minimise(program: Program, found: BrokenExecution) -> BrokenExecution:
     """The best known counterexample for the clause of this one; the same one where the search finds no better."""
     limits = Limits(_SCHEDULES, _SECONDS, preemptions=min(found.preemptions, 3), violations=_CANDIDATES)
     others = [other for other in explore_bounded(program, limits).found if other.clause == found.clause]
     return min([*others, found], key=_badness)
 
 
-def _badness(found: Found) -> tuple[int, int, int]:
+def _badness(found: BrokenExecution) -> tuple[int, int, int]:
     return found.preemptions, len(found.schedule), switches_of(found.schedule)

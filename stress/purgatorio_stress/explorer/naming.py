@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from types import FunctionType, MethodType
 from typing import Final, TypeVar
 
-from purgatorio_stress.explorer.run import Run, Shared
+from purgatorio_stress.explorer.run import Execution, Shared
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ _SLOTS: Final[dict[type, tuple[str, ...]]] = {}
 _PLAIN: Final = (bool, int, str, float, bytes, type(None))
 
 
-def learn(run: Run, value: T) -> T:
+def learn(run: Execution, value: T) -> T:
     """The current task has seen this value, if that is kept; returns it."""
     if run.objects is not None and run.live:
         task = run.current
@@ -29,7 +29,7 @@ def learn(run: Run, value: T) -> T:
     return value
 
 
-def name_of(run: Run, value: object) -> object:
+def name_of(run: Execution, value: object) -> object:
     """The name, hashable; the same in all runs that reach the value in the same way."""
     if isinstance(value, _PLAIN):
         return value
@@ -49,7 +49,7 @@ def name_of(run: Run, value: object) -> object:
     return known[1]
 
 
-def _name_of_object(run: Run, value: object) -> object:
+def _name_of_object(run: Execution, value: object) -> object:
     if isinstance(value, MethodType):
         return name_of(run, value.__self__), value.__func__.__qualname__
     if isinstance(value, FunctionType):

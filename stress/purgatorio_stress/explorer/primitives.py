@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from purgatorio.sync import QueueNode
-from purgatorio_stress.explorer.run import Run, Shared
+from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TRY, WRITE
 from purgatorio_stress.explorer.task import Task
 
 T = TypeVar("T")
 
 
-def take(run: Run, lock: Shared) -> None:
+def take(run: Execution, lock: Shared) -> None:
     """Note that the current task now holds `lock`, and which kinds of locks it held before."""
     held = run.current.held
     for before in held:
@@ -27,7 +27,7 @@ def take(run: Run, lock: Shared) -> None:
     held.append(lock)
 
 
-def let_go(run: Run, lock: Shared) -> None:
+def let_go(run: Execution, lock: Shared) -> None:
     """Note that the current task holds `lock` no more."""
     held = run.current.held
     if lock in held:
@@ -35,11 +35,9 @@ def let_go(run: Run, lock: Shared) -> None:
 
 
 class ControlledLock(Shared):
-    """`lock()` and `rlock()`."""
-
     __slots__ = ("_reentrant", "count", "owner")
 
-    def __init__(self, run: Run, name: str, reentrant: bool) -> None:
+    def __init__(self, run: Execution, name: str, reentrant: bool) -> None:
         super().__init__(run, name)
         self._reentrant = reentrant
         self.owner: Task | None = None
@@ -92,11 +90,9 @@ class ControlledLock(Shared):
         self.release()
 
     def is_open(self, task: Task, /) -> bool:
-        """Whether it is free."""
         return self.owner is None
 
     def why(self, task: Task, /) -> str:
-        """Its name and holder."""
         return f"{self.name} (held by {self.owner.name if self.owner else 'nobody'})"
 
     def state(self) -> object:
@@ -113,7 +109,7 @@ class ControlledAtomic(Shared, Generic[T]):
 
     __slots__ = ("_value",)
 
-    def __init__(self, run: Run, value: T, name: str) -> None:
+    def __init__(self, run: Execution, value: T, name: str) -> None:
         super().__init__(run, name)
         self._value = value
 
@@ -153,7 +149,7 @@ class ControlledCell(Shared, Generic[T]):
 
     __slots__ = ("_value",)
 
-    def __init__(self, run: Run, value: T, name: str) -> None:
+    def __init__(self, run: Execution, value: T, name: str) -> None:
         super().__init__(run, name)
         self._value = value
 
@@ -205,7 +201,7 @@ class ControlledQueue(Shared, Generic[T]):
 
     __slots__ = ("_nodes", "_numbers")
 
-    def __init__(self, run: Run, name: str) -> None:
+    def __init__(self, run: Execution, name: str) -> None:
         super().__init__(run, name)
         self._nodes: list[QueueEntry[T]] = []
         self._numbers = 0

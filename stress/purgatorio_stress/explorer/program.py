@@ -1,4 +1,4 @@
-"""What can be explored: a program builds its tasks anew for every run, and says afterwards what was broken."""
+"""What can be explored: a program builds its tasks again for every run, and says afterwards what was broken."""
 
 import gc
 from collections.abc import Callable, Iterable, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
 from purgatorio_stress.explorer.naming import name_of
-from purgatorio_stress.explorer.run import Chooser, Run
+from purgatorio_stress.explorer.run import Chooser, Execution
 from purgatorio_stress.explorer.snapshot import CannotKeep, Snapshot
 
 _RUNS_A_COLLECTION: Final = 2_000
@@ -39,16 +39,16 @@ class Program(Protocol):
     def horizon_ms(self) -> int:
         """How long daemons (reapers, executors) are followed after the last other task has ended."""
 
-    def set_up(self, run: Run, /) -> None:
+    def set_up(self, run: Execution, /) -> None:
         """Make the shared objects and spawn the tasks."""
 
-    def judge(self, run: Run, /) -> Sequence[Broken]:
+    def judge(self, run: Execution, /) -> Sequence[Broken]:
         """What a run that has ended broke. Not called for runs that were cut."""
 
 
 @runtime_checkable
 class Keeping(Protocol):
-    """A program that need not be set up anew for every run."""
+    """A program that need not be set up again for every run."""
 
     def roots(self) -> Iterable[object]:
         """Where all that it has set up can be reached from, the tasks' bodies aside; see `Snapshot`. May raise
@@ -56,8 +56,8 @@ class Keeping(Protocol):
 
 
 class Repetition:
-    """Where runs of one program follow one another. It is set up once and put back as it was, or set up anew each
-    time, where it cannot be put back. One `Run` serves them all, so what it says holds until the next one.
+    """Where runs of one program follow one another. It is set up once and put back as it was, or set up again each
+    time, where it cannot be put back. One `Execution` serves them all, so what it says holds until the next one.
 
     As a context manager: the garbage collector waits meanwhile, for it would walk over all that is kept, again and
     again, and finds little, since a run leaves hardly any circles behind.
@@ -75,7 +75,7 @@ class Repetition:
         self._chooser = chooser
         self._orders = orders
         self._track_state = track_state
-        self._run: Run | None = None
+        self._run: Execution | None = None
         self._kept: Snapshot | None = None
         self._tried = False
         self._runs = 0
@@ -92,7 +92,7 @@ class Repetition:
         if self._collects:
             gc.enable()
 
-    def carry_out(self, schedule: list[int]) -> tuple[Run, Sequence[Broken]]:
+    def carry_out(self, schedule: list[int]) -> tuple[Execution, Sequence[Broken]]:
         """One run, from here to its judgement, that follows `schedule` first."""
         self._runs += 1
         if self._runs % _RUNS_A_COLLECTION == 0:
@@ -103,7 +103,7 @@ class Repetition:
             run.begin_anew(schedule)
             run.execute()
             return run, _judged(self._program, run)
-        run = Run(
+        run = Execution(
             self._chooser,
             schedule,
             turns=self._program.turns,
@@ -114,7 +114,7 @@ class Repetition:
         self._program.set_up(run)
         if self._run is not None:
             self._run.close()
-        # A program of one thread has one run, mostly, and to look at all that it holds costs as much as that.
+        # A program of one thread has one run, mostly, and to check all that it holds costs as much as that.
         if not self._tried and isinstance(self._program, Keeping) and (self._runs > 1 or len(run.tasks) > 2):
             self._tried = True
             self._keep(run, self._program)
@@ -122,7 +122,7 @@ class Repetition:
         run.execute()
         return run, _judged(self._program, run)
 
-    def _keep(self, run: Run, program: Keeping) -> None:
+    def _keep(self, run: Execution, program: Keeping) -> None:
         for shared in (run.objects or {}).values():
             name_of(run, shared.state())
         run.keep()
@@ -132,10 +132,14 @@ class Repetition:
 
 
 def carry_out(
-    program: Program, chooser: Chooser, schedule: list[int], *, prepare: Callable[[Run], None] | None = None
-) -> tuple[Run, Sequence[Broken]]:
+    program: Program,
+    chooser: Chooser,
+    schedule: list[int],
+    *,
+    prepare: Callable[[Execution], None] | None = None,
+) -> tuple[Execution, Sequence[Broken]]:
     """A single run from set-up to judgement. `prepare` is called with the fresh run before anything else."""
-    run = Run(chooser, schedule, turns=program.turns)
+    run = Execution(chooser, schedule, turns=program.turns)
     run.horizon_ms = program.horizon_ms
     if prepare is not None:
         prepare(run)
@@ -145,7 +149,7 @@ def carry_out(
     return run, _judged(program, run)
 
 
-def _judged(program: Program, run: Run) -> Sequence[Broken]:
+def _judged(program: Program, run: Execution) -> Sequence[Broken]:
     kind = run.stop.kind
     if kind in ("deadlock", "livelock"):
         return [Broken(PROGRESS, kind, run.stop.text), *program.judge(run)]

@@ -21,7 +21,7 @@ from purgatorio_stress.explorer.primitives import (
     ControlledQueue,
     QueueEntry,
 )
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.explorer.waiting import (
     ControlledCondition,
     ControlledExecutor,
@@ -39,7 +39,7 @@ _Clock = dict[int, int]
 class Clocks:
     """Who knows what, in one run. `found` is called with the text of each race."""
 
-    def __init__(self, run: Run, found: Callable[[str], object]) -> None:
+    def __init__(self, run: Execution, found: Callable[[str], object]) -> None:
         self._run = run
         self._found = found
         self._tasks: dict[int, _Clock] = {}
@@ -48,7 +48,6 @@ class Clocks:
         self._reads: dict[int, dict[int, tuple[int, str]]] = {}
 
     def mine(self) -> _Clock:
-        """The present task's."""
         task = self._run.current.index
         return self._tasks.setdefault(task, {task: 1})
 
@@ -80,7 +79,6 @@ class Clocks:
         return told
 
     def use(self, oid: int, name: str, *, writes: bool) -> None:
-        """A cell is used."""
         if not self._run.live:
             return
         task, mine, place = self._run.current.index, self.mine(), _place()
@@ -257,7 +255,6 @@ class _Worker:
         self._known = known
 
     def join(self, timeout_ms: int | None = None) -> bool:
-        """See `Worker`."""
         ended = self._inner.join(timeout_ms)
         if ended:
             self._clocks.learn(self._known)
@@ -278,7 +275,7 @@ class RacingSync(ControlledSync):
     _condition = _Condition
     _executor = _Executor
 
-    def __init__(self, run: Run, found: Callable[[str], object]) -> None:
+    def __init__(self, run: Execution, found: Callable[[str], object]) -> None:
         super().__init__(run)
         self._clocks = Clocks(run, found)
         self._atomic, self._cell, self._queue = _Atomic, _Cell, _Queue

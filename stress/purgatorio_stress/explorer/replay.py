@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from purgatorio_stress.explorer.program import Broken, Program, carry_out
-from purgatorio_stress.explorer.run import CUT, Run
+from purgatorio_stress.explorer.run import CUT, Execution
 from purgatorio_stress.explorer.step import KIND_NAMES, READ, RELEASE, TIME
 from purgatorio_stress.explorer.task import Place
 
@@ -22,8 +22,6 @@ class BadToken(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a token says."""
-
     scenario: str
     dialect: str
     early: int
@@ -66,7 +64,7 @@ class _Follower:
         self._schedule = schedule
         self.diverged_at = -1
 
-    def choose(self, run: Run, /) -> int:
+    def choose(self, run: Execution, /) -> int:
         able = [task.index for task in run.tasks if run.is_enabled(task)]
         if run.depth >= len(self._schedule):
             if not able:
@@ -101,7 +99,7 @@ def replay(program: Program, schedule: Sequence[int]) -> Replay:
     """Repeat a run. BadToken where the schedule does not fit."""
     follower = _Follower(schedule)
 
-    def note_all(run: Run) -> None:
+    def note_all(run: Execution) -> None:
         run.places = []
         run.names = {}
 

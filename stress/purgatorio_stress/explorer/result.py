@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.mutant.patch import SOUND, Bug
 from purgatorio_stress.printed import Grade, Outcome, Shown
 
@@ -28,7 +28,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BrokenExecution:
     """A broken run: what it broke, and the whole schedule, which replays it."""
 
     broken: tuple[Broken, ...]
@@ -70,7 +70,7 @@ class Exploration:
     steps: int = 0
     seconds: float = 0.0
     cpu_seconds: float = 0.0
-    found: list[Found] = field(default_factory=list)
+    found: list[BrokenExecution] = field(default_factory=list)
     labels: Counter[str] = field(default_factory=Counter)
     orders: dict[tuple[str, str], str] = field(default_factory=dict)
 
@@ -84,8 +84,7 @@ class Exploration:
             self.limit = "stopped at a violation"
         return bool(self.limit)
 
-    def count(self, run: Run) -> None:
-        """One more run."""
+    def count(self, run: Execution) -> None:
         self.schedules += 1
         self.steps += run.steps
         self.redundant += run.stop.kind == "cut"

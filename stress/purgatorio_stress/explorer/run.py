@@ -1,10 +1,10 @@
-"""One run: tasks on greenlets, of which one at a time goes on, from step to step, in the order that a chooser says.
+"""One run: tasks on greenlets, of which one at a time continues, from step to step, in the order that a chooser says.
 
 A primitive of the controlled `Sync` announces each of its steps with `point` *before* it does it. `point` asks for the
 next task; if that is the caller itself it just returns, else control goes over and comes back when the caller is
 chosen. So the code under test is unmodified, and a schedule, the list of the chosen tasks, determines a run.
 
-Virtual time passes only when nobody can go on: then the clock leaps to the earliest end of a timed wait. (Tasks may
+Virtual time passes only when no task can continue: then the clock leaps to the earliest end of a timed wait. (Tasks may
 also move it themselves, with `VirtualClock.advance`.) All waits that are due then may end, in any order, and so may
 whatever else can happen at that instant: a wait that is due is a `TRY` of what it waits for. A run ends when every task
 that is no daemon has ended and
@@ -13,9 +13,9 @@ chooser cuts it.
 
 While `live` is false (set-up, judging, clean-up) primitives act at once and announce nothing.
 
-Speed: most steps are those of a known schedule, in which the caller just goes on. Up to `_until` a step is no more than
-counted; only where control may go elsewhere the task says what it is about to do. And a chooser that would let the same
-task go on as long as it can need not be asked at every step: see `free`.
+Speed: most steps are those of a known schedule, in which the caller just continues. Up to `_until` a step is no more
+than counted; only where control may go elsewhere the task says what it is about to do. And a chooser that would let
+the same task continue as long as it can need not be asked at every step: see `free`.
 """
 
 import sys
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from purgatorio_stress.explorer.endless import NoEnd
 from purgatorio_stress.explorer.step import ACQUIRE, TIME, TRY
-from purgatorio_stress.explorer.task import Gate, Place, Stop, Task
+from purgatorio_stress.explorer.task import ExecutionEnd, Gate, Place, Task
 
 if TYPE_CHECKING:
     import greenlet
@@ -34,7 +34,7 @@ CUT: Final = -2
 """A chooser's answer: end this run here; it is redundant or beyond a bound."""
 
 SOLO_TURNS: Final = 2_000
-"""So many turns of a marked loop while nobody else can go on, and no time passes, are a livelock."""
+"""So many turns of a marked loop while no other task can continue, and no time passes, are a livelock."""
 
 _FOR_EVER: Final = 1 << 60
 
@@ -47,7 +47,7 @@ class Shared:
 
     __slots__ = ("name", "oid", "run")
 
-    def __init__(self, run: "Run", name: str) -> None:
+    def __init__(self, run: "Execution", name: str) -> None:
         self.run = run
         self.name = name
         maker = run.current
@@ -71,17 +71,17 @@ class Shared:
 class Chooser(Protocol):
     """A strategy's part in a run."""
 
-    def choose(self, run: "Run", /) -> int:
+    def choose(self, run: "Execution", /) -> int:
         """The index of an enabled task, TIME or CUT. Called where the known schedule has ended."""
 
 
-_END: Final = Stop("end")
+_END: Final = ExecutionEnd("end")
 
 
-class Run:
+class Execution:
     """See the module. `schedule` is followed first, then `chooser` asked; `turns` bounds marked loops.
 
-    `free`: set by a chooser when it has chosen a task that may go on until it is blocked or ends, or is about to use
+    `free`: set by a chooser when it has chosen a task that may continue until it is blocked or ends, or is about to use
     the object `wary`, or a new task is spawned; `block_oids` and `block_kinds` then have the steps that it was not
     asked about. Only where all other tasks are enabled, and stay so. `in_vain`: the depths of the steps of `try_lock`
     and timed waits that failed. `clock`: the object of a clock that tasks move, or 0. `woken`: the depths of the steps
@@ -225,7 +225,7 @@ class Run:
         self._idle.clear()
 
     def execute(self) -> None:
-        """Run all tasks to the end; afterwards the structures can be looked at without any step."""
+        """Run all tasks to the end; afterwards the structures can be checked without any step."""
         self.live = True
         self.depth = 0
         self._until = 0
@@ -297,12 +297,12 @@ class Run:
             return
         alone = not any(other is not task and self.is_enabled(other) for other in self.tasks)
         if not alone:
-            self.finish(Stop("turns", f"{task.name} went round a loop more than {self.turns} times"))
+            self.finish(ExecutionEnd("turns", f"{task.name} went round a loop more than {self.turns} times"))
         elif turn > SOLO_TURNS:
-            text = f"{task.name} goes round {frame.f_code.co_name} for ever, and nobody else can go on"
-            self.finish(Stop("livelock", text))
+            text = f"{task.name} goes round {frame.f_code.co_name} for ever, and no other task can continue"
+            self.finish(ExecutionEnd("livelock", text))
 
-    def finish(self, stop: Stop) -> None:
+    def finish(self, stop: ExecutionEnd) -> None:
         """End the run from within a task."""
         self.stop = stop
         self._main.switch()
@@ -327,8 +327,8 @@ class Run:
             self.depth += 1
             index = self._asked()
         if index == CUT or self.depth > MAX_STEPS:
-            too_long = Stop("livelock", f"no end after {MAX_STEPS} steps")
-            self.stop = Stop("cut") if index == CUT else too_long
+            too_long = ExecutionEnd("livelock", f"no end after {MAX_STEPS} steps")
+            self.stop = ExecutionEnd("cut") if index == CUT else too_long
             return None
         self.depth += 1
         if self.places is not None:
@@ -338,7 +338,7 @@ class Run:
         return self.tasks[index]
 
     def _end_of_block(self, index: int) -> int:
-        """Up to which depth the known schedule leaves the task alone that goes on now."""
+        """Up to which depth the known schedule leaves the task alone that continues now."""
         at, known, schedule = self.depth, self.known, self.schedule
         while at < known and schedule[at] == index:
             at += 1
@@ -359,7 +359,7 @@ class Run:
             self._wake()
             return True
         if busy:
-            self.stop = Stop("deadlock", self._who_waits())
+            self.stop = ExecutionEnd("deadlock", self._who_waits())
         return False
 
     def wait_until(self, deadline_ms: int | None) -> int:
@@ -408,7 +408,7 @@ class Run:
             except GreenletExit:
                 return
             except (KeyboardInterrupt, NoEnd):
-                # Whoever stops the search means the search, not the task that happens to run.
+                # The thread that stops the search means the search, not the task that happens to run.
                 self.live = False
                 self._until = _FOR_EVER
                 raise

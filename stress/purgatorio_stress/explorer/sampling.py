@@ -1,7 +1,7 @@
 """Random strategies, for programs too large to exhaust: uniform, and PCT. Both repeat exactly for a seed.
 
 PCT (Burckhardt, Kothari, Musuvathi, Nagarakatte, "A randomized scheduler with probabilistic guarantees of finding
-bugs", ASPLOS 2010): tasks get random priorities, the highest that can go on does, and at d - 1 random steps the one
+bugs", ASPLOS 2010): tasks get random priorities, the highest that can continue does, and at d - 1 random steps the one
 that goes falls below all others. A bug that needs d ordered steps is found with a probability of at least
 1 / (n k^(d-1)) a run, for n tasks and k steps.
 
@@ -13,13 +13,13 @@ from typing import Final
 
 from purgatorio_stress.explorer.program import Program
 from purgatorio_stress.explorer.result import Exploration, Limits
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.explorer.schedule import preemptions_of
 from purgatorio_stress.explorer.search import explore_by
 from purgatorio_stress.explorer.step import TIME
 
 _DEPTH: Final = 3
-"""Of the bugs that PCT looks for: so many steps must come in one order."""
+"""Of the bugs that PCT searches for: so many steps must come in one order."""
 
 
 class _Sampler:
@@ -30,8 +30,7 @@ class _Sampler:
         self.chosen: list[int] = []
         self._enabled: list[int] = []
 
-    def after(self, run: Run, /) -> None:
-        """Nothing is learnt."""
+    def after(self, run: Execution, /) -> None: ...
 
     def next_schedule(self) -> list[int] | None:
         """Nothing of the next run is known."""
@@ -39,19 +38,17 @@ class _Sampler:
         return []
 
     def preemptions(self) -> int:
-        """See `Search`."""
         return preemptions_of(self.chosen, self._enabled)
 
-    def choose(self, run: Run, /) -> int:
-        """See `Chooser`."""
+    def choose(self, run: Execution, /) -> int:
         able = [task.index for task in run.tasks if run.is_enabled(task)]
         index = self._pick(run, able)
         self.chosen.append(index)
         self._enabled.append(sum(1 << one for one in able))
         return index
 
-    def _pick(self, run: Run, able: list[int]) -> int:
-        """At every step each task that can go on is equally likely."""
+    def _pick(self, run: Execution, able: list[int]) -> int:
+        """At every step each task that can continue is equally likely."""
         return self._rng.choice(able) if able else TIME
 
 
@@ -70,7 +67,7 @@ class _Priorities(_Sampler):
         self._draw()
         return super().next_schedule()
 
-    def _pick(self, run: Run, able: list[int]) -> int:
+    def _pick(self, run: Execution, able: list[int]) -> int:
         for index in able:
             if index not in self._priority:
                 self._priority[index] = _DEPTH + self._rng.random()
@@ -80,7 +77,7 @@ class _Priorities(_Sampler):
 
 
 def explore_random(program: Program, limits: Limits, seed: int = 0) -> Exploration:
-    """At every step each task that can go on is equally likely."""
+    """At every step each task that can continue is equally likely."""
     result = Exploration("random", f"a sample with seed {seed}")
     return explore_by(_Sampler(seed), program, limits, result)
 

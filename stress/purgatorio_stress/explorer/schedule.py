@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def preemptions_of(schedule: Sequence[int], enabled: Sequence[int]) -> int:
-    """How often a task was left that could have gone on. `enabled` has a bit for each task that could, by step."""
+    """How often a task was left that could have continued. `enabled` has a bit for each task that could, by step."""
     count = 0
     for at in range(1, len(schedule)):
         last = schedule[at - 1]
@@ -19,7 +19,7 @@ def switches_of(schedule: Sequence[int]) -> int:
 
 
 def interruptions_of(schedule: Sequence[int]) -> int:
-    """Its preemptions, where nobody knows who could have gone on: switches away from a task that goes on later."""
+    """Its preemptions, where it is unknown who could have continued: switches away from a task that continues later."""
     return sum(
         1
         for at in range(1, len(schedule))

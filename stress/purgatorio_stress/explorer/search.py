@@ -4,8 +4,8 @@ import time
 from typing import Protocol
 
 from purgatorio_stress.explorer.program import Program, Repetition
-from purgatorio_stress.explorer.result import Exploration, Found, Limits
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.result import BrokenExecution, Exploration, Limits
+from purgatorio_stress.explorer.run import Execution
 
 
 class Search(Protocol):
@@ -14,10 +14,9 @@ class Search(Protocol):
     chosen: list[int]
     """The whole schedule of the run, once it has ended."""
 
-    def choose(self, run: Run, /) -> int: ...
+    def choose(self, run: Execution, /) -> int: ...
 
-    def after(self, run: Run, /) -> None:
-        """A run has ended."""
+    def after(self, run: Execution, /) -> None: ...
 
     def preemptions(self) -> int:
         """Of the run that has ended."""
@@ -38,7 +37,9 @@ def explore_by(
             search.after(run)
             result.count(run)
             if broken:
-                result.found.append(Found(tuple(broken), tuple(search.chosen), search.preemptions()))
+                result.found.append(
+                    BrokenExecution(tuple(broken), tuple(search.chosen), search.preemptions())
+                )
             schedule = search.next_schedule()
     result.complete = schedule is None
     result.seconds = time.perf_counter() - start

@@ -1,9 +1,9 @@
-"""What a program has set up, to be put back as it was: cheaper than to set it up anew for every run.
+"""What a program has set up, to be put back as it was: cheaper than to set it up again for every run.
 
 The walk goes from the given roots through attributes, containers and closures, and keeps what each mutable thing
 held. It can do so because of the rules of the seam: what changes in the reference lives inside of shared objects,
 those are plain Python, and attributes are bound once. Where the walk meets something that it cannot look into (a
-generator, a counter of `itertools`), it says so, and the program is set up anew every time.
+generator, a counter of `itertools`), it says so, and the program is set up again every time.
 
 Not covered: what hangs on classes and modules. Code that keeps state there is given as a root of its own.
 """
@@ -17,11 +17,11 @@ from types import BuiltinFunctionType, CellType, FunctionType, MappingProxyType,
 from typing import Final
 
 from purgatorio_stress.explorer.naming import slots_of
-from purgatorio_stress.explorer.run import Run, Shared
+from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.task import Task
 
 _OPAQUE: Final = (
-    bool, int, str, float, bytes, type(None), type, ModuleType, BuiltinFunctionType, Enum, Run, Task,
+    bool, int, str, float, bytes, type(None), type, ModuleType, BuiltinFunctionType, Enum, Execution, Task,
     type(threading.Lock()), type(threading.RLock()),
 )  # fmt: skip
 """Not looked into: plain values, and what a run puts back itself."""
@@ -56,7 +56,6 @@ class Snapshot:
         self._seen = {}
 
     def restore(self) -> None:
-        """Put it all back."""
         for values, kept_values in self._lists:
             values[:] = kept_values
         for mapping, kept_mapping in self._mappings:
@@ -90,7 +89,7 @@ class Snapshot:
             waiting += self._keep(one)
 
     def _keep(self, one: object) -> Iterable[object]:
-        """Keep what one thing holds, and name what is to be looked at next."""
+        """Keep what one thing holds, and name what is to be checked next."""
         if isinstance(one, FunctionType):
             return self._keep_function(one)
         if isinstance(one, MethodType):

@@ -26,4 +26,4 @@ TRY: Final = 4
 KIND_NAMES: Final = ("read", "write", "acquire", "release", "try")
 
 TIME: Final = -1
-"""Stands in a schedule for "nobody can go on, so time passes to the next end of a wait"."""
+"""Stands in a schedule for "no task can continue, so time passes to the next end of a wait"."""

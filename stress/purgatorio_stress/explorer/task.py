@@ -21,13 +21,13 @@ class Gate(Protocol):
     """What a blocked task waits for."""
 
     def is_open(self, task: "Task", /) -> bool:
-        """Whether the task could go on now."""
+        """Whether the task could continue now."""
 
     def why(self, task: "Task", /) -> str:
         """What it waits for, and who has it."""
 
 
-class Held(Protocol):
+class HeldLock(Protocol):
     """A lock that a task has."""
 
     @property
@@ -35,8 +35,7 @@ class Held(Protocol):
         """As the program calls it."""
 
     @property
-    def oid(self) -> int:
-        """Its number."""
+    def oid(self) -> int: ...
 
 
 class Task:
@@ -82,7 +81,7 @@ class Task:
         self.place: tuple[str, str] = ("", "start")
         self.error: BaseException | None = None
         self.said: object = None
-        self.held: list[Held] = []
+        self.held: list[HeldLock] = []
         self.loops: dict[FrameType, int] = {}
         self.wake_ms: int | None = None
         self.notified = False
@@ -119,7 +118,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class ExecutionEnd:
     """How a run ended: `end`, `deadlock`, `livelock`, `cut`, `turns` (a loop beyond its bound). `text` says more."""
 
     kind: str

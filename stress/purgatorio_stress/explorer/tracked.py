@@ -1,6 +1,6 @@
 """The same locks and shared values for the comparison of states: each also notes what its caller has seen.
 
-A task goes on as its code and what it has seen so far say, so the sequence of what its steps *showed* it, hashed, is
+A task continues as its code and what it has seen so far say, so the sequence of what its steps *showed* it, hashed, is
 its local state: a `set` shows nothing, a `try_lock` whether it succeeded, a read the value. What a value is, without
 naming an object of one run, is the business of `naming`.
 """
@@ -21,8 +21,6 @@ T = TypeVar("T")
 
 
 class TrackedAtomic(ControlledAtomic[T]):
-    """See `ControlledAtomic`."""
-
     __slots__ = ()
 
     def get(self) -> T:
@@ -39,8 +37,6 @@ class TrackedAtomic(ControlledAtomic[T]):
 
 
 class TrackedCell(ControlledCell[T]):
-    """See `ControlledCell`."""
-
     __slots__ = ()
 
     def get(self) -> T:
@@ -56,8 +52,6 @@ class TrackedCell(ControlledCell[T]):
 
 
 class TrackedSteppingCell(SteppingCell[T]):
-    """See `SteppingCell`."""
-
     __slots__ = ()
 
     def get(self) -> T:
@@ -70,8 +64,6 @@ class TrackedSteppingCell(SteppingCell[T]):
 
 
 class TrackedQueue(ControlledQueue[T]):
-    """See `ControlledQueue`."""
-
     __slots__ = ()
 
     def poll(self) -> T | None:

@@ -13,9 +13,9 @@ from purgatorio.sync import ExecutorClosed
 from purgatorio_stress.explorer.endless import ends_the_run
 from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
-from purgatorio_stress.explorer.run import Run, Shared
+from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, WRITE
-from purgatorio_stress.explorer.task import END_OF_TASK, Stop, Task
+from purgatorio_stress.explorer.task import END_OF_TASK, ExecutionEnd, Task
 
 
 class ControlledReadWriteLock(Shared):
@@ -26,7 +26,7 @@ class ControlledReadWriteLock(Shared):
 
     __slots__ = ("_readers", "_waiting", "_writer", "_writes", "read", "write")
 
-    def __init__(self, run: Run, name: str) -> None:
+    def __init__(self, run: Execution, name: str) -> None:
         super().__init__(run, name)
         self._readers: dict[Task, int] = {}
         self._writer: Task | None = None
@@ -56,7 +56,6 @@ class ControlledReadWriteLock(Shared):
         return readers, writer, self._writes, tuple(task.index for task in self._waiting)
 
     def begin_read(self, blocking: bool) -> bool:
-        """Take the read side."""
         run, task = self.run, self.run.current
         if not run.live:
             return True
@@ -87,7 +86,6 @@ class ControlledReadWriteLock(Shared):
         del self._readers[task]
 
     def begin_write(self, blocking: bool) -> bool:
-        """Take the write side."""
         run, task = self.run, self.run.current
         if not run.live:
             return True
@@ -154,7 +152,7 @@ class ControlledCondition(Shared):
 
     __slots__ = ("_lock", "_sleepers", "_timed")
 
-    def __init__(self, run: Run, lock: ControlledLock, name: str) -> None:
+    def __init__(self, run: Execution, lock: ControlledLock, name: str) -> None:
         super().__init__(run, name)
         self._lock = lock
         self._sleepers: list[Task] = []
@@ -211,7 +209,6 @@ class ControlledCondition(Shared):
         return self._lock.why(task) if task.notified else f"a notice on {self.name}"
 
     def state(self) -> object:
-        """Who sleeps, until when."""
         return self._timed, tuple((task.index, task.wake_ms) for task in self._sleepers)
 
 
@@ -220,7 +217,7 @@ class ControlledExecutor(Shared):
 
     __slots__ = ("_actions", "_closed", "_exit", "_task", "failures")
 
-    def __init__(self, run: Run, name: str) -> None:
+    def __init__(self, run: Execution, name: str) -> None:
         super().__init__(run, name)
         self._actions: deque[Callable[[], None]] = deque()
         self._closed = False
@@ -264,7 +261,6 @@ class ControlledExecutor(Shared):
         return bool(self._actions) or self._closed
 
     def why(self, task: Task, /) -> str:
-        """Work."""
         return f"work on {self.name}"
 
     def state(self) -> object:
@@ -290,11 +286,9 @@ class ControlledExecutor(Shared):
 
 
 class ControlledWorker:
-    """`spawn()`."""
-
     __slots__ = ("_run", "_task")
 
-    def __init__(self, run: Run, task: Task) -> None:
+    def __init__(self, run: Execution, task: Task) -> None:
         self._run = run
         self._task = task
 
@@ -320,12 +314,12 @@ class End:
         return f"the end of {self._task.name}"
 
 
-def _join(run: Run, other: Task, timeout_ms: int | None) -> bool:
+def _join(run: Execution, other: Task, timeout_ms: int | None) -> bool:
     task = run.current
     if not run.live:
         return True
     if task is other:
-        run.finish(Stop("deadlock", f"{task.name} waits for its own end"))
+        run.finish(ExecutionEnd("deadlock", f"{task.name} waits for its own end"))
     kind = run.wait_until(_deadline(run, timeout_ms))
     run.point(END_OF_TASK - other.index, kind, End(other))
     task.wake_ms = None
@@ -334,7 +328,7 @@ def _join(run: Run, other: Task, timeout_ms: int | None) -> bool:
     return learn(run, other.finished)
 
 
-def ending(run: Run, body: Callable[[], object]) -> Callable[[], object]:
+def ending(run: Execution, body: Callable[[], object]) -> Callable[[], object]:
     """`body` for a task whose end others may wait for: the end is a step."""
 
     def whole() -> object:
@@ -346,7 +340,7 @@ def ending(run: Run, body: Callable[[], object]) -> Callable[[], object]:
     return whole
 
 
-def _deadline(run: Run, timeout_ms: int | None) -> int | None:
+def _deadline(run: Execution, timeout_ms: int | None) -> int | None:
     """When a wait of so long that begins now is due. To read a clock that tasks move is a step."""
     if timeout_ms is None:
         return None
@@ -355,7 +349,7 @@ def _deadline(run: Run, timeout_ms: int | None) -> int | None:
     return run.now_ms + max(timeout_ms, 0)
 
 
-def _in_vain(run: Run) -> None:
+def _in_vain(run: Execution) -> None:
     """The step that was just made did not get what it waited for: it has only read."""
     run.in_vain.append(run.depth - 1)
 
@@ -364,11 +358,9 @@ class _Notice:
     """A notice or the end of a timed wait, as a gate."""
 
     def is_open(self, task: Task, /) -> bool:
-        """Whether either has come."""
         return task.notified
 
     def why(self, task: Task, /) -> str:
-        """A notice."""
         return "a notice"
 
 

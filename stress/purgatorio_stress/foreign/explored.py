@@ -16,8 +16,8 @@ from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.minimise import minimise
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import BadToken, Token, replay
-from purgatorio_stress.explorer.result import Exploration, Found, Limits
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.result import BrokenExecution, Exploration, Limits
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.explorer.schedule import interruptions_of
 from purgatorio_stress.explorer.step import READ
@@ -39,7 +39,7 @@ STRATEGIES: Final = ("dpor", "bounded", "pct", "random")
 
 
 class Adapter(Protocol):
-    """What the user writes; it is made anew for every run. It imports what it tries and needs nothing of ours.
+    """What the user writes; it is made again for every run. It imports what it tries and needs nothing of ours.
 
     Its threads are its methods whose names begin with `thread_`, or what `threads()` gives, a sequence of functions.
     It has at least one of two more methods, called when all threads have ended.
@@ -63,8 +63,6 @@ def _threads_of(adapter: Adapter) -> Sequence[Callable[[], object]]:
 
 
 class _Program:
-    """`explorer.program.Program` over an adapter."""
-
     turns = 1
     horizon_ms = 0
 
@@ -83,21 +81,25 @@ class _Program:
         try:
             self.loader = Loader(self.world, packages, module, path)
         except ImportError as error:
-            raise CannotLoad(f"{error}; it is looked for in this directory and where Python looks") from error
+            raise CannotLoad(
+                f"{error}; it is searched for in this directory and where Python looks"
+            ) from error
         if not hasattr(self.loader.adapter(), made_by):
             raise CannotLoad(f"{module} has no {made_by}")
         made = getattr(self.loader.adapter(), made_by)
         if not any(name == "threads" or name.startswith(_THREAD) for name in dir(made)):
             raise CannotLoad(f"{adapter} has neither threads() nor a method whose name begins with {_THREAD}")
         if not (hasattr(made, "check") or hasattr(made, "outcome")):
-            raise CannotLoad(f"{adapter} has neither check() nor outcome(), so nobody would look at the end")
+            raise CannotLoad(
+                f"{adapter} has neither check() nor outcome(), so nothing would check the result"
+            )
         self.outcomes: dict[str, int] = {}
         self.not_run = set(self.loader.package_of.values())
         """The packages of which no function has been called in any run; watched until there is none."""
         self._adapter: Adapter
 
-    def set_up(self, run: Run, /) -> None:
-        """The adapter anew, and a task for each of its threads."""
+    def set_up(self, run: Execution, /) -> None:
+        """The adapter again, and a task for each of its threads."""
         self.world.begin(run)
         self.loader.restore()
         if self.not_run:
@@ -114,7 +116,7 @@ class _Program:
             if not self.not_run:
                 sys.setprofile(None)
 
-    def judge(self, run: Run, /) -> Sequence[Broken]:
+    def judge(self, run: Execution, /) -> Sequence[Broken]:
         """Exceptions that ended a thread; then what `check` says."""
         world = self.world
         world.end()
@@ -138,7 +140,7 @@ class _Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Explored:
+class AdapterResult:
     """What became of one adapter. `rows`: the steps of the counterexample; `names`: its threads, by number."""
 
     name: str
@@ -147,7 +149,7 @@ class Explored:
     uncontrolled: tuple[str, ...]
     outcomes: dict[str, int]
     anew: str = ""
-    counterexample: Found | None = None
+    counterexample: BrokenExecution | None = None
     token: Token | None = None
     rows: tuple[Row, ...] = ()
     names: tuple[str, ...] = ()
@@ -194,7 +196,7 @@ def explore_foreign(
     early: int = 0,
     path: Sequence[str] = ("",),
     races_count: bool = False,
-) -> Explored:
+) -> AdapterResult:
     """Explore the adapter's program. `path` is searched for modules before `sys.path`. CannotLoad where it is not
     there, or does not import."""
     program = _Program(packages, adapter, early, path, races_count)
@@ -204,10 +206,10 @@ def explore_foreign(
 
 def _explored(
     program: _Program, limits: Limits, strategy: str, seed: int, early: int, names: str
-) -> Explored:
+) -> AdapterResult:
     if _is_random(program):
         done = Exploration(strategy, "nothing", limit=_NOT_DETERMINISTIC)
-        return Explored(program.name, done, (), tuple(sorted(program.world.uncontrolled)), {})
+        return AdapterResult(program.name, done, (), tuple(sorted(program.world.uncontrolled)), {})
     with _quiet():
         if strategy == "pct":
             done = explore_pct(program, limits, seed)
@@ -225,7 +227,7 @@ def _explored(
         done.found.clear()
     if program.not_run:
         done.complete, done.limit = False, _not_run(program.not_run)
-    explored = Explored(
+    explored = AdapterResult(
         program.name, done, tuple(sorted(world.races)), tuple(sorted(world.uncontrolled)),
         dict(sorted(program.outcomes.items())), program.loader.why_anew,
     )  # fmt: skip
@@ -260,14 +262,14 @@ def _is_random(program: _Program) -> bool:
         program.outcomes.clear()
 
 
-def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[Explored, tuple[Broken, ...]]:
+def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[AdapterResult, tuple[Broken, ...]]:
     """Repeat the run of a token; what it broke. BadToken, CannotLoad."""
     *packages, adapter = token.dialect.split("+")
     program = _Program(packages, adapter, token.early, path, False)
     rows, names, broken = _replayed(program, token.schedule)
-    found = Found(broken, token.schedule, interruptions_of(token.schedule))
+    found = BrokenExecution(broken, token.schedule, interruptions_of(token.schedule))
     done = Exploration("replay", "one run")
-    explored = Explored(
+    explored = AdapterResult(
         program.name, done, tuple(sorted(program.world.races)), tuple(sorted(program.world.uncontrolled)), {},
         "", found, token, rows, names,
     )  # fmt: skip
@@ -287,7 +289,7 @@ def _replayed(
         world.rows = None
 
 
-def lines_of(explored: Explored) -> list[str]:
+def lines_of(explored: AdapterResult) -> list[str]:
     """What the command prints before the table."""
     done = explored.exploration
     counts = f"{done.schedules:,} schedules"
@@ -304,7 +306,7 @@ def lines_of(explored: Explored) -> list[str]:
     return lines
 
 
-def table(explored: Explored) -> str:
+def table(explored: AdapterResult) -> str:
     """The counterexample: a column a thread, the user's lines, and below each what it does to what is shared."""
     found = explored.counterexample
     if found is None:

@@ -6,7 +6,7 @@ an item. An attribute is a location of its own. A method of a rewritten class is
 
 A call of code that is not rewritten uses all containers that the callee holds (a bound method, a `partial`) and that it
 is given, also behind a view, an iterator or a generator of other code: `Reach` follows them. How the callee was come by
-makes no difference. An object of a class that nobody knows is one location as a whole.
+makes no difference. An object of a class that is unknown is one location as a whole.
 """
 
 import functools
@@ -25,7 +25,7 @@ from typing import Final, TypeVar, cast
 
 from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.explorer.step import READ, WRITE
-from purgatorio_stress.foreign.reach import CONTAINERS, Reach, is_python, is_rewritten
+from purgatorio_stress.foreign.shown_containers import CONTAINERS, Reach, is_python, is_rewritten
 from purgatorio_stress.foreign.world import World, described
 
 T = TypeVar("T")
@@ -52,13 +52,13 @@ _BLIND: Final[frozenset[object]] = frozenset(
     (isinstance, issubclass, callable, type, super, id, locals, globals, vars, dir, eval, exec, object, property,
      staticmethod, classmethod, sys._getframe)
 )  # fmt: skip
-"""These do not look into what they are given, or look at the frame of their caller."""
+"""These do not look into what they are given, or check the frame of their caller."""
 
 _ACCESSES: Final[dict[object, int]] = {getattr: READ, hasattr: READ, setattr: WRITE, delattr: WRITE}
 
 _FIXED: Final = frozenset((tuple, str, bytes, int, float, bool, range, type(None)))
 _INSIDE: Final = frozenset("join format format_map".split())
-"""Methods of these types look at no container, but for those that look into what they are given."""
+"""Methods of these types check no container, but for those that look into what they are given."""
 
 _NOTHING: Final = -1
 _LOOK: Final = -2
@@ -100,13 +100,11 @@ class Hooks:
     # Attributes
 
     def load(self, thing: object, name: str) -> object:
-        """`thing.name`."""
         if self._world.run.live:
             self._use(thing, name, READ)
         return getattr(thing, name)
 
     def store(self, value: object, thing: object, name: str) -> None:
-        """`thing.name = value`."""
         world = self._world
         if isinstance(value, Shared):
             if value.name.endswith("?"):
@@ -118,7 +116,6 @@ class Hooks:
         setattr(thing, name, value)
 
     def delete(self, thing: object, name: str) -> None:
-        """`del thing.name`."""
         if self._world.run.live:
             self._use(thing, name, WRITE)
         delattr(thing, name)
@@ -180,7 +177,7 @@ class Hooks:
         world.synchronise(number)
 
     def _use_all(self, things: Iterable[object], kind: int) -> None:
-        """A step on every container that is among these or behind them."""
+        """A step on every container that is among these or after them."""
         for thing in things:
             if type(thing) not in self._nothing:
                 for container in self._reach.containers(thing):
@@ -206,7 +203,6 @@ class Hooks:
         return plan
 
     def item(self, thing: object, key: object) -> object:
-        """`thing[key]`."""
         if self._world.run.live:
             plan = self._plan(thing, "__getitem__")
             if plan >= 0:
@@ -217,7 +213,6 @@ class Hooks:
         return thing[key]  # type: ignore[index]  # what the code does
 
     def put(self, value: object, thing: object, key: object) -> None:
-        """`thing[key] = value`."""
         if self._world.run.live:
             if isinstance(key, slice):
                 self._use_all((value,), READ)
@@ -226,13 +221,11 @@ class Hooks:
         thing[key] = value  # type: ignore[index]  # what the code does
 
     def drop(self, thing: object, key: object) -> None:
-        """`del thing[key]`."""
         if self._world.run.live and self._plan(thing, "__delitem__") >= 0:
             self._touch(thing, WRITE)
         del thing[key]  # type: ignore[attr-defined]  # what the code does
 
     def contains(self, key: object, thing: object) -> bool:
-        """`key in thing`."""
         if self._world.run.live:
             plan = self._plan(thing, "__contains__")
             if plan >= 0:
@@ -316,7 +309,6 @@ class Hooks:
         )
 
     def over(self, thing: Iterable[T]) -> Iterable[T]:
-        """`for ... in thing`."""
         if self._world.run.live:
             reach = self._reach
             if not (isinstance(thing, CONTAINERS) and self._plan(thing, "__iter__") >= 0):

@@ -3,8 +3,9 @@
     def test_loads_once(purgatorio_interleavings):
         purgatorio_interleavings("racy_cache", "cache_adapter:LoadsOnce")
 
-Modules are looked for beside the test first. A violation fails the test with the counterexample and its token; UNKNOWN
-is what `--purgatorio-unknown` says. As the other half of the plugin this imports nothing but pytest until it is used.
+Modules are searched for next to the test first. A violation fails the test with the counterexample and its token;
+UNKNOWN is what `--purgatorio-unknown` says. As the other half of the plugin this imports nothing but pytest until it
+is used.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from purgatorio_stress.foreign.explored import Explored
+    from purgatorio_stress.foreign.explored import AdapterResult
 
 
 @pytest.fixture
-def purgatorio_interleavings(request: pytest.FixtureRequest) -> Callable[..., Explored]:
+def purgatorio_interleavings(request: pytest.FixtureRequest) -> Callable[..., AdapterResult]:
     """`explore(*packages, adapter, strategy="dpor", schedules=20_000, seconds=30.0, early=0, races=False)`: the last of
     the names is the adapter, MODULE:CLASS. Returns what was explored, where nothing is broken."""
 
@@ -30,7 +31,7 @@ def purgatorio_interleavings(request: pytest.FixtureRequest) -> Callable[..., Ex
         seconds: float = 30.0,
         early: int = 0,
         races: bool = False,
-    ) -> Explored:
+    ) -> AdapterResult:
         from purgatorio_spec.verdict import Verdict
         from purgatorio_stress.explorer.result import Limits
         from purgatorio_stress.foreign.explored import explore_foreign, lines_of, table

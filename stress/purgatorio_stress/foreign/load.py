@@ -1,4 +1,4 @@
-"""The modules of a foreign program, imported anew over the scheduler: its own, its adapter's, and some of Python's.
+"""The modules of a foreign program, imported again over the scheduler: its own, its adapter's, and some of Python's.
 
 Nothing in `sys.modules` changes but for the moment of the import. Each module that is loaded gets an `__import__` of
 its own, so `from threading import Lock` is met as `import threading` is. `threading` is the real source without what
@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Final, cast
 
 from purgatorio_stress.explorer.naming import attributes, slots_of
-from purgatorio_stress.explorer.task import Stop
+from purgatorio_stress.explorer.task import ExecutionEnd
 from purgatorio_stress.foreign.hooks import Hooks
 from purgatorio_stress.foreign.rewrite import Rewriter, assigned_names
 from purgatorio_stress.foreign.threads import Clocks, ForeignLock, thread_names
@@ -39,7 +39,7 @@ _CLASSES: Final = {
     ),
     "collections": frozenset("Counter ChainMap UserDict UserList UserString".split()),
 }
-"""What is loaded anew of these: the rest is ours, or C code."""
+"""What is loaded again of these: the rest is ours, or C code."""
 UNCONTROLLED: Final = frozenset(
     "asyncio socket ssl select selectors multiprocessing subprocess signal socketserver http urllib.request "
     "concurrent.futures.process gevent eventlet trio anyio uvloop fcntl mmap secrets uuid ctypes".split()
@@ -75,11 +75,10 @@ class Loader:
 
     @property
     def why_anew(self) -> str:
-        """What keeps the modules' state from being put back, so that they are loaded anew for each run; or nothing."""
+        """What keeps the modules' state from being put back, so that they are loaded again for each run; or nothing."""
         return self._again
 
     def adapter(self) -> ModuleType:
-        """The adapter's module."""
         return self.modules[self._adapter]
 
     def restore(self) -> None:
@@ -253,7 +252,6 @@ class Loader:
         return whole
 
     def _first(self, name: str) -> ModuleType:
-        """`import a.b` binds `a`."""
         for at in range(1, name.count(".") + 1):
             self.module(".".join(name.split(".")[:at]))
         first = name.partition(".")[0]
@@ -487,7 +485,7 @@ def _has(module: ModuleType, name: str) -> bool:
 
 
 class _Named(ModuleType):
-    """A module that cannot be controlled: what is taken from it while a run goes on is named."""
+    """A module that cannot be controlled: what is taken from it while a run continues is named."""
 
     def __init__(self, name: str, world: World) -> None:
         super().__init__(name)
@@ -510,14 +508,14 @@ class _Named(ModuleType):
 _STARTERS: Final = frozenset("socket Popen Process Pool".split())
 """Classes whose making goes to the operating system."""
 _HARMLESS: Final = ("uuid.", "secrets.", "ctypes.", "fcntl.", "mmap.")
-"""What does not wait: the run goes on."""
+"""What does not wait: the run continues."""
 
 
 def _meet(name: str, world: World) -> None:
     """Name what cannot be controlled, and end the run before it waits in the operating system for ever."""
     world.uncontrolled.add(name)
     if not name.startswith(_HARMLESS):
-        world.run.finish(Stop("cut"))
+        world.run.finish(ExecutionEnd("cut"))
 
 
 def _named_function(function: Callable[..., object], name: str, world: World) -> Callable[..., object]:

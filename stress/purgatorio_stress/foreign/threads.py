@@ -1,7 +1,8 @@
 """`Lock`, `RLock`, `Thread` and the clocks for foreign code; everything else of `threading` is the real code over them.
 
-A time-out or a sleep ends when virtual time has come to its end, which it does when nobody can go on. With `early` each
-thread may so often end a wait by time-out while others could go on, as a machine may that is slow enough.
+A time-out or a sleep ends when virtual time has come to its end, which it does when no task can continue. With
+`early` each thread may so often end a wait by time-out while others could continue, as a machine may that is slow
+enough.
 """
 
 import itertools
@@ -75,7 +76,7 @@ class ForeignLock(ControlledLock):
             world.let_pass(task, deadline)
             return False
         kind = run.wait_until(deadline)
-        # The gate is the lock itself: the search looks for races of those who wait for a lock, and knows them so.
+        # The gate is the lock itself: the search searches for races of those who wait for a lock, and knows them so.
         self._in_time.add(task.index)
         world.waits(self.oid, kind, self)
         self._in_time.discard(task.index)
@@ -111,7 +112,6 @@ class ForeignLock(ControlledLock):
         self.release()
 
     def locked(self) -> bool:
-        """Whether anybody has it."""
         if self.run.live:
             self._world.point(self.oid, TRY)
             self.run.in_vain.append(self.run.depth - 1)
@@ -122,7 +122,6 @@ class ForeignLock(ControlledLock):
         return self.owner is None or (task.notified and task.index in self._in_time)
 
     def reset(self) -> None:
-        """As it was made."""
         self.owner, self.count = None, 0
         self._in_time.clear()
 
@@ -131,7 +130,6 @@ class ForeignLock(ControlledLock):
             self._world.names[self.oid] = self.name.removesuffix("?")
 
     def _is_owned(self) -> bool:
-        """For `Condition`."""
         return self.owner is self.run.current if self._again else self.owner is not None
 
     def _release_save(self) -> int:
@@ -146,11 +144,9 @@ class ForeignLock(ControlledLock):
 
 class _Always:
     def is_open(self, task: Task, /) -> bool:
-        """Yes."""
         return True
 
     def why(self, task: Task, /) -> str:
-        """Nothing."""
         return "nothing"
 
 
@@ -159,7 +155,6 @@ _ALWAYS: Final = _Always()
 
 class _Sleep:
     def is_open(self, task: Task, /) -> bool:
-        """Whether it is over."""
         return task.notified
 
     def why(self, task: Task, /) -> str:
@@ -168,7 +163,7 @@ class _Sleep:
 
 
 def _leave() -> None:
-    """The run is over: a thread that is still there ends where it would wait."""
+    """The run has ended: a thread that is still there ends where it would wait."""
     import greenlet
 
     raise greenlet.GreenletExit
@@ -181,18 +176,15 @@ class Clocks:
         self._world = world
 
     def now_ns(self) -> int:
-        """The present."""
         world = self._world
         if world.early and world.run.live:
             world.point(world.clock_number, READ)
         return START_NS + world.run.now_ms
 
     def now(self) -> float:
-        """The present in seconds."""
         return self.now_ns() / S
 
     def sleep(self, seconds: float) -> None:
-        """Wait in virtual time."""
         world = self._world
         run = world.run
         if seconds < 0:

@@ -1,4 +1,4 @@
-"""What all the code of one foreign program shares: the run that goes on, the numbers of its objects, its clocks.
+"""What all the code of one foreign program shares: the run that continues, the numbers of its objects, its clocks.
 
 A *location* is what a step is made on: an attribute of an object, a container, a lock. Each gets its number when it is
 first used, from the task that uses it first, so it is the same in every run that reaches the use in the same way.
@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Final
 
-from purgatorio_stress.explorer.run import Run, Shared
+from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
-from purgatorio_stress.explorer.task import Gate, Stop, Task
+from purgatorio_stress.explorer.task import ExecutionEnd, Gate, Task
 from purgatorio_stress.printed import Race
 
 _Clock = dict[int, int]
@@ -56,7 +56,7 @@ class World:
 
     def __init__(self, early: int = 0) -> None:
         self.early = early
-        """How many times a thread's wait may end by time-out while others can go on."""
+        """How many times a thread's wait may end by time-out while others can continue."""
         self.files: set[str] = set()
         """The user's: steps are shown at these."""
         self.kept: list[Shared] = []
@@ -79,13 +79,13 @@ class World:
         self._identities: dict[int, tuple[object, int]] = {}
         self._memory: dict[int, _Memory] = {}
         self._sync: dict[int, _Clock] = {}
-        self.run = Run(_Nobody(), [])
+        self.run = Execution(_Nobody(), [])
         self.point: Callable[[int, int], None] = self.run.point
         self._real_threads = 0
         self._time_shown = 0
         self._early_used: dict[int, int] = {}
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: Execution) -> None:
         """A run is about to be set up."""
         self.loading = False
         run.current.made = max((shared.oid for shared in self.kept), default=0)
@@ -106,7 +106,7 @@ class World:
         self._real_threads = len(sys._current_frames())
 
     def end(self) -> None:
-        """The run has ended: whoever started a real thread meanwhile was not the scheduler."""
+        """The run has ended: the caller that started a real thread meanwhile was not the scheduler."""
         self.races |= self.run_races
         now = len(sys._current_frames())
         if now > self._real_threads:
@@ -150,7 +150,7 @@ class World:
         return self.number("the clock")
 
     def may_be_early(self, task: Task) -> bool:
-        """Whether this wait may end by time-out while others can go on; counted."""
+        """Whether this wait may end by time-out while others can continue; counted."""
         if not self.early:
             return False
         used = self._early_used.get(task.index, 0)
@@ -188,7 +188,7 @@ class World:
         if run.live and not gate.is_open(run.current):
             # Only a schedule that was made for other code than this sends somebody through a closed gate.
             self.diverged = True
-            run.finish(Stop("cut"))
+            run.finish(ExecutionEnd("cut"))
 
     def synchronise(self, number: int) -> None:
         """An operation on something that orders: all before it here comes before all after the next one there."""
@@ -213,7 +213,7 @@ class World:
         _join(self.clocks.setdefault(task, {task: 1}), self.clocks.get(child.index, {}))
 
     def plain(self, number: int, kind: int, thing: object, name: str, frame: FrameType) -> None:
-        """A use of plain memory: look for a race with earlier ones."""
+        """A use of plain memory: search for a race with earlier ones."""
         if not self.run.live:
             return
         task = self.run.current.index
@@ -248,10 +248,12 @@ class World:
         loops[frame] = turn = loops.get(frame, 0) + 1
         if turn > MAX_TURNS:
             where = f"{_file(frame.f_code.co_filename)}:{frame.f_lineno}"
-            run.finish(Stop("turns", f"{run.current.name} went round the loop at {where} {MAX_TURNS} times"))
+            run.finish(
+                ExecutionEnd("turns", f"{run.current.name} went round the loop at {where} {MAX_TURNS} times")
+            )
 
     def _record(self, number: int, kind: int, gate: Gate | None = None) -> None:
-        """A step of a replay: as `Run.point`, and noted once it is made."""
+        """A step of a replay: as `Execution.point`, and noted once it is made."""
         run = self.run
         if not run.live or self.rows is None:
             return
@@ -309,5 +311,5 @@ def _not_loaded(task: Task) -> object:
 class _Nobody:
     """Nothing is chosen while modules are loaded."""
 
-    def choose(self, run: Run, /) -> int:
+    def choose(self, run: Execution, /) -> int:
         raise AssertionError("no task runs while the modules are loaded")

@@ -14,7 +14,7 @@ from purgatorio_stress.harness.noise import Noise
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round import Round, RoundMaker
 from purgatorio_stress.harness.round_trace import RoundTrace
-from purgatorio_stress.harness.seam import Stop
+from purgatorio_stress.harness.seam import StopFlag
 from purgatorio_stress.harness.settings import Settings, applied
 from purgatorio_stress.harness.watchdog import Watchdog
 from purgatorio_stress.printed import Stuck
@@ -42,7 +42,7 @@ class Batch:
     number: int
     seed: int
     settings: Settings
-    stop: Stop
+    stop: StopFlag
     wait: Wait = waited
     patience: int = PATIENCE_BEATS
     parts: Parts = REFERENCE
@@ -57,7 +57,7 @@ class Batch:
     ) -> Stuck | None:
         """Race, judge, count, write; what was stuck, if anything was. Raises OSError of the trace.
 
-        A KeyboardInterrupt ends the race; the rounds that have ended are counted and written before it goes on.
+        A KeyboardInterrupt ends the race; the rounds that have ended are counted and written before it continues.
         """
         collecting = gc.isenabled()
         # A collection in the middle of a race would stop it, and would walk all rounds to find nothing.

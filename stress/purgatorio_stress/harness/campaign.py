@@ -1,4 +1,4 @@
-"""A run of the harness: batches of all chosen scenarios in turn, until the rounds or the minutes are over."""
+"""A run of the harness: batches of all chosen scenarios in turn, until the rounds or the minutes have ended."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from purgatorio_stress.harness.batch import PATIENCE_BEATS, Batch, Wait, rng_of,
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round import RoundMaker
 from purgatorio_stress.harness.round_trace import RoundTrace
-from purgatorio_stress.harness.seam import OwnThread, Stop
+from purgatorio_stress.harness.seam import OwnThread, StopFlag
 from purgatorio_stress.harness.settings import BATCH_ROUNDS, Settings, drawn
 from purgatorio_stress.harness.subject import REFERENCE_SUBJECT, StressSubject
 from purgatorio_stress.mutant.patch import SOUND, Bug
@@ -46,9 +46,10 @@ class StressPlan:
     """What to run.
 
     `scenarios`: pairs of name and dialect. `rounds`: of each, rounded up to whole batches. `minutes`: a soak, which
-    goes on until they are over and counts no rounds. `threads`: at most so many at once. `yields`: inject some at the
-    seam (True), none (False), or in every other batch (None). `record_every`: each so-many-th batch is recorded; 0
-    records none. `batch`: this one alone, as it was in an earlier run. `traces`: a folder for what was recorded.
+    continues until they have ended and counts no rounds. `threads`: at most so many at once. `yields`: inject some
+    at the seam (True), none (False), or in every other batch (None). `record_every`: each so-many-th batch is
+    recorded; 0 records none. `batch`: this one alone, as it was in an earlier run. `traces`: a folder for what was
+    recorded.
     """
 
     scenarios: Sequence[tuple[str, str]]
@@ -109,7 +110,6 @@ class StressResult:
 
     @property
     def dropped(self) -> int:
-        """Records that were lost."""
         return sum(table.dropped for table in self.tables)
 
     @property
@@ -146,7 +146,7 @@ def why_not_raced(name: str) -> str | None:
     """Why this scenario cannot be raced; None where it can."""
     scenario = SCENARIOS[name]
     try:
-        RoundMaker(scenario, scenario.dialects[0], Stop()).make(recorded=False)
+        RoundMaker(scenario, scenario.dialects[0], StopFlag()).make(recorded=False)
     except OwnThread as thread:
         return f"it has {thread}"
     return NOT_RACED.get(name)
@@ -175,7 +175,7 @@ def _about(subject: StressSubject) -> list[str]:
         for name in SEVERAL
         if why_not_raced(name) is None
         and subject.is_asked_for(
-            RoundMaker(SCENARIOS[name], SCENARIOS[name].dialects[0], Stop(), parts=subject.parts)
+            RoundMaker(SCENARIOS[name], SCENARIOS[name].dialects[0], StopFlag(), parts=subject.parts)
             .make(recorded=False)
             .world
         )
@@ -205,7 +205,7 @@ def run_stress(
     """Carry it out. A stuck round, a trace that cannot be written and Ctrl-C end it; the result says so."""
     result = StressResult(plan.seed, subject=plan.subject.name, mutant=plan.bug.name)
     start_s, start_cpu_s = clock_s(), time.process_time()
-    stop = Stop()
+    stop = StopFlag()
     lanes = [_lane(plan, name, dialect) for name, dialect in plan.scenarios]
     result.tables = [lane.table for lane in lanes]
     whole = False

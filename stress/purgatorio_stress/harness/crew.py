@@ -1,7 +1,7 @@
 """A crew: the threads of one group, one a task, that meet before each round and run it together.
 
 They meet at a barrier that is only read and written by single steps, so that nobody is woken up late by a lock: each
-thread says that it has arrived, and looks at the others until all have. A look that fails gives the interpreter's lock
+thread says that it has arrived, and checks the others until all have. A look that fails gives the interpreter's lock
 away. Then each spins for a random while, so that the bodies begin at all distances from one another.
 
 What must be atomic: reading and writing an item of a list (documented; without the GIL by the list's own lock).
@@ -16,7 +16,7 @@ from typing import Final
 
 from purgatorio_stress.harness.noise import Lane, Noise
 from purgatorio_stress.harness.round import Round
-from purgatorio_stress.harness.seam import RoundStopped, Stop
+from purgatorio_stress.harness.seam import RoundStopped, StopFlag
 
 _LOOKS: Final = 4
 """Looks at the others that only hand over; after them each look sleeps."""
@@ -35,7 +35,7 @@ class Crew:
     rounds: Sequence[Round]
     seed: str
     spin: int
-    stop: Stop
+    stop: StopFlag
     noise: Noise | None = None
     most_yields: int = 0
     arrived: list[int] = field(default_factory=list)

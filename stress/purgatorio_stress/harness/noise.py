@@ -2,8 +2,8 @@
 
 Each thread of a round draws, before the round, at which of its calls it will yield: at most so many, anywhere in what
 its longest round so far had (the idea of PCT, a few preemptions at random depths). It then yields by sleeping for a
-moment drawn from `NAPS_S`, so that the others go on without it: none at all, which hands over the interpreter's lock
-to whoever has waited for it, up to longer than a round takes.
+moment drawn from `NAPS_S`, so that the others continue without it: none at all, which hands over the interpreter's lock
+to the caller that has waited for it, up to longer than a round takes.
 
 The seed repeats the draws, not the machine: which thread runs on while another sleeps is the system's choice.
 """

@@ -60,7 +60,6 @@ class OutcomeTable:
 
     @classmethod
     def of(cls, scenario: Scenario, dialect: str) -> "OutcomeTable":
-        """An empty table."""
         name = f"{scenario.name}/{dialect}"
         known = SERIAL.get(name)
         # Looked up where it can be: to play them needs greenlet, which brings the GIL back where there was none.
@@ -107,7 +106,6 @@ class OutcomeTable:
 
     @property
     def forbidden(self) -> int:
-        """Rounds that broke something."""
         return sum(count for (clause, _), count in self._counts.items() if clause)
 
     @property

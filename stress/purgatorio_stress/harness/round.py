@@ -7,7 +7,7 @@ from typing import Unpack
 from purgatorio_stress.explorer.history_judge import HistoryJudge
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.harness.noise import Noise
-from purgatorio_stress.harness.seam import NoisySync, RoundSync, Stop
+from purgatorio_stress.harness.seam import NoisySync, RoundSync, StopFlag
 from purgatorio_stress.harness.stage import RoundLog, RoundTime, SilentLog, ThreadStage
 from purgatorio_stress.scenario.contract import Final_, Scenario, ended_by, looked_at
 from purgatorio_stress.scenario.parts import REFERENCE, Parts
@@ -17,7 +17,7 @@ from purgatorio_stress.scenario.world import FOREVER_MS, Operation, Own, World
 class _LingeringOperation(Operation):
     """An operation whose `try_complete` makes Python calls between reading its condition and acting on it.
 
-    With a plain read CPython has no place to switch between the read and the unlock behind it; a call is such a place.
+    With a plain read CPython has no place to switch between the read and the unlock after it; a call is such a place.
     """
 
     calls = 0
@@ -62,7 +62,7 @@ class Round:
     errors: list[tuple[str, BaseException]] = field(default_factory=list)
 
     def judged(self, histories: HistoryJudge) -> list[Broken]:
-        """What was broken: errors of tasks, the look at the end, and the clauses over what was recorded."""
+        """The violations: errors of tasks, the check at the end, and the clauses over what was recorded."""
         broken = [ended_by(name, error) for name, error in self.errors]
         if self.final is not None:
             broken += looked_at(self.final, whole=True)
@@ -83,7 +83,7 @@ class RoundMaker:
 
     scenario: Scenario
     dialect: str
-    stop: Stop
+    stop: StopFlag
     calls: int = 0
     noise: Noise | None = None
     parts: Parts = REFERENCE

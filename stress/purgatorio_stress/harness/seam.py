@@ -44,18 +44,16 @@ class OwnThread(RuntimeError):
 
 
 @dataclass(slots=True)
-class Stop:
+class StopFlag:
     """One for a run: set when its threads shall end."""
 
     asked: bool = False
 
 
 class RoundSync(ThreadingSync):
-    """See the module."""
-
     __slots__ = ("_made", "_stop")
 
-    def __init__(self, stop: Stop) -> None:
+    def __init__(self, stop: StopFlag) -> None:
         self._stop = stop
         self._made: list[tuple[str, Lock]] = []
 
@@ -104,7 +102,7 @@ class NoisySync(RoundSync):
 
     __slots__ = ("_noise", "_stepping")
 
-    def __init__(self, stop: Stop, noise: Noise, stepping: frozenset[str] = frozenset()) -> None:
+    def __init__(self, stop: StopFlag, noise: Noise, stepping: frozenset[str] = frozenset()) -> None:
         super().__init__(stop)
         self._noise = noise
         self._stepping = stepping

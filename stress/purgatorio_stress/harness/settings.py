@@ -38,7 +38,6 @@ class Settings:
 
     @property
     def text(self) -> str:
-        """For people."""
         place = "one processor" if self.one_processor else "all processors"
         yields = f"up to {self.yields} yields" if self.yields else "no yields"
         return (

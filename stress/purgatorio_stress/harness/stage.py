@@ -38,7 +38,7 @@ class RoundTime:
         return self.now_ns
 
     def last_ms(self) -> int:
-        """What the clock last told anybody: it stands still while threads run."""
+        """What the clock last told anyone: it stands still while threads run."""
         return self._start_ms + self.passed_ms
 
     def advance(self, by_ms: int) -> int:
@@ -57,22 +57,17 @@ class SilentLog:
         self._time = time
 
     def call(self, *_: object, **__: object) -> int:
-        """Nothing."""
         return 0
 
-    def ret(self, *_: object, **__: object) -> None:
-        """Nothing."""
+    def ret(self, *_: object, **__: object) -> None: ...
 
-    def at(self, *_: object, **__: object) -> None:
-        """Nothing."""
+    def at(self, *_: object, **__: object) -> None: ...
 
     def now_ns(self) -> int:
-        """See `StageLog`."""
         return self._time.now_ns
 
     @property
     def rows(self) -> list[LogRow]:
-        """None."""
         return []
 
     def events(self) -> Iterator[Event]:
@@ -84,7 +79,7 @@ class RoundLog(ByThread):
     """The recorder of one round: a buffer a thread, a ticket an event, from 0 on. Read it when the threads have ended.
 
     What `Recorder` is to a run, without what a run needs (draining while threads record, threads that come and go): it
-    is made anew for every round, and must cost less than the round.
+    is made again for every round, and must cost less than the round.
     """
 
     __slots__ = ("_logs", "_ticket", "_time")
@@ -103,7 +98,6 @@ class RoundLog(ByThread):
         return log
 
     def now_ns(self) -> int:
-        """See `StageLog`."""
         return self._time.now_ns
 
     @property

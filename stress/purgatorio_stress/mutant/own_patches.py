@@ -52,7 +52,7 @@ def bug_of(text: str | None) -> Bug:
 
 
 def _split(text: str) -> tuple[Path, str]:
-    """A file or the folder of a package, and the name behind it."""
+    """A file or the folder of a package, and the name after it."""
     if Path(text).exists():
         return Path(text), ""
     path, _, name = text.rpartition(":")

@@ -1,4 +1,4 @@
-"""A drawn program as a value, and as a text that is its name.
+"""A random program as a value, and as a text that is its name.
 
 `drawn:system:1.2.0.0:3,5:add.0,pass.2:drain.0+cancel.0:run.1=size` is: the subject `system` with these settings; two
 things (tasks or operations) with their numbers; what is done before; the acts of two threads; and what thing 1 does
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 PREFIX: Final = "drawn:"
-"""What the name of a drawn program begins with."""
+"""What the name of a random program begins with."""
 
 _ACT: Final = re.compile(r"[a-z_]{1,24}(\.-?[0-9]{1,20}){0,4}")
 _MOST: Final = 100
@@ -80,11 +80,11 @@ class Drawn:
 
     @classmethod
     def parse(cls, name: str) -> Drawn:
-        """The program of a name; BadProgram where it is none. Whether its subject knows the acts is not looked at."""
+        """The program of a name; BadProgram where it is none. Whether its subject knows the acts is not checked."""
         parts = name.removeprefix(PREFIX).split(":")
         if not name.startswith(PREFIX) or len(parts) != 6:
             raise BadProgram(
-                f"a drawn program is {PREFIX}SUBJECT:SETTINGS:THINGS:BEFORE:THREADS:CALLBACKS, not {name[:80]!r}"
+                f"a random program is {PREFIX}SUBJECT:SETTINGS:THINGS:BEFORE:THREADS:CALLBACKS, not {name[:80]!r}"
             )
         subject, settings, things, before, threads, callbacks = parts
         try:
@@ -107,7 +107,6 @@ class Drawn:
         return len(self.before) + sum(map(len, self.threads)) + len(self.callbacks)
 
     def acts(self) -> Iterator[Act]:
-        """All of them."""
         yield from self.before
         for thread in self.threads:
             yield from thread

@@ -2,7 +2,7 @@
 
 Enumerated are, up to symmetry, first the programs of plain acts, each act at most once in a thread, those of one
 thread and two acts also with a callback that raises; then all programs of so many acts, without callbacks and with
-the plainest settings. Things are numbered as they first appear, threads are not told apart. Drawn are programs of 1
+the plainest settings. Things are numbered as they first appear, threads are not distinguished. Drawn are programs of 1
 to 3 threads; of a handful of them the one is taken in which the most pairs of acts meet that have not met yet.
 """
 

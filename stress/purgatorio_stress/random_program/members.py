@@ -1,8 +1,8 @@
 """Drawn programs over the group coordinator: members that join, sync, beat, commit, leave and fall silent.
 
-A thing is a member. When nothing happens any more, nobody waits for a rebalance that could end (B402), and there is a
-session for each member and no other (B604). Then time passes: every call has been answered once (B407), nobody is a
-member any more (B608), and what the answers have queued has run (B408).
+A thing is a member. When nothing happens any more, no thread waits for a rebalance that could end (B402), and there
+is a session for each member and no other (B604). Then time passes: every call has been answered once (B407), nobody
+is a member any more (B608), and what the answers have queued has run (B408).
 """
 
 from __future__ import annotations
@@ -80,25 +80,21 @@ class MemberPlayer(Player):
         self.group.sync(self._last(member))
 
     def do_beat(self, member: int) -> None:
-        """`heartbeat`."""
         told = self._last(member)
         self.coordinator.heartbeat("g", told.generation, told.member)
 
     def do_commit(self, member: int) -> None:
-        """`commit`."""
         told = self._last(member)
         self.coordinator.commit("g", told.generation, told.member, {P0: 1})
 
     def do_forget(self) -> None:
-        """`forget_topic`."""
         self.coordinator.forget_topic(P0.topic)
 
     def do_leave(self, member: int) -> None:
-        """`leave`."""
         self.coordinator.leave("g", self._last(member).member)
 
     def do_pass(self, by_ms: int) -> None:
-        """Time passes; nobody drains the timers of what is shut down."""
+        """Time passes; no thread drains the timers of what is shut down."""
         try:
             self._let_pass(by_ms)
         except (ExecutorClosed, TimerClosed):
@@ -119,22 +115,18 @@ class MemberPlayer(Player):
                     self.do_beat(other)
 
     def do_gauges(self) -> None:
-        """`waiting`, `known`, `groups`."""
         self.coordinator.known("g")
         self.coordinator.groups()
         if min(self.coordinator.waiting()) < 0:
             self.breaks("P2", "gauge", f"waiting: {self.coordinator.waiting()}")
 
     def do_delete(self) -> None:
-        """`delete`."""
         self.coordinator.delete("g")
 
     def do_kill(self) -> None:
-        """`kill`."""
         self.coordinator.kill("g")
 
     def do_shutdown(self) -> None:
-        """`shutdown`."""
         self.coordinator.shutdown()
 
     def do_queue(self) -> None:
@@ -143,7 +135,6 @@ class MemberPlayer(Player):
     # The end.
 
     def final(self) -> Iterator[Broken]:
-        """See the module."""
         self.coordinator.check()
         if not self.shut:
             yield from self._at_rest()
@@ -169,7 +160,7 @@ class MemberPlayer(Player):
             yield Broken("B402", "rebalance", f"{completed} were ready, and nobody had told them")
         asked = any(kind == _ASKS_FOR_ID for (kind,) in self.drawn.things)
         if group.state() is not GroupState.DEAD and not asked:
-            # (The session of one that was given an id, and went, is over at its time-out: B603.)
+            # (The session of one that was given an id, and went, has ended at its time-out: B603.)
             members, sessions = group.members(), self.coordinator.waiting()[1]
             # Who waits for an answer for longer than a session has none, until it is answered: B605.
             idle = [one for one in members if one.awaiting_join is None and one.awaiting_sync is None]

@@ -23,7 +23,7 @@ _ONE_TICK_MS: Final = 10**6
 
 class _Task(TimerTask):
     def run(self) -> None:
-        raise AssertionError("nobody runs it")
+        raise AssertionError("no thread runs it")
 
 
 class BucketPlayer(Player):
@@ -39,7 +39,7 @@ class BucketPlayer(Player):
         self.offered: list[int] = []
 
     def do_add(self, thing: int, bucket: int) -> None:
-        """`add`, and whoever changes the expiration offers the bucket."""
+        """`add`, and the caller that changes the expiration offers the bucket."""
         self._add(bucket, self.entries[thing])
 
     def _add(self, bucket: int, entry: TimerTaskEntry) -> None:
@@ -56,7 +56,6 @@ class BucketPlayer(Player):
             self.buckets[bucket].flush(partial(self._add, 0) if bucket else lambda entry: None)
 
     def do_remove(self, thing: int) -> None:
-        """`TimerTaskEntry.remove`."""
         self.entries[thing].remove()
 
     def do_show(self, bucket: int) -> None:
@@ -112,7 +111,6 @@ class QueuePlayer(Player):
         return self.world.run.now_ms
 
     def do_offer(self, thing: int) -> None:
-        """`offer`; each once."""
         if self.items[thing] not in self.begun:
             self.begun.append(self.items[thing])
             self.queue.offer(self.items[thing])
@@ -132,7 +130,6 @@ class QueuePlayer(Player):
             self.breaks("T2", "queue", f"gave up at {now_ms} ms, not at {began_ms + timeout_ms} ms")
 
     def do_poll(self) -> None:
-        """`poll`."""
         sure = [self.items[n].due_ms for n in self.inside]
         self.takers[0] += 1
         item = self.queue.poll()
@@ -147,7 +144,6 @@ class QueuePlayer(Player):
                 self.breaks("T6", "queue", f"due at {min(sure)} ms, and polled {got}")
 
     def do_remove(self, thing: int) -> None:
-        """`remove`."""
         self.takers[0] += 1
         item = self.items[thing]
         removed = self.queue.remove(item)
@@ -162,12 +158,10 @@ class QueuePlayer(Player):
         self.inside.pop(self.items.index(item), None)
 
     def do_show(self) -> None:
-        """`size` and `items`."""
         if self.queue.size() < 0 or len(self.queue.items()) > len(self.items):
             self.breaks("T5", "queue", f"size {self.queue.size()}")
 
     def do_pass(self, by_ms: int) -> None:
-        """Time passes."""
         self.world.virtual.advance(by_ms)
 
     def final(self) -> Iterator[Broken]:
@@ -190,7 +184,7 @@ class QueuePlayer(Player):
 
 
 def _sleeps_undisturbed(drawn: Drawn, dialect: str) -> bool:
-    """Who moves the time while another is about to look at the clock makes it late."""
+    """Who moves the time while another is about to check the clock makes it late."""
     acts = {act.do for thread in drawn.threads for act in thread}
     return len(drawn.threads) == 1 or not {"wait", "pass"} <= acts
 

@@ -1,4 +1,4 @@
-"""Carrying out a drawn program in a world: what every vocabulary has in common."""
+"""Carrying out a random program in a world: what every vocabulary has in common."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.random_program.act import Act, Drawn
 from purgatorio_stress.scenario.contract import Final_
 from purgatorio_stress.scenario.world import World
@@ -47,7 +47,7 @@ class Player:
     def _begin(self, do: str) -> tuple[int, str]:
         """Marks whom it meets: every other task that is within an act, with what that is about to use."""
         run = self.world.run
-        assert isinstance(run, Run), "drawn programs are explored"
+        assert isinstance(run, Execution), "random programs are explored"
         me = run.current.index
         outer = self.open.get(me, "")
         self.open[me] = do
@@ -63,7 +63,7 @@ class Player:
         self.broken.append(Broken(clause, subject, seen))
 
     def act_ended(self) -> None:
-        """What whoever called does before it goes on."""
+        """What the caller that called does before it continues."""
 
     def call_back(self, slot: str, thing: int) -> None:
         """What the program says that this thing does here."""
@@ -72,7 +72,6 @@ class Player:
                 self.take(callback.act)
 
     def do_raise(self) -> None:
-        """In a callback."""
         raise Planned("planned")
 
     def uncontained(self) -> Iterator[Broken]:
@@ -89,7 +88,7 @@ class Player:
 @dataclass(frozen=True, slots=True)
 class Verb:
     """`args`: the domain of each number; `thing` and `other` are the things of the program. `where`: before, in a
-    thread, in a callback. `weight`: how often it is drawn, beside the others."""
+    thread, in a callback. `weight`: how often it is drawn, relative to the others."""
 
     do: str
     args: tuple[str, ...] = ()
@@ -159,7 +158,7 @@ class Vocabulary:
 def play(vocabulary: Vocabulary, drawn: Drawn, world: World) -> Final_:
     """Set the program up: what comes before is done, the threads are ready to start."""
     run = world.run
-    if isinstance(run, Run) and run.names is None:
+    if isinstance(run, Execution) and run.names is None:
         run.names = {}
     player = vocabulary.build(world, drawn)
     try:

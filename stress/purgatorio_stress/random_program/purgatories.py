@@ -3,8 +3,8 @@
 The programs keep to what a caller may do. In the dialect `locked` an operation's lock is held while its callbacks run,
 so there a callback takes a group's lock only where no operation has that lock, checks no key but by the queue of
 actions, and registers or completes later operations only; the order of the operations is then the order of their
-locks. Under a group's lock nobody checks a key. `pending-flag` demands that an operation's lock is its own, and that
-nobody tries an operation before its registration has watched it: the first try takes no lock.
+locks. Under a group's lock no thread checks a key. `pending-flag` demands that an operation's lock is its own, and that
+no thread tries an operation before its registration has watched it: the first try takes no lock.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class PurgatoryPlayer(Player):
             self.call_back("try", number)
 
     def expired(self, number: int) -> None:
-        """On the executor, without a lock: whoever runs callbacks at expiry runs what they queued."""
+        """On the executor, without a lock: the thread that runs callbacks at expiry runs what they queued."""
         try:
             self.call_back("expire", number)
         finally:
@@ -175,11 +175,10 @@ class PurgatoryPlayer(Player):
                 self.breaks("CHECK", "purgatory", f"keys {one!r} were not refused")
 
     def do_ready(self, number: int) -> None:
-        """The condition becomes true; nobody is told."""
+        """The condition becomes true; no client is notified."""
         self.operations[number].become_ready(self.world.log.now_ns())
 
     def do_check(self, key: int) -> None:
-        """`check_and_complete`."""
         self.purgatory.check(_KEY_NAMES[key])
 
     def do_event(self, number: int) -> None:
@@ -189,7 +188,6 @@ class PurgatoryPlayer(Player):
         self.purgatory.check(self.operations[number].keys[0])
 
     def do_force(self, number: int) -> None:
-        """`force_complete`."""
         self.operations[number].force_complete()
 
     def do_retry(self, number: int) -> None:
@@ -201,12 +199,10 @@ class PurgatoryPlayer(Player):
                 raise
 
     def do_give_back(self, key: int) -> None:
-        """`cancel_for_key`."""
         for operation in self.purgatory.cancel_for_key(_KEY_NAMES[key]):
             self.given_back.add(operation.id)
 
     def do_purge(self) -> None:
-        """`purge_if_needed`."""
         before = self.purgatory.inner.watched()
         purged = self.purgatory.inner.purge_if_needed()
         if self.alone and purged != before - self.purgatory.inner.watched():
@@ -252,12 +248,10 @@ class PurgatoryPlayer(Player):
             self.executor.run_all()
 
     def do_pass(self, by_ms: int) -> None:
-        """Time passes."""
         if not self.reaper:
             self.world.virtual.advance(by_ms)
 
     def do_shutdown(self) -> None:
-        """`shutdown`."""
         self.shut.append(False)
         known = [*self.operations, *self.churned]
         before = sum(operation.is_completed() for operation in known)
@@ -300,7 +294,6 @@ class PurgatoryPlayer(Player):
         self.do_queue(0)
 
     def do_queue(self, key: int) -> None:
-        """Put a check off."""
         self.actions.add(lambda: self.purgatory.check(_KEY_NAMES[key]))
 
     # The end.
@@ -366,7 +359,7 @@ class PurgatoryPlayer(Player):
         if self.timed and self.executor is not None and self.shut == [True]:
             with suppress(ExecutorClosed):
                 self.executor.submit(self.do_raise)
-                yield Broken("CHECK", "timer", "the purgatory is shut down, and its timer goes on")
+                yield Broken("CHECK", "timer", "the purgatory is shut down, and its timer continues")
 
     def _in_limbo(self) -> Iterator[Broken]:
         for number in self.registered:
@@ -434,9 +427,9 @@ def _legal(drawn: Drawn, dialect: str) -> bool:
 def _tries_what_is_known(drawn: Drawn) -> bool:
     """Whether no `retry` can meet the registration of its operation.
 
-    In `pending-flag` the first try of a registration takes no lock: nobody can find the operation before it is watched,
-    and an event is what finds it. So only the thread that registers it may try it, or all of them where it waits
-    already.
+    In `pending-flag` the first try of a registration takes no lock: no thread can find the operation before it is
+    watched, and an event is what finds it. So only the thread that registers it may try it, or all of them where it
+    waits already.
     """
     known = {act.args[-1] for act in drawn.before if act.do in _REGISTERS}
     later = {act.args[-1] for act in drawn.acts() if act.do in _REGISTERS} - known

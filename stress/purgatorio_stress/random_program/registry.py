@@ -1,4 +1,4 @@
-"""All vocabularies by name, and the scenario that a drawn program is."""
+"""All vocabularies by name, and the scenario that a random program is."""
 
 from functools import partial
 from typing import Final
@@ -49,7 +49,7 @@ def scenario_of(drawn: Drawn) -> Scenario:
     moves = any(act.do == "pass" for acts in drawn.threads for act in acts) and len(drawn.threads) > 1
     return Scenario(
         str(drawn),
-        "a drawn program",
+        "a random program",
         len(drawn.threads),
         (),
         partial(play, vocabulary, drawn),

@@ -55,7 +55,7 @@ class _WaitingPlayer(Player):
         self.passes = any(act.do == "pass" for act in drawn.acts())
 
     def do_pass(self, by_ms: int) -> None:
-        """Time passes; nobody drains the timers of what is shut down."""
+        """Time passes; no thread drains the timers of what is shut down."""
         try:
             if self.time is not None:
                 self.time.advance(by_ms)
@@ -93,7 +93,6 @@ class FuturePlayer(_WaitingPlayer):
     # The verbs.
 
     def do_wait(self, thing: int) -> None:
-        """`try_complete_else_watch`; each once."""
         if thing in self.answers:
             return
         answers = self.answers[thing] = []
@@ -103,30 +102,24 @@ class FuturePlayer(_WaitingPlayer):
         self.waiting.try_complete_else_watch(timeout_ms, self._of(thing), lambda: answers.append(1))
 
     def do_done(self, future: int) -> None:
-        """A value comes."""
         self.futures[future].complete(future)
 
     def do_fail(self, future: int) -> None:
-        """An error comes."""
         self.futures[future].fail(OSError("disk"))
 
     def do_run(self) -> None:
-        """The executor's thread."""
         self.executor.run_all()
 
     def do_gauges(self) -> None:
-        """`num_delayed`."""
         if self.waiting.num_delayed() < 0:
             self.breaks("P2", "gauge", f"delayed: {self.waiting.num_delayed()}")
 
     def do_shutdown(self) -> None:
-        """`shutdown`."""
         self.waiting.shutdown()
 
     # The end.
 
     def final(self) -> Iterator[Broken]:
-        """See the module."""
         self.do_run()
         if not self.shut:
             yield from self._timed_out_early()
@@ -246,14 +239,12 @@ class RemotePlayer(_WaitingPlayer):
         self.remote.partition_moved(which)
 
     def do_gauges(self) -> None:
-        """`waiting`."""
         if min(self.remote.waiting()) < 0:
             self.breaks("P2", "gauge", f"waiting: {self.remote.waiting()}")
 
     # The end.
 
     def final(self) -> Iterator[Broken]:
-        """See the module."""
         resigned = any(act.do == "resign" for act in self.drawn.acts())
         for thing in self.answers:
             futures = self.reads.get(thing) or self.lookups.get(thing) or []

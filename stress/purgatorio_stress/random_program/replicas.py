@@ -76,7 +76,6 @@ class ReplicaPlayer(Player):
     # The verbs.
 
     def do_produce(self, thing: int) -> None:
-        """`append_records` for all replicas."""
         answers = self._answers("B108")
 
         def answered(results: Mapping[TopicPartition, ProduceResult]) -> None:
@@ -105,7 +104,6 @@ class ReplicaPlayer(Player):
         )
 
     def do_fetch(self, thing: int) -> None:
-        """`fetch_records` of a consumer."""
         answers = self._answers("B214")
         _, _, committed, wanted = self.drawn.things[thing]
         isolation = Isolation.COMMITTED if committed else Isolation.HIGH_WATERMARK
@@ -145,7 +143,6 @@ class ReplicaPlayer(Player):
         follower_has(self.manager, {which: max(end - lag, 0)})
 
     def do_shrink(self, partition: int) -> None:
-        """`shrink_isr` to the leader."""
         self._refusable(lambda: self.manager.shrink_isr(_ASKED[partition][0], (0,)))
 
     def do_lead(self, partition: int) -> None:
@@ -163,15 +160,12 @@ class ReplicaPlayer(Player):
         self._refusable(lambda: self.manager.become_follower(which, epoch))
 
     def do_stop(self, partition: int) -> None:
-        """`stop_replica`."""
         self.manager.stop_replica(_ASKED[partition][0], deleted=True)
 
     def do_fail(self, partition: int) -> None:
-        """`fail_directory`."""
         self.manager.fail_directory(_ASKED[partition][0])
 
     def do_check(self, partition: int) -> None:
-        """`check_key`."""
         self.manager.check_key(_ASKED[partition][0])
 
     def do_throttle(self, partition: int) -> None:
@@ -179,7 +173,7 @@ class ReplicaPlayer(Player):
         self.manager.throttle(frozenset(_ASKED[partition]))
 
     def do_pass(self, by_ms: int) -> None:
-        """Time passes; nobody drains the timers of what is shut down."""
+        """Time passes; no thread drains the timers of what is shut down."""
         try:
             if self.time is not None:
                 self.time.advance(by_ms)
@@ -188,12 +182,10 @@ class ReplicaPlayer(Player):
                 raise
 
     def do_gauges(self) -> None:
-        """`waiting`."""
         if min(self.manager.waiting()) < 0:
             self.breaks("P2", "gauge", f"waiting: {self.manager.waiting()}")
 
     def do_shutdown(self) -> None:
-        """`shutdown`."""
         self.manager.shutdown()
 
     def _refusable(self, call: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""Searching drawn programs until the time is over: what is enumerated, what is drawn, how each is explored.
+"""Searching random programs until the time is up: what is enumerated, what is drawn, how each is explored.
 
 Half of the time goes to small programs, stage after stage, the other half to larger ones that are drawn. Each is
 searched by DPOR; one that is too large for it within `SCHEDULES` (plain ones: four times as many) is searched by PCT
@@ -24,7 +24,7 @@ from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
 from purgatorio_stress.explorer.minimise import minimise
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
-from purgatorio_stress.explorer.result import Exploration, Found, Limits
+from purgatorio_stress.explorer.result import BrokenExecution, Exploration, Limits
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.mutant.patch import SOUND, Bug
 from purgatorio_stress.printed import DrawnSum, Enumeration, Explored
@@ -55,7 +55,7 @@ class DrawnFound:
 
     program: Drawn
     dialect: str
-    found: Found
+    found: BrokenExecution
     at: int
     cpu_seconds: float
     first: Drawn
@@ -121,7 +121,6 @@ class DrawnSearch:
         )
 
     def lines(self) -> Iterator[str]:
-        """The same for people."""
         yield (
             f"{self.verdict!s:9} {self.programs:,} programs with seed {self.seed}, {self.enumerated:,} of them "
             f"enumerated; {self.complete:,} searched completely, {self.sampled:,} by a sample; "
@@ -152,7 +151,7 @@ def search_drawn(
     shrink: bool = True,
     races: bool = False,
 ) -> DrawnSearch:
-    """Search until something is broken, or so many CPU seconds are over. KeyError for an unknown subject.
+    """Search until something is broken, or the CPU seconds are used up. KeyError for an unknown subject.
 
     `bug`: is put into the code under test. A program that breaks the changed code counts only if the unchanged code
     passes it; the others are counted as `refused`. `races`: data races count (see `ScenarioProgram`)."""
@@ -198,8 +197,8 @@ def _pair_of(label: str) -> tuple[str, str]:
 class _Source:
     """The programs of one subject and dialect: half of the time is for those that are enumerated.
 
-    `share`: the seconds that it has had, by its weight; whoever has had least is next. Subjects that somebody has named
-    weigh the same."""
+    `share`: the seconds that it has had, by its weight; the caller that has had least is next. Subjects that
+    somebody has named weigh the same."""
 
     def __init__(
         self, vocabulary: Vocabulary, dialect: str, seed: int, result: DrawnSearch, weight: int
@@ -292,7 +291,7 @@ def explore_program(
 
 
 def _found_outside(broken: Broken) -> Exploration:
-    return Exploration("dpor", "", schedules=1, found=[Found((broken,), (), 0)])
+    return Exploration("dpor", "", schedules=1, found=[BrokenExecution((broken,), (), 0)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +316,9 @@ class _Asked:
         ).found
 
 
-def _shrunk(drawn: Drawn, dialect: str, found: Found, at: int, seconds: float, of: _Asked) -> DrawnFound:
+def _shrunk(
+    drawn: Drawn, dialect: str, found: BrokenExecution, at: int, seconds: float, of: _Asked
+) -> DrawnFound:
     """The smallest program that still breaks the clause, as far as one change after the other leads; a change that
     leaves the program as large as it was must make the run shorter."""
     start = time.process_time()
@@ -351,7 +352,7 @@ def _shrunk(drawn: Drawn, dialect: str, found: Found, at: int, seconds: float, o
     return DrawnFound(small, dialect, best, at, seconds, drawn, run, of.bug)
 
 
-def _measure(drawn: Drawn, found: Found) -> tuple[int, int, int]:
+def _measure(drawn: Drawn, found: BrokenExecution) -> tuple[int, int, int]:
     return drawn.size(), len(drawn.things), len(found.schedule)
 
 
@@ -398,7 +399,7 @@ def _smaller(drawn: Drawn) -> Iterator[Drawn]:
 
 
 def _without_thing(drawn: Drawn, thing: int, vocabulary: Vocabulary) -> Drawn:
-    """Without a thing that no act uses; those behind it move up."""
+    """Without a thing that no act uses; those after it move up."""
 
     def moved(act: Act) -> Act:
         verb = vocabulary.verb(act.do)

@@ -73,18 +73,15 @@ class SharePlayer(Player):
         self.group.append()
 
     def do_moved(self) -> None:
-        """`partition_moved`."""
         self.fetches.partition_moved(P0)
 
     def do_fetch(self, thing: int) -> None:
-        """`fetch`."""
         wait_ms, wanted = self.drawn.things[thing]
         params = FetchParams(FOREVER_MS if wait_ms < 0 else wait_ms, 10 * wanted, 100)
         operation = self.group.fetch(params, f"m{thing}")
         self.operations.setdefault(thing, []).append(operation)
 
     def do_force(self, thing: int) -> None:
-        """Its time is over."""
         for operation in self.operations.get(thing, [])[-1:]:
             operation.force_complete()
 
@@ -99,11 +96,9 @@ class SharePlayer(Player):
         self.fetches.acknowledge(f"m{thing}", P0, mine, _HOW[how])
 
     def do_leave(self, thing: int) -> None:
-        """`close_session`."""
         self.fetches.close_session(f"m{thing}")
 
     def do_read(self) -> None:
-        """The thread that reads."""
         if self.executor is not None:
             self.executor.run_all()
 
@@ -113,7 +108,6 @@ class SharePlayer(Player):
             read.complete(RECORD)
 
     def do_fail(self) -> None:
-        """The next read raises."""
         self.failing[0] += 1
 
     def do_pass(self, by_ms: int) -> None:
@@ -121,18 +115,15 @@ class SharePlayer(Player):
         self.group.timer.advance_clock(by_ms)
 
     def do_gauges(self) -> None:
-        """`waiting`, and the partition's."""
         if self.fetches.waiting() < 0:
             self.breaks("P2", "gauge", f"waiting: {self.fetches.waiting()}")
 
     def do_shutdown(self) -> None:
-        """`shutdown`."""
         self.fetches.shutdown()
 
     # The end.
 
     def final(self) -> Iterator[Broken]:
-        """See the module."""
         self.failing[0] = 0
         for _ in range(2):
             self.do_read()

@@ -1,4 +1,4 @@
-"""What a drawn program over a timer is played with: its tasks and functions, its clock, its calls in their order.
+"""What a random program over a timer is played with: its tasks and functions, its clock, its calls in their order.
 
 What became of each task is compared with `purgatorio_spec.oracle.timer_history`; a task that is added once is recorded
 too, so that the clauses judge it.
@@ -40,7 +40,7 @@ from purgatorio_stress.scenario.world import World
 
 T = TypeVar("T")
 FAR_MS: Final = 2**63 - 1
-"""Nobody waits for what is so far away; a sum of 64 bits with it wraps."""
+"""No thread waits for what is so far away; a sum of 64 bits with it wraps."""
 
 DELAYS: Final = (-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 26, FAR_MS)
 """On wheels of two and three buckets: this level and the next two, their ends, what is due already, and never."""
@@ -77,7 +77,6 @@ class _FirstReading:
         return self._world.virtual.advance(by_ms)
 
     def forget(self) -> None:
-        """A new call begins."""
         self._first.pop(self._thread(), None)
 
     def first_ms(self) -> int:
@@ -89,7 +88,7 @@ class _FirstReading:
 
 
 class FiringExecutor:
-    """An executor that refuses when it is told to."""
+    """An executor that refuses when it is asked to."""
 
     def __init__(self, inner: Executor) -> None:
         self.inner = inner
@@ -119,7 +118,7 @@ class FiringExecutor:
         return self.inner.is_current()
 
     def run_all(self) -> int:
-        """Where nobody else does."""
+        """Where no other thread does."""
         return self.inner.run_all() if isinstance(self.inner, QueuedExecutor) else 0
 
 
@@ -147,7 +146,7 @@ for _name in ("link", "unlink", "put", "pop", "put_back", "size", "next_due_tick
 
 class SharedTimer(IntrusiveTimer):
     """A wheel for use whose flag, count of sleepers and wake-up mark are cells: each use can be told from another, by
-    whoever looks for data races, and is a step where `STEPPED` names it."""
+    the search for data races, and is a step where `STEPPED` names it."""
 
 
 class _AsCell:
@@ -193,8 +192,7 @@ class _Guard(Undriven):
             super().tell()
         self.asked.append((driven, waiting, bool(warned)))
 
-    def __del__(self) -> None:
-        """The run has ended."""
+    def __del__(self) -> None: ...
 
 
 class Timeline:
@@ -226,7 +224,6 @@ class Timeline:
         answer: tuple[str, ...] = (),
         refused: bool = False,
     ) -> None:
-        """It has ended."""
         begun = self.rows[at][1]
         call = Call(
             begun.do, at, len(self.rows), begun.begin_ms, self.now_ms(), begun.task, begun.timer, due_ms, error, answer,
@@ -236,7 +233,6 @@ class Timeline:
         self.open[0] -= 1
 
     def fired(self, task: str) -> None:
-        """A task runs."""
         at, now_ms = len(self.rows), self.now_ms()
         self.rows.append((at, Call("fired", at, at, now_ms, now_ms, task)))
 
@@ -306,7 +302,7 @@ class TimerPlayer(Player):
         self.queued = isinstance(inner, QueuedExecutor)
         self.raising = threaded == RAISING
         self.cut_short = [0]
-        """Drains that ended with the exception of a task; what was due behind it waits."""
+        """Drains that ended with the exception of a task; what was due after it waits."""
         self.executor = FiringExecutor(inner)
         self.parts: TimerParts = {
             "clock": self.clock,
@@ -358,7 +354,6 @@ class TimerPlayer(Player):
     # The verbs.
 
     def do_add(self, number: int, timer: int = 0) -> None:
-        """`Timer.add`."""
         task = self.tasks[number]
         self._adding(number, timer, lambda: self.timers[timer].add(task), task.delay_ms)
 
@@ -375,7 +370,7 @@ class TimerPlayer(Player):
             self.breaks("CHECK", "timer", f"its executor refused {name}, and who added it was not told")
         deadline_ms = self.clock.first_ms() + delay_ms
         if self.kind.moves_clock and delay_ms <= 0:
-            # It has run, without a look at the clock.
+            # It has run, without a check of the clock.
             deadline_ms = self.line.rows[at][1].begin_ms + delay_ms
         self.line.end(at, due_ms=self._due(deadline_ms), error=error)
         if recorded and error:
@@ -384,7 +379,6 @@ class TimerPlayer(Player):
             log.ret("timer_add", c, name, deadline_t=deadline_ms * 1_000_000)
 
     def do_call_later(self, number: int) -> None:
-        """`call_later` of any timer."""
         delay_ms = self.drawn.things[number][0]
         timer = self._calls_functions()
         self._calling(
@@ -415,7 +409,6 @@ class TimerPlayer(Player):
             self.cancelled.append((repeated, ran_ms, len(ran_ms)))
 
     def do_call_at(self, number: int) -> None:
-        """`IntrusiveTimer.call_at`."""
         delay_ms = self.drawn.things[number][0]
         deadline_ms = self.line.now_ms() + delay_ms
         self._calling(
@@ -498,11 +491,9 @@ class TimerPlayer(Player):
                 self.breaks("T2", "timer", f"next_due_ms() is {answer}, and a task is due at {first_ms} ms")
 
     def do_cancel(self, number: int) -> None:
-        """`TimerTask.cancel`."""
         self._cancelling(number, self.tasks[number].cancel)
 
     def do_forget(self, number: int, timer: int = 0) -> None:
-        """`Timer.cancel`."""
         self._cancelling(number, lambda: self.timers[timer].cancel(self.tasks[number]))
 
     def _cancelling(self, number: int, cancel: Callable[[], None]) -> None:
@@ -524,9 +515,8 @@ class TimerPlayer(Player):
             self.breaks("T4", name, "is_cancelled() is False before any add")
 
     def do_drain(self, timeout_ms: int = 0, timer: int = 0) -> None:
-        """`Timer.advance_clock`."""
         if not self.is_live() and not self.kind.moves_clock:
-            # Nobody can wait while the threads have not begun: time does not pass then.
+            # No thread can wait while the threads have not begun: time does not pass then.
             timeout_ms = 0
         at = self.line.begin("drain", timer=timer)
         refused, cut_short = self.executor.refused[0], self.cut_short[0]
@@ -554,7 +544,6 @@ class TimerPlayer(Player):
             self.breaks("O8", "executor", f"{error!r} came out of run_all")
 
     def do_pass(self, by_ms: int) -> None:
-        """Time passes."""
         self.world.virtual.advance(by_ms)
 
     def do_step(self, by_ms: int) -> None:
@@ -581,7 +570,7 @@ class TimerPlayer(Player):
                 self.sleepers.wait(for_ms)
 
     def do_size(self, timer: int = 0) -> None:
-        """`Timer.size`, compared where no other call is going on."""
+        """`Timer.size`, compared where no other call is continuing."""
         size, alone = self._alone(self.timers[timer].size)
         if size < 0:
             self.breaks("T5", "timer", f"size() is {size}")
@@ -589,13 +578,13 @@ class TimerPlayer(Player):
             self.broken += self._compared(timer, size)
 
     def _alone(self, ask: Callable[[], T]) -> tuple[T, bool]:
-        """An answer, and whether no other call was going on meanwhile."""
+        """An answer, and whether no other call was continuing meanwhile."""
         rows, alone = len(self.line.rows), self.line.open[0] == 0
         answer = ask()
         return answer, alone and rows == len(self.line.rows)
 
     def do_drive(self) -> None:
-        """`ReaperTimer.advance_clock`: nobody else drains it."""
+        """`ReaperTimer.advance_clock`: no other thread drains it."""
         try:
             self.timers[0].advance_clock(0)
         except RuntimeError:
@@ -603,7 +592,6 @@ class TimerPlayer(Player):
         self.breaks("T2", "timer", "advance_clock() of a timer that drives itself was not refused")
 
     def do_close(self, timer: int = 0) -> None:
-        """`Timer.close`."""
         at = self.line.begin("close", timer=timer)
         before_ms = self.line.now_ms()
         error = self._failing(self.timers[timer].close)
@@ -612,7 +600,6 @@ class TimerPlayer(Player):
         self.line.end(at, error=error)
 
     def do_stop(self) -> None:
-        """`HashedWheel.stop_now`."""
         wheel = self.timers[0]
         assert isinstance(wheel, HashedWheel), "only a hashed wheel is stopped so"
         at = self.line.begin("stop")
@@ -623,7 +610,6 @@ class TimerPlayer(Player):
         )
 
     def do_finish(self, timeout_ms: int) -> None:
-        """`HashedWheel.stop_after_pending`."""
         wheel = self.timers[0]
         assert isinstance(wheel, HashedWheel), "only a hashed wheel is stopped so"
         at = self.line.begin("finish")
@@ -644,7 +630,7 @@ class TimerPlayer(Player):
         self.executor.refuse_next[0] = 0
         ended_timer = any(call.do in _ENDED and not call.error for call in self._calls())
         if ended_timer and not self.executor.shut[0] and not self.kind.moves_clock:
-            yield Broken("CHECK", "executor", "its timer is closed, and it goes on")
+            yield Broken("CHECK", "executor", "its timer is closed, and it continues")
         yield from self._guarded()
         yield from self._held_up()
         yield from self._overslept()
@@ -685,11 +671,11 @@ class TimerPlayer(Player):
         return self.line.calls(lags=self.kind.lags)
 
     def _guarded(self) -> Iterator[Broken]:
-        """Who drains a timer drives it, and who closes it asks whether anybody did."""
+        """Who drains a timer drives it, and who closes it asks whether anyone did."""
         for number, guard in self.guards.items():
             done = {call.do for call in self._calls() if call.timer == number}
             if "drain" in done and not guard.driven.get():
-                yield Broken("CHECK", f"timer-{number}", "it was drained, and says that nobody drives it")
+                yield Broken("CHECK", f"timer-{number}", "it was drained, and says that no thread drives it")
             if "close" in done and not guard.asked:
                 yield Broken("CHECK", f"timer-{number}", "it was closed, and nobody asked who drove it")
             for driven, waiting, warned in guard.asked:
@@ -717,7 +703,7 @@ class TimerPlayer(Player):
                     )
 
     def _overslept(self) -> Iterator[Broken]:
-        """A drain that waits ends as soon as something is due that nobody else takes out."""
+        """A drain that waits ends as soon as something is due that no other thread takes out."""
         acts = {act.do for thread in self.drawn.threads for act in thread}
         if self.kind.rules.driven or (len(self.drawn.threads) > 1 and acts & {"pass", "step", "walk"}):
             return
@@ -821,7 +807,7 @@ class TimerPlayer(Player):
         return timer
 
     def _repetition(self) -> Iterator[Broken]:
-        """What repeats goes on until it is cancelled, and then no more."""
+        """What repeats continues until it is cancelled, and then no more."""
         steady = (
             self.queued
             and not self.kind.moves_clock

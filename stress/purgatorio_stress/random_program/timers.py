@@ -158,7 +158,6 @@ def _raises_at_most(drawn: Drawn, dialect: str) -> bool:
 
 
 def _walks_alone(drawn: Drawn) -> bool:
-    """A walk is long."""
     return len(drawn.threads) == 1 or all(act.do != "walk" for thread in drawn.threads for act in thread)
 
 

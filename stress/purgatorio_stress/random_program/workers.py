@@ -63,7 +63,6 @@ class _SeamThread:
             self._ended[0] = True
 
     def join(self, timeout_s: float | None = None) -> None:
-        """Wait for its end."""
         self.worker[0].join(None if timeout_s is None else round(timeout_s * 1000))
 
     def is_alive(self) -> bool:
@@ -88,7 +87,6 @@ class _SeamCondition:
         self._lock.release()
 
     def wait(self) -> bool:
-        """Until a notice."""
         self._held[0] = False
         noticed = self._condition.wait()
         self._held[0] = True
@@ -108,7 +106,6 @@ class _SeamDeque:
         self._items: Cell[list[Callable[[], None]]] = sync.cell([], "executor.actions")
 
     def append(self, item: Callable[[], None]) -> None:
-        """At the end."""
         self._items.mutate().append(item)
 
     def popleft(self) -> Callable[[], None]:
@@ -116,7 +113,6 @@ class _SeamDeque:
         return self._items.mutate().pop(0)
 
     def clear(self) -> None:
-        """All out."""
         self._items.mutate().clear()
 
     def __len__(self) -> int:
@@ -148,13 +144,12 @@ class _SeamThreading:
 
 
 class _Log:
-    """Who is told that an action failed."""
+    """The callers that are notified that an action failed."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
 
     def exception(self, text: str, *given: object) -> None:
-        """As of a logger."""
         self.told.append(text)
 
 
@@ -192,14 +187,12 @@ class _Loop:
         self._closed = sync.atomic_flag(False, "loop.closed")
 
     def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object:
-        """In the next turn."""
         if self._closed.get():
             raise RuntimeError("the loop is closed")
         self._calls.append(callback)
         return None
 
     def turn(self) -> None:
-        """Run what is there."""
         while (call := self._calls.poll()) is not None:
             call()
 
@@ -263,7 +256,6 @@ class ExecutorPlayer(Player):
     # The verbs.
 
     def do_submit(self, thing: int) -> None:
-        """`submit`."""
         begun = number = self._next()
         try:
             with suppress(*([Planned] if self.kind == _DIRECT else [])):
@@ -278,20 +270,17 @@ class ExecutorPlayer(Player):
         self.taken[number] = begun, self._next()
 
     def do_shutdown(self) -> None:
-        """`shutdown`."""
         self.begun_to_shut.append(self._next())
         self.executor.shutdown()
         self.shut.append(self._next())
 
     def do_drop(self) -> None:
-        """`shutdown_now`."""
         self.begun_to_shut.append(self._next())
         dropped = self.executor.shutdown_now()
         self.dropped[0] += dropped
         self.shut.append(self._next())
 
     def do_close(self) -> None:
-        """The loop closes."""
         self.begun_to_shut.append(self._next())
         self.loop.close()
 
@@ -308,7 +297,7 @@ class ExecutorPlayer(Player):
             self.breaks("T3", "executor", f"it has ended, and {len(left)} actions have not run")
 
     def do_run(self) -> None:
-        """Whoever runs what is queued."""
+        """The caller that runs what is queued."""
         if isinstance(self.executor, QueuedExecutor):
             self.executor.run_all()
         if self.kind == _LOOP:
@@ -379,7 +368,6 @@ class ReaperPlayer(Player):
     # The verbs.
 
     def do_stop(self) -> None:
-        """`initiate_shutdown`."""
         self.asked.append(self._now_ms())
         self.reaper.initiate_shutdown()
 
@@ -395,10 +383,10 @@ class ReaperPlayer(Player):
         if not mine:
             self.awaited[0] = True
             if self.running[0]:
-                self.breaks("P3", "reaper", "its end was awaited, and a turn is going on")
+                self.breaks("P3", "reaper", "its end was awaited, and a turn is continuing")
 
     def do_wake(self) -> None:
-        """Something to do: a turn that waits goes on."""
+        """Something to do: a turn that waits continues."""
         with self.lock:
             self.notice.notify_all()
 
@@ -412,7 +400,7 @@ class ReaperPlayer(Player):
     # The end.
 
     def final(self) -> Iterator[Broken]:
-        """It went on until it was told to end; a turn that failed was reported, and followed by a pause."""
+        """It continued until it was asked to end; a turn that failed was reported, and followed by a pause."""
         told = [error for error in self.world.contained.caught_errors if isinstance(error, Planned)]
         if len(told) != len(self.failed):
             yield Broken("O8", "reaper", f"{len(self.failed)} turns failed, {len(told)} were reported")

@@ -74,7 +74,6 @@ class Members:
         self.actions.run_all()
 
     def stable(self, members: int) -> list[JoinResult]:
-        """A stable group."""
         joining = [self.join() for _ in range(members)]
         while not joining[0]:
             self.runtime.advance(INITIAL_MS)
@@ -89,8 +88,8 @@ class Members:
 
 
 def _coming_and_going(world: World) -> Final_:
-    """A stable group of two. At once: a third one joins, the first beats and rejoins as it is told to, the second
-    leaves. When all is quiet nobody waits for a rebalance that could end; then time does the rest."""
+    """A stable group of two. At once: a third one joins, the first beats and rejoins as it is asked to, the second
+    leaves. When all is quiet no thread waits for a rebalance that could end; then time does the rest."""
     members = Members(world)
     first, second = members.stable(2)
     coordinator = members.coordinator

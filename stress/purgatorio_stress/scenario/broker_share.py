@@ -1,4 +1,4 @@
-"""A share group's fetches under the explorer: the fetch locks, whoever completes the operation, and however."""
+"""A share group's fetches under the explorer: the fetch locks, the caller that completes the operation, and however."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
@@ -80,7 +80,6 @@ class ShareGroup:
         self.manager.run_actions()
 
     def fetch(self, params: FetchParams = WANTED, member: str = "m") -> DelayedShareFetch:
-        """A member's fetch."""
         return self.fetches.fetch(member, params, (P0,), self.answers.append)
 
     def looked_at(self, world: World) -> Iterator[Broken]:
@@ -94,8 +93,8 @@ class ShareGroup:
 
 
 def _event_against_force(world: World) -> Final_:
-    """A fetch waits; a record comes, and at once somebody completes the fetch. One of them answers, and whoever has
-    taken the fetch lock gives it back."""
+    """A fetch waits; a record comes, and at once somebody completes the fetch. One of them answers, and the caller
+    that has taken the fetch lock gives it back."""
     group = ShareGroup(world)
     operation = group.fetch()
 
@@ -109,7 +108,7 @@ def _event_against_force(world: World) -> Final_:
 
 
 def _read_against_force(world: World) -> Final_:
-    """A fetch waits, with the fetch lock, for a read on another thread. An event looks at it, and the read ends; and
+    """A fetch waits, with the fetch lock, for a read on another thread. An event checks it, and the read ends; and
     meanwhile somebody completes it."""
     executor = QueuedExecutor(sync=world.sync)
     group = ShareGroup(world, executor=executor)
@@ -126,7 +125,7 @@ def _read_against_force(world: World) -> Final_:
 
 
 def _begin_against_read(world: World) -> Final_:
-    """A fetch waits for the fetch lock. It is given back, and the fetch begins a read; at once the read ends. That it
+    """A fetch waits for the fetch lock. It is released, and the fetch begins a read; at once the read ends. That it
     has ended is not lost, whenever the fetch asks to be told."""
     executor = QueuedExecutor(sync=world.sync)
     group = ShareGroup(world, executor=executor)
@@ -177,7 +176,7 @@ def _release_against_read(world: World) -> Final_:
 
 
 def _late_answer(world: World) -> Final_:
-    """A fetch was completed while the tier is read. At once the read ends, and the tier's time is over: one answer."""
+    """A fetch was completed while the tier is read. At once the read ends, and the tier's time is up: one answer."""
     reads: list[Deferred[ReadRecords]] = []
 
     def tier(partition: TopicPartition, offset: int, max_bytes: int) -> Deferred[ReadRecords]:
@@ -244,11 +243,11 @@ BROKER_SHARE: Final = (
         _begin_against_read, "answered with the record", "read afterwards",
     ),
     _two(
-        "share-release-against-read", "a record is released while a share fetch reads behind it",
+        "share-release-against-read", "a record is released while a share fetch reads after it",
         _release_against_read, "answered with the record", "read again", strategy="bounded",
     ),
     _two(
-        "share-late-answer", "a share fetch's remote read ends when its time is over",
+        "share-late-answer", "a share fetch's remote read ends when its time is up",
         _late_answer, "answered with the record", "answered with nothing",
     ),
     one_thread("share-read-fails", "a read raises in a share fetch", ("B925",), _read_fails, "the read failed"),

@@ -64,7 +64,7 @@ def _not_completable(world: World) -> Final_:
         world.task(name, lambda: purgatory.check("k"))
 
     def final() -> Iterator[Broken]:
-        world.cover("nobody completed it", not operation.is_completed())
+        world.cover("no thread completed it", not operation.is_completed())
         return iter(())
 
     return final
@@ -254,7 +254,7 @@ COMPLETION: Final = (
         2,
         ("P3",),
         _not_completable,
-        labels=("nobody completed it",),
+        labels=("no thread completed it",),
     ),
     Scenario(
         "force-against-force",

@@ -6,26 +6,25 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio import InvariantBroken
-from purgatorio_spec.history.run import Run as SpecRun
-from purgatorio_spec.history.run import RunFacts, run_of
+from purgatorio_spec.history.run import Run, RunFacts, run_of
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
 from purgatorio_stress.explorer.history_judge import HistoryJudge
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.recorded import RECORDED
-from purgatorio_stress.scenario.world import Explored, World
+from purgatorio_stress.scenario.world import ExplorerStage, World
 
 BOTH: Final = ("pending-flag", "locked")
 ONE: Final = ("pending-flag",)
 """The dialects of a scenario that is about timers, or about what both do alike."""
 
 Final_ = Callable[[], Iterable[Broken]]
-"""What looks at the structures when the run has ended."""
+"""What checks the structures when the run has ended."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A named program. `build` makes its tasks in a world and returns the look at the end.
+    """A named program. `build` makes its tasks in a world and returns the check at the end.
 
     `clauses`: what it can break. `labels`: the branches that its exploration must reach, or it shows nothing.
     `strategy`: the one that covers it (`dpor`, `states`: completely; `bounded`: up to `preemptions`).
@@ -72,7 +71,7 @@ def header_of(scenario: Scenario, dialect: str) -> Header:
     )
 
 
-def _spec_run(scenario: Scenario, dialect: str) -> SpecRun:
+def _spec_run(scenario: Scenario, dialect: str) -> Run:
     rest_t = (scenario.start_ms + scenario.horizon_ms) * 1_000_000
     return run_of(header_of(scenario, dialect), RunFacts(end_t=rest_t, rest_t=rest_t), whole=True)
 
@@ -80,7 +79,7 @@ def _spec_run(scenario: Scenario, dialect: str) -> SpecRun:
 @dataclass
 class ScenarioProgram:
     """A `Program`; counts the labels that its runs reached, and the sets of labels of those that broke nothing.
-    `memory`: containers outside of it that its code uses. `races`: data races of cells are looked for (RACE)."""
+    `memory`: containers outside of it that its code uses. `races`: data races of cells are searched for (RACE)."""
 
     scenario: Scenario
     dialect: str
@@ -102,19 +101,16 @@ class ScenarioProgram:
 
     @property
     def turns(self) -> int:
-        """See `Program`."""
         return self.scenario.turns
 
     @property
     def horizon_ms(self) -> int:
-        """See `Program`."""
         return self.scenario.horizon_ms
 
-    def set_up(self, run: Run, /) -> None:
-        """See `Program`."""
+    def set_up(self, run: Execution, /) -> None:
         scenario = self.scenario
         self._raced = []
-        stage = Explored(
+        stage = ExplorerStage(
             run,
             scenario.start_ms,
             step_clock=scenario.step_clock,
@@ -125,10 +121,9 @@ class ScenarioProgram:
         self._final = scenario.build(self.world)
 
     def roots(self) -> Iterable[object]:
-        """See `Keeping`."""
         return self.world, self._final, self._raced, *self.memory
 
-    def judge(self, run: Run, /) -> Sequence[Broken]:
+    def judge(self, run: Execution, /) -> Sequence[Broken]:
         """Errors of tasks, the structures at the end, and the clauses over the recorded history."""
         world = self.world
         assert world is not None, "a run is judged after its set-up"
@@ -156,7 +151,7 @@ def ended_by(task: str, error: BaseException) -> Broken:
 
 
 def looked_at(final: Final_, *, whole: bool) -> list[Broken]:
-    """`whole`: every task came to its end. Where one died, what it did not do is not there to be looked at."""
+    """`whole`: every task came to its end. Where one died, what it did not do is not there to be checked."""
     broken: list[Broken] = []
     try:
         broken.extend(final())
@@ -165,7 +160,7 @@ def looked_at(final: Final_, *, whole: bool) -> list[Broken]:
     except Exception as error:
         if whole:
             broken.append(
-                Broken("CHECK", "structure", f"the look at the end: {type(error).__name__}: {error}")
+                Broken("CHECK", "structure", f"the check at the end: {type(error).__name__}: {error}")
             )
     return broken
 

@@ -14,7 +14,7 @@ from purgatorio_stress.scenario.world import Task, World
 
 
 class Refused(Exception):
-    """What `RefusingExecutor` raises."""
+    """The error that `RefusingExecutor` raises."""
 
 
 class RefusingExecutor(QueuedExecutor):

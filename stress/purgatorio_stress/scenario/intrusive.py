@@ -46,7 +46,7 @@ def _timer(
 
 
 def _call_cancelled_against_drain(world: World) -> Final_:
-    """As `cancel_against_flush`, of a function under a number, beside one that stays in the same bucket."""
+    """As `cancel_against_flush`, of a function under a number, while another stays in the same bucket."""
     timer, executor = _timer(world)
     task, stays = Task(world, "task", 3), Task(world, "stays", 3)
     handle = timer.call_later(3, task.run)

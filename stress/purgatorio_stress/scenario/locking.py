@@ -1,6 +1,6 @@
 """Locks of the caller: shared by operations, held around events, chained through readers and writers.
 
-The rule that these scenarios keep is Kafka's since KAFKA-8334: nobody checks a key with a lock in hand; the check is
+The rule that these scenarios keep is Kafka's since KAFKA-8334: no thread checks a key with a lock in hand; the check is
 put on an `ActionQueue` and run when the locks are back.
 """
 

@@ -5,7 +5,7 @@ from itertools import groupby, permutations
 from typing import Final
 
 from purgatorio_stress.explorer.program import carry_out
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.explorer.step import TIME
 from purgatorio_stress.printed import Grade, Outcome
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
@@ -29,14 +29,13 @@ def outcomes_of(counts: Mapping[frozenset[str], int], serial: Collection[str]) -
 
 
 class _InOrder:
-    """Each task to its end, in this order; another only while those before it cannot go on."""
+    """Each task to its end, in this order; another only while those before it cannot continue."""
 
     def __init__(self, order: Sequence[int]) -> None:
         self._order = order
         self.chosen: list[int] = []
 
-    def choose(self, run: Run, /) -> int:
-        """See `Chooser`."""
+    def choose(self, run: Execution, /) -> int:
         able = [task.index for task in run.tasks if run.is_enabled(task)]
         able.sort(key=lambda index: self._order.index(index) if index in self._order else len(self._order))
         self.chosen.append(able[0] if able else TIME)

@@ -12,7 +12,7 @@ from purgatorio_stress.recorded import RecordedOperation
 
 
 class TimerParts(TypedDict):
-    """What every timer of the reference is given beside its measures, by its own names."""
+    """What every timer of the reference is given next to its measures, by its own names."""
 
     clock: Clock
     executor: Executor | None
@@ -32,19 +32,17 @@ class Parts:
     """The factories. None: this part is the reference's own, and not what is tested.
 
     `timer` is called as `purgatorio.SystemTimer` is: with a name, and by keyword `tick_ms`, `wheel_size` (2 and 3 too),
-    `clock`, `executor`, `faults` and `sync`. `purgatory` as `purgatorio.Purgatory`, whose methods it must have. Whoever
-    has no use for `sync` leaves it; yields are injected through it.
+    `clock`, `executor`, `faults` and `sync`. `purgatory` as `purgatorio.Purgatory`, whose methods it must have. The
+    caller that has no use for `sync` leaves it; yields are injected through it.
     """
 
     timer: Callable[..., CheckedTimer] | None = None
     purgatory: Callable[..., Purgatory[RecordedOperation]] | None = None
 
     def make_timer(self) -> Callable[..., CheckedTimer]:
-        """What makes the timers."""
         return SystemTimer if self.timer is None else self.timer
 
     def make_purgatory(self) -> Callable[..., Purgatory[RecordedOperation]]:
-        """What makes the purgatories."""
         return Purgatory if self.purgatory is None else self.purgatory
 
 

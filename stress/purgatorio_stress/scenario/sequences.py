@@ -77,7 +77,7 @@ def _failing_operation_first(world: World) -> Final_:
 
 
 def _reaper_survives(world: World) -> Final_:
-    """A task raises on the drainer's own thread: the reaper must go on."""
+    """A task raises on the drainer's own thread: the reaper must continue."""
 
     class Failing(Task):
         def run(self) -> None:

@@ -92,7 +92,7 @@ def cancel_against_add(world: World, make: Make = _of_the_world) -> Final_:
 
 
 def _add_against_flush(world: World) -> Final_:
-    """One bucket, without the timer's gate: whoever changes its expiration must offer it."""
+    """One bucket, without the timer's gate: the caller that changes its expiration must offer it."""
     counter = world.sync.atomic_int(0, "tasks")
     bucket = TimerTaskList(counter, world.sync)
     entries = [TimerTaskEntry(Task(world, f"task-{n}", 1), 1, world.sync) for n in (0, 1)]

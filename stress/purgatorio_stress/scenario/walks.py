@@ -93,7 +93,7 @@ def walks(world: World, make: Callable[[int, int], tuple[CheckedTimer, QueuedExe
             one.add(tick_ms, interval_ms, interval_ms * size, interval_ms * size + tick_ms, interval_ms + 1)
             for _ in range(interval_ms * size + interval_ms + 2):
                 one.step()
-            # An idle gap, in which nobody drains; then a delay that is short.
+            # An idle gap, in which no thread drains; then a delay that is short.
             one.add(interval_ms, interval_ms * size)
             one.step(interval_ms + tick_ms)
             one.add(tick_ms, interval_ms)
@@ -150,7 +150,7 @@ def _inclusive(world: World) -> Final_:
 
 
 def _overdue_bucket(world: World) -> Final_:
-    """Buckets that nobody polls for a while: the wheel's clock must follow the buckets, not the time."""
+    """Buckets that no thread polls for a while: the wheel's clock must follow the buckets, not the time."""
     executor = QueuedExecutor(sync=world.sync)
     walks = [_Walk(world, world.timer(1, size, executor), executor, 1) for size in (2, 3)]
 

@@ -1,6 +1,6 @@
 """What a scenario is made of: the reference on a stage's `Sync`, recorded, in virtual time. One world a run.
 
-The same scenario runs on two stages: the explorer's, where a scheduler chooses who goes on, and that of threads
+The same scenario runs on two stages: the explorer's, where a scheduler chooses who continues, and that of threads
 (`purgatorio_stress.harness`).
 """
 
@@ -17,7 +17,7 @@ from purgatorio_stress.explorer.controlled import ControlledSync, VirtualClock
 from purgatorio_stress.explorer.history_log import HistoryLog
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.races import RacingSync
-from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.recorded import (
     DIALECTS,
     ReadingClock,
@@ -62,15 +62,11 @@ class Timeline(Protocol):
 
 
 class MovableClock(Protocol):
-    """Virtual time."""
-
     def advance(self, by_ms: int) -> int:
         """Move on."""
 
 
 class Stage(Protocol):
-    """Where a scenario runs."""
-
     @property
     def run(self) -> Timeline: ...
 
@@ -88,13 +84,13 @@ class Stage(Protocol):
         """What timers read."""
 
 
-class Explored:
+class ExplorerStage:
     """The explorer's stage. `step_clock`: tasks of the scenario move the time; `stepping`: see `ControlledSync`;
-    `races`: what is called with each data race, where they are looked for."""
+    `races`: what is called with each data race, where they are searched for."""
 
     def __init__(
         self,
-        run: Run,
+        run: Execution,
         start_ms: int,
         *,
         step_clock: bool = False,
@@ -111,7 +107,7 @@ class Explored:
 class _Clock(RecordingClock):
     """Remembers each task's last reading."""
 
-    def __init__(self, run: Run, clock: VirtualClock) -> None:
+    def __init__(self, run: Execution, clock: VirtualClock) -> None:
         super().__init__(clock)
         self._run = run
         self._read: dict[int, int] = {}
@@ -197,7 +193,6 @@ class Task(TimerTask):
             log.ret("timer_fire", log.call("timer_fire", self.id), self.id)
 
     def add_to(self, timer: Timer) -> None:
-        """Add it, recorded."""
         self._recorded = True
         log = self._world.log
         c = log.call("timer_add", self.id, delay_ns=self.delay_ms * 1_000_000)
@@ -205,7 +200,6 @@ class Task(TimerTask):
         log.ret("timer_add", c, self.id, deadline_t=(self._world.last_ms() + self.delay_ms) * 1_000_000)
 
     def cancel_recorded(self) -> None:
-        """Cancel it, recorded."""
         log = self._world.log
         c = log.call("timer_cancel", self.id)
         self.cancel()

@@ -2,7 +2,7 @@
 
 `OneThreadSync` is the binding that users run, but for what needs a second thread. A lock that its holder takes again is
 a deadlock (P3), a timed wait is a leap of the clock, a wait without an end is one that nobody ends (P3), and a spawned
-thread makes a turn of its loop when it is told to.
+thread makes a turn of its loop when it is asked to.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from purgatorio.threads import ThreadingSync
 from purgatorio_spec.oracle.timer_set import Disagreement
 
 WORK_A_CALL: Final = 5_000
-"""A call that looks at the clock, or goes round a loop, more often than this is a busy loop (T7)."""
+"""A call that checks the clock, or goes round a loop, more often than this is a busy loop (T7)."""
 
 
 class Meter:
@@ -34,8 +34,6 @@ class Meter:
 
 
 class MeteredClock(ManualClock):
-    """Counts its readings."""
-
     def __init__(self, now_ms: int, meter: Meter) -> None:
         super().__init__(now_ms)
         self.meter = meter
@@ -169,7 +167,6 @@ class SteppedWorker:
             self._sync.worker = outer
 
     def at_loop_head(self, loop: Hashable) -> None:
-        """For the `Sync`."""
         if self._turns == 0:
             self._loop = loop
         if loop is self._loop:
@@ -230,6 +227,5 @@ class OneThreadSync(ThreadingSync):
             self.clock.advance(by_ms)
 
     def released(self, name: str) -> None:
-        """For the locks."""
         if self.when_released is not None:
             self.when_released(name)

@@ -80,8 +80,6 @@ class MachineOperation(RecordedOperation):
 
 
 class PurgatoryMachine(RuleBasedStateMachine):
-    """Subclasses give `dialect`."""
-
     dialect: Dialect
     judged = True
     """Let the clauses judge the trace of every example, too."""
@@ -380,12 +378,8 @@ class PurgatoryMachine(RuleBasedStateMachine):
 
 
 class LockedMachine(PurgatoryMachine):
-    """Kafka 4.1 and later."""
-
     dialect = LOCKED
 
 
 class PendingFlagMachine(PurgatoryMachine):
-    """Kafka 1.1 to 2.6."""
-
     dialect = PENDING_FLAG

@@ -21,7 +21,7 @@ DEFAULT_EXAMPLES: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Failing:
     """`clause` is the first word of what was said: an id, `T3 or T4`, or `CHECK` for a structure's own invariant.
 
     `O8`: the reference itself raised. `examples` counts the one that failed.
@@ -41,23 +41,23 @@ class Search:
     examples: int = DEFAULT_EXAMPLES
     """Of a hunt that is not told otherwise; what the CI profile spends on it."""
 
-    def hunt(self, examples: int | None = None) -> Found | None:
+    def hunt(self, examples: int | None = None) -> Failing | None:
         """Search so many examples, the same ones every time, until the first that fails. Does not shrink."""
         return self.run(settings(HUNT, max_examples=examples or self.examples))
 
-    def run(self, profile: settings, of_seed: int | None = None) -> Found | None:
+    def run(self, profile: settings, of_seed: int | None = None) -> Failing | None:
         """Search as this profile says, from a seed where it is not derandomised; None where nothing was found."""
         search, begun = self.begin(of_seed)
         try:
-            # Hypothesis prints the program of a failure; whoever wants it runs the test.
+            # Hypothesis prints the program of a failure; the caller that wants it runs the test.
             with contextlib.redirect_stdout(io.StringIO()):
                 search(profile)
         except Disagreement as wrong:
-            return Found(str(wrong).partition(":")[0], str(wrong), begun())
+            return Failing(str(wrong).partition(":")[0], str(wrong), begun())
         except InvariantBroken as wrong:
-            return Found("CHECK", str(wrong), begun())
+            return Failing("CHECK", str(wrong), begun())
         except Exception as error:
-            return Found("O8", f"{type(error).__name__}: {error}", begun())
+            return Failing("O8", f"{type(error).__name__}: {error}", begun())
         return None
 
 
@@ -85,7 +85,7 @@ P = TypeVar("P")
 
 
 def of_programs(name: str, programs: st.SearchStrategy[P], run: Callable[[P], None], examples: int) -> Search:
-    """The search of a property of drawn programs."""
+    """The search of a property of random programs."""
 
     def begin(of_seed: int | None) -> tuple[Callable[[settings], None], Callable[[], int]]:
         begun = 0

@@ -203,7 +203,7 @@ class TimerMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def leap_without_drain(self, data: st.DataObject) -> None:
-        """Time passes and nobody polls: the wheel's own clock lags."""
+        """Time passes and no thread polls: the wheel's own clock lags."""
         self.clock.advance(data.draw(st.integers(0, 2 * self.tick_ms * self.size), label="by_ms"))
 
     @rule(data=st.data())

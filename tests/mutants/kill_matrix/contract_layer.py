@@ -1,7 +1,7 @@
 """The layer `contracts`: the mutant's own arithmetic under the contracts of `purgatorio.arithmetic`, with CrossHair.
 
 Where a patch replaces a function of the arithmetic kernel, its body is put into a copy of that one module, in the place
-of the right one and under its `pre:` and `post:` lines, and CrossHair looks for integers that break them.
+of the right one and under its `pre:` and `post:` lines, and CrossHair searches for integers that break them.
 """
 
 import ast

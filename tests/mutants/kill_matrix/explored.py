@@ -5,7 +5,7 @@ from typing import Final
 
 from mutants.reference.mutant import Mutant
 from purgatorio_stress.explorer.bounded import explore_bounded
-from purgatorio_stress.explorer.result import Found, Limits
+from purgatorio_stress.explorer.result import BrokenExecution, Limits
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 
@@ -22,7 +22,7 @@ class Hunt:
     clause: str
     schedules: int
     seconds: float
-    found: Found | None
+    found: BrokenExecution | None
 
 
 def hunt(mutant: Mutant, limits: Limits = HUNT) -> Hunt:

@@ -1,7 +1,7 @@
 """The layers that a mutant is put through.
 
 * `contracts`: CrossHair on the changed arithmetic (`contract_layer`).
-* `proof`, `model`: a twin with this bug in the lemmas, in the small-step models.
+* `proof`, `model`: a negative control with this bug in the lemmas, in the small-step models.
 * `explorer`: the bounded search of its scenario, fewest preemptions first.
 * `one-run`: the same scenario, run once, each thread to its end: what a test without threads would see.
 * `random`: uniformly random schedules with a fixed seed, the best that stress testing can be.

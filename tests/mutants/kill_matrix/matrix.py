@@ -64,6 +64,5 @@ def kept_lines(path: Path) -> list[str]:
 
 
 def keep(path: Path, row: str) -> None:
-    """One more."""
     with path.open("a", encoding="utf-8") as file:
         file.write(row + "\n")

@@ -7,7 +7,7 @@ from mutants.reference.mutant import Mutant
 from purgatorio_stress.harness.batch import Batch, rng_of
 from purgatorio_stress.harness.campaign import why_not_raced
 from purgatorio_stress.harness.outcome import OutcomeTable
-from purgatorio_stress.harness.seam import Stop
+from purgatorio_stress.harness.seam import StopFlag
 from purgatorio_stress.harness.settings import drawn
 from purgatorio_stress.printed import Kill
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
@@ -20,7 +20,7 @@ INSTEAD: Final[dict[str, str]] = {
 """What stands in for a scenario whose threads sleep by the clock."""
 
 NEEDS_TIME: Final[dict[str, str]] = {
-    "stop-from-callback": "its executor's thread is not waited for, and its look at the time comes too early",
+    "stop-from-callback": "its executor's thread is not waited for, and its check of the time comes too early",
 }
 """Scenarios that cannot be run here, besides those with a thread of their own."""
 
@@ -57,7 +57,7 @@ def stress_hunt(
     expected = mutant.clauses if scenario.name == mutant.scenario else (*mutant.clauses, *scenario.clauses)
     table = OutcomeTable(f"{scenario.name}/{mutant.dialect}", frozenset(), None, expected)
     histories = ScenarioProgram(scenario, mutant.dialect).histories
-    stop, stuck, number = Stop(), None, 0
+    stop, stuck, number = StopFlag(), None, 0
     with mutant.applied():
         while table.rounds < rounds and stuck is None and not (to_first and _hits(table)):
             stuck = _batch(scenario, mutant, number, seed, stop, yields, rounds).run(table, histories)
@@ -68,13 +68,16 @@ def stress_hunt(
     # A kill counts only if the same batches of the code without the mutant hit nothing.
     sound = OutcomeTable(table.name, frozenset(), None, expected)
     for again in range(number):
-        if _batch(scenario, mutant, again, seed, Stop(), yields, rounds).run(sound, histories) is not None:
+        if (
+            _batch(scenario, mutant, again, seed, StopFlag(), yields, rounds).run(sound, histories)
+            is not None
+        ):
             break
     return _kill(table, seconds) if not _hits(sound) else Kill(False, reason=NOT_SOUND)
 
 
 def _batch(
-    scenario: Scenario, mutant: Mutant, number: int, seed: int, stop: Stop, yields: bool, rounds: int
+    scenario: Scenario, mutant: Mutant, number: int, seed: int, stop: StopFlag, yields: bool, rounds: int
 ) -> Batch:
     name = f"{scenario.name}/{mutant.dialect}"
     settings = drawn(rng_of(seed, name, number), scenario.threads, _THREADS, number % 4 == 0, yields, rounds)

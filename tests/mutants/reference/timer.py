@@ -17,7 +17,7 @@ _NEXT_WAKE: Final[dict[int, int]] = {}
 
 
 def _await_publishing_late(self: DelayQueue[Any], timeout_ms: int) -> bool:
-    """The wake-up time is published after the lock is given back; offers compare with what is published."""
+    """The wake-up time is published after the lock is released; offers compare with what is published."""
     end_ms = self._clock.now_ms() + max(timeout_ms, 0)
     while True:
         with self._lock:

@@ -10,8 +10,6 @@ from purgatorio_broker.key import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """Where clients find it."""
-
     node_id: int
     host: str
     port: int
@@ -30,7 +28,6 @@ class Topic:
     segment_bytes: int | None = None
 
     def all(self) -> list[TopicPartition]:
-        """Its partitions."""
         return [TopicPartition(self.name, number) for number in range(self.partitions)]
 
 
@@ -47,7 +44,6 @@ class Cluster:
         self._by_id: dict[UUID, str] = {}
 
     def brokers(self) -> list[Broker]:
-        """By id."""
         with self._lock:
             return [self._brokers[node_id] for node_id in sorted(self._brokers)]
 
@@ -103,6 +99,5 @@ class Cluster:
             return topic
 
     def partition_count(self) -> int:
-        """Of all topics."""
         with self._lock:
             return sum(topic.partitions for topic in self._topics.values())

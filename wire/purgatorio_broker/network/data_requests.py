@@ -110,7 +110,7 @@ def _begins(
 
 def _there_already(node: Node, partition: TopicPartition, base: int, count: int) -> ProduceResult:
     """Which offset the replicas must have of a batch that is sent again. Where it is under way, that is its end or is
-    behind it."""
+    after it."""
     try:
         end = node.manager.partition_or_raise(partition).ends(None, leader_only=True).log_end.offset
     except BrokerError as gone:
@@ -145,13 +145,11 @@ class _Produced:
         self._results: dict[TopicPartition, ProduceResult] = {}
 
     def send(self, results: Mapping[TopicPartition, ProduceResult]) -> None:
-        """Of what was appended."""
         bases = {partition: result.base_offset for partition, result in results.items()}
         self._node.sequences.appended(bases, self._taken)
         self.came(results)
 
     def came(self, results: Mapping[TopicPartition, ProduceResult]) -> None:
-        """Of some partitions."""
         with self._lock:
             self._results |= results
             if self._awaited > {*self._results}:

@@ -1,6 +1,6 @@
 """Fetch sessions (KIP-227): a client says what has changed of what it fetches, and is told of what has changed there.
 
-A session belongs to its id, not to a connection, so anybody may use it, one request at a time by its epoch.
+A session belongs to its id, not to a connection, so anyone may use it, one request at a time by its epoch.
 """
 
 from collections.abc import Iterable, Mapping

@@ -33,22 +33,18 @@ class Fields:
         return self._get(name) is not None
 
     def number(self, name: str, default: int = 0) -> int:
-        """An integer."""
         found = self._get(name)
         return int(found) if isinstance(found, int) else default
 
     def ms(self, name: str, default: int = 0) -> int:
-        """A span of time."""
         found = self._get(name)
         return found // _MS if isinstance(found, timedelta) else default
 
     def text(self, name: str, default: str = "") -> str:
-        """A string."""
         found = self._get(name)
         return found if isinstance(found, str) else default
 
     def data(self, name: str) -> bytes:
-        """Bytes."""
         found = self._get(name)
         return found if isinstance(found, bytes) else b""
 
@@ -58,11 +54,9 @@ class Fields:
         return found if isinstance(found, UUID) else None
 
     def numbers(self, name: str) -> list[int]:
-        """An array of integers."""
         return [one for one in self._all(name) if isinstance(one, int)]
 
     def texts(self, name: str) -> list[str]:
-        """An array of strings."""
         return [one for one in self._all(name) if isinstance(one, str)]
 
     def entry(self, name: str) -> "Fields":
@@ -70,7 +64,6 @@ class Fields:
         return Fields(self._get(name))
 
     def entries(self, name: str) -> "list[Fields]":
-        """An array of structures."""
         return [Fields(one) for one in self._all(name)]
 
     def _get(self, name: str) -> object:

@@ -2,7 +2,7 @@
 
 It speaks the protocol as Kafka's brokers do: BrokerRegistration tells the leader where it is (there is no controller
 between them), Metadata tells it the topics, and it replicates by Fetch with its own id, which waits at the leader in a
-`DelayedFetch` and moves the high watermark. It leads nothing: whoever asks it for data is sent to the leader.
+`DelayedFetch` and moves the high watermark. It leads nothing: the caller that asks it for data is sent to the leader.
 
 A follower that is stopped (SIGSTOP) keeps its leader waiting; one that ends is out of sync after the leader's lag time.
 What it does not do: become the leader.
@@ -124,7 +124,7 @@ class Follower:
         return leader
 
     def _keep(self, work: Callable[[Leader], None]) -> None:
-        """Do the work on a connection to the leader, and anew on another where that breaks."""
+        """Do the work on a connection to the leader, and again on another where that breaks."""
         while not self._closed.is_set():
             leader: Leader | None = None
             try:

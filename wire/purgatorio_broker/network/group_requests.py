@@ -1,6 +1,6 @@
 """FindCoordinator, the classic group protocol, and offsets.
 
-The offsets' metadata is kept beside the coordinator, which has no use for it.
+The offsets' metadata is kept next to the coordinator, which has no use for it.
 """
 
 from typing import Final

@@ -79,7 +79,6 @@ class Node:
             thread.start()
 
     def broker(self, node_id: int) -> Broker | None:
-        """One of the cluster's."""
         return next((one for one in self.cluster.brokers() if one.node_id == node_id), None)
 
     def create(
@@ -122,12 +121,11 @@ class Node:
             return self._commits
 
     def keep_notes(self, group_id: str, notes: Mapping[TopicPartition, Note]) -> None:
-        """What a group has written beside its offsets. The caller has the group's lock since it committed them."""
+        """What a group has written next to its offsets. The caller has the group's lock since it committed them."""
         with self._lock:
             self._notes.setdefault(group_id, {}).update(notes)
 
     def notes(self, group_id: str) -> dict[TopicPartition, Note]:
-        """See `keep_notes`."""
         with self._lock:
             return dict(self._notes.get(group_id, {}))
 
@@ -163,7 +161,6 @@ class Node:
             self._stored_bytes = stored_bytes
 
     def heard_of(self, follower: int) -> None:
-        """The follower has fetched."""
         with self._lock:
             self._heard_s[follower] = monotonic()
 
@@ -231,7 +228,7 @@ class Node:
         )  # fmt: skip
 
     def _commit_held(self, group_id: str, held: Mapping[TopicPartition, HeldOffset]) -> None:
-        """Whoever is a member by now. What was committed behind it stays."""
+        """The caller that is a member by now. What was committed after it stays."""
         group = self.groups.group(group_id)
         with group.lock:
             there = self.notes(group_id)

@@ -4,7 +4,7 @@ A batch is stored as it came. It is one record of the reference's log for each o
 bytes, the others none, so that a read from within a batch gives the whole of it, as Kafka's does. On the way out the
 base offset and the leader's epoch are written into the header, which its checksum leaves out for that very reason.
 
-Not looked at: the records themselves. A compressed batch is believed its count, up to `MAX_RECORDS`.
+Not checked: the records themselves. A compressed batch is believed its count, up to `MAX_RECORDS`.
 """
 
 import time

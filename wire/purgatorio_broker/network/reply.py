@@ -9,19 +9,19 @@ from typing import Final
 from purgatorio_broker.network.fields import Fields, Values
 
 Make = Callable[[], Values]
-"""Makes an answer; on the connection's thread, so that a large one costs nobody else anything."""
+"""Makes an answer; on the connection's thread, so that a large one costs no other thread anything."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Response:
     """What a request came to. `make`: None where nothing is sent; `close`: the connection ends."""
 
     make: Make | None
     close: bool = False
 
 
-NOTHING: Final = Outcome(None)
-CLOSE: Final = Outcome(None, close=True)
+NOTHING: Final = Response(None)
+CLOSE: Final = Response(None, close=True)
 
 
 class Reply:
@@ -32,11 +32,10 @@ class Reply:
     def __init__(self) -> None:
         self._lock = Lock()
         self._decided = False
-        self._outcomes: SimpleQueue[Outcome] = SimpleQueue()
+        self._outcomes: SimpleQueue[Response] = SimpleQueue()
 
     def send(self, make: Make) -> bool:
-        """Answer."""
-        return self._decide(Outcome(make))
+        return self._decide(Response(make))
 
     def nothing(self) -> bool:
         """The request has no answer."""
@@ -46,11 +45,11 @@ class Reply:
         """Close the connection instead of an answer."""
         return self._decide(CLOSE)
 
-    def wait(self) -> Outcome:
+    def wait(self) -> Response:
         """What was decided, when it is."""
         return self._outcomes.get()
 
-    def _decide(self, outcome: Outcome) -> bool:
+    def _decide(self, outcome: Response) -> bool:
         with self._lock:
             if self._decided:
                 return False

@@ -38,11 +38,9 @@ class Running:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
         return self._server.port
 
     def connections(self) -> int:
-        """How many are open."""
         return self._server.connections()
 
     def __enter__(self) -> "Running":

@@ -89,14 +89,13 @@ class Sequences:
                     known.batches[written.base_sequence] = count, base
 
     def fence(self, partition: TopicPartition, producer_id: int, producer_epoch: int) -> None:
-        """A marker of this epoch is in the partition: whoever has an older one is refused."""
+        """A marker of this epoch is in the partition: the caller that has an older one is refused."""
         with self._lock:
             known = self._producers.get((partition, producer_id))
             if known is None or known.epoch < producer_epoch:
                 self._producers[partition, producer_id] = _Producer(producer_epoch)
 
     def forget(self, topic: str) -> None:
-        """The topic is deleted."""
         with self._lock:
             for key in [key for key in self._producers if key[0].topic == topic]:
                 del self._producers[key]

@@ -1,8 +1,8 @@
 """`Server`: the connections of a broker, each with a thread of its own.
 
 A connection's requests are handled one at a time: the next is read when the one before has been answered, as Kafka
-mutes a connection, so answers come in the order of the requests. Whoever decides an answer hands it to the connection's
-thread and goes on: a client that does not read holds up nobody but itself.
+mutes a connection, so answers come in the order of the requests. The caller that decides an answer hands it to the
+connection's thread and continues: a client that does not read holds up nobody but itself.
 
 Peers are not trusted. A frame is bounded and is held as it comes; what is no request closes its connection and no
 other; one that is silent, or does not take its answer, for the idle time is closed; connections above the bound are
@@ -58,14 +58,13 @@ class Server:
         return port
 
     def serve(self) -> None:
-        """Accept connections until `close`."""
         while True:
             try:
                 connection, _ = self._listener.accept()
             except OSError:
                 if self._closing:
                     return
-                # Too many open files, or a peer that has gone already: the others go on.
+                # Too many open files, or a peer that has gone already: the others continue.
                 _log.warning("a connection could not be accepted", exc_info=True)
                 continue
             self._begin(connection)
@@ -85,7 +84,6 @@ class Server:
             thread.join()
 
     def connections(self) -> int:
-        """How many are open."""
         with self._lock:
             return len(self._open)
 

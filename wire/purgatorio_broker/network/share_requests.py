@@ -25,7 +25,6 @@ Asked = list[tuple[UUID | None, TopicPartition | None, Fields]]
 
 
 def share_group_heartbeat(node: Node, request: Request) -> None:
-    """Kafka's ShareGroupHeartbeat, 1."""
     fields = request.fields
     if not node.leads:
         code = ErrorCode.not_coordinator.value
@@ -241,7 +240,6 @@ def _ranges(result: ShareResult) -> list[Values]:
 def _by_topic(
     told: Asked, entry: Callable[[UUID | None, TopicPartition | None, Fields], Values]
 ) -> list[Values]:
-    """Entries under their topics."""
     found: dict[UUID | None, list[Values]] = {}
     for topic, partition, wanted in told:
         found.setdefault(topic, []).append(entry(topic, partition, wanted))

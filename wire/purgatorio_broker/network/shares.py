@@ -151,7 +151,7 @@ class Shares:
             return session
 
     def close(self, name: str, member_id: str) -> None:
-        """Its session is over: what it has acquired is free. Run the manager's actions."""
+        """Its session has ended: what it has acquired is free. Run the manager's actions."""
         with self._lock:
             group = self._groups.get(name)
             ended = group is not None and group.sessions.pop(member_id, None) is not None

@@ -2,7 +2,7 @@
 
     EMPTY ---add--> ONGOING ---end--> ENDING ---the markers are written--> ENDED ---add--> ONGOING
 
-Who initializes an id anew raises its epoch, which fences the former producer. What that has open is aborted first, and
+Who initializes an id again raises its epoch, which fences the former producer. What that has open is aborted first, and
 the caller told to come again (CONCURRENT_TRANSACTIONS), as is everybody else while a transaction is ENDING.
 
 Who writes the markers asks here for nothing but to be told which, and says when it is done (`ended`). An append is
@@ -29,8 +29,6 @@ _LAST_EPOCH: Final = 0x7FFE
 
 
 class State(Enum):
-    """See the module."""
-
     EMPTY = "Empty"
     ONGOING = "Ongoing"
     ENDING = "Ending"
@@ -38,7 +36,7 @@ class State(Enum):
 
 
 class HeldOffset(NamedTuple):
-    """How far a group has read, what it wrote beside that, and the place of this among all commits."""
+    """How far a group has read, what it wrote in addition, and the place of this among all commits."""
 
     offset: int
     note: str
@@ -186,7 +184,6 @@ class Transactions:
             return ErrorCode.none
 
     def wrote(self, producer_id: int) -> None:
-        """See `writes`."""
         with self._changed:
             producer = self._by_id(producer_id)
             if producer is not None:
@@ -200,7 +197,6 @@ class Transactions:
             self._changed.wait_for(lambda: not producer.appending)
 
     def ended(self, ending: Ending) -> None:
-        """Its markers are written."""
         with self._changed:
             self._producers[ending.transactional_id].state = State.ENDED
 

@@ -1,4 +1,5 @@
-"""G12: what is committed is told to whoever asks, until it is committed anew, or its topic or its group is deleted.
+"""G12: what is committed is asked to the client that asks, until it is committed again, or its topic or its group is
+deleted.
 
 A commit takes effect between its sending and its answer. So what may be told at a moment is whatever was committed
 last, or may have been. A deletion is a commit of nothing, that of a topic one which may take a while (KAFKA-2000).
@@ -13,6 +14,7 @@ from typing import Final, NamedTuple, Self
 
 from purgatorio_wire.clause.topic import PATIENCE_TIMES
 from purgatorio_wire.history.bound import MS, Bounds
+from purgatorio_wire.history.finding import Rows, answered_with, broken, kept, named
 from purgatorio_wire.history.history import (
     BUSY,
     END_OF_TIME,
@@ -24,9 +26,8 @@ from purgatorio_wire.history.history import (
     texts,
 )
 from purgatorio_wire.history.log import OTHERS, Part, Topic, Topics, asked_and_told, parts
-from purgatorio_wire.history.row import Rows, answered_with, broken, kept, named
 from purgatorio_wire.history.transaction import Transaction, producer_of
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 
 NOTHING: Final = (-1, "")
 TOO_LONG: Final = 12
@@ -34,8 +35,8 @@ UNSTABLE: Final = 88
 
 
 class _Commit(NamedTuple):
-    """Of one partition: what was committed, sent and answered when, and whether it surely was taken. It is told from
-    `told_t` on at the earliest, and from `surely_t` on if nothing was written behind it."""
+    """Of one partition: what was committed, sent and answered when, and whether it surely was taken. It is computed
+    from `told_t` on at the earliest, and from `surely_t` on if nothing was written after it."""
 
     t: int
     done_t: int
@@ -160,7 +161,7 @@ def _parts_of(scene: Scene, group: str) -> list[Part]:
 
 
 def _deletion(bounds: Bounds, topic: Topic | None) -> list[_Commit]:
-    """That of the topic, which is done when it is late for certain."""
+    """That of the topic, which is done when it is late certainly."""
     if topic is None or topic.delete_t is None:
         return []
     done_t = topic.deleted_t or END_OF_TIME

@@ -1,16 +1,16 @@
 """R2, R5, R6: what the coordinator of transactions says of a transactional id, to its producer and to others.
 
-Judged is who asks for an id while nobody else does: then what it has asked before says what it is to be told.
+Judged is who asks for an id while no other client does: then what it has asked before says what it is to be told.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.bound import MS, Bounds, RowStatus
+from purgatorio_wire.history.finding import Row, Rows, after, broken, kept, named, undecided
 from purgatorio_wire.history.history import BUSY, END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer
 from purgatorio_wire.history.log import Topics
-from purgatorio_wire.history.row import Row, Rows, after, broken, kept, named, undecided
 from purgatorio_wire.history.transaction import (
     BEGINS,
     CONCURRENT,
@@ -24,7 +24,7 @@ from purgatorio_wire.history.transaction import (
     producer_of,
     went_well,
 )
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 
 INVALID_STATE, UNKNOWN_ID = 48, 49
 FENCED: Final = frozenset({47, UNKNOWN_ID, 90})
@@ -63,12 +63,12 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
         return
     by, now = producer_of(one.body), producer_of(made[-1].got) if made else None
     if not inits:
-        yield _refused("R6", Way.STRANGER, one, error, {UNKNOWN_ID}, ": nobody has that id")
+        yield _refused("R6", Way.STRANGER, one, error, {UNKNOWN_ID}, ": no producer has that id")
     elif now is not None and by != now:
         if error == CONCURRENT:
             return  # Kafka 4 looks first whether something is being written of the id (KAFKA-18660)
         known = any(by == producer_of(x.got) for x in made)
-        why = ": another has its id now" if known else ": it is nobody"
+        why = ": another has its id now" if known else ": it is no producer id"
         yield _refused(
             "R5" if known else "R6", Way.NOT_FENCED if known else Way.STRANGER, one, error, FENCED, why
         )
@@ -80,7 +80,7 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
 
 
 def _begun_t(since: Sequence[Exchange], one: Exchange) -> int:
-    """When the transaction that is open may have begun at the earliest: behind the last end that was taken."""
+    """When the transaction that is open may have begun at the earliest: after the last end that was taken."""
     ended = [at for at, x in enumerate(since) if x.api == END and went_well(x)]
     return min((x.t for x in since[ended[-1] + 1 if ended else 0 :]), default=one.t)
 
@@ -153,15 +153,15 @@ def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:
         since_t, since_t, ended_t, gap_ns=ENDS_GAP_NS, watched_t=max(later, default=since_t),
         late_ms=bounds.declared.late_topics_ms,
     )  # fmt: skip
-    if by.held is Held.KEPT:
+    if by.held is RowStatus.KEPT:
         yield kept("R2", Way.NEVER_ENDED)
         return
     seen = "never" if ended_t is None else f"after {after(ended_t, since_t)}"
-    allowed = f"its end by {after(by.limit_t, since_t)} behind the answer ({by.made_of})"
-    if by.held is Held.UNDECIDED:
+    allowed = f"its end by {after(by.limit_t, since_t)} after the answer ({by.made_of})"
+    if by.held is RowStatus.UNDECIDED:
         yield undecided(
             "R2", f"{seen}; {allowed}, too wide to judge it, or not watched so long", Way.NEVER_ENDED
         )
     else:
-        row = broken("R2", Way.NEVER_ENDED, ending, allowed, seen, held=Held.LATE)
+        row = broken("R2", Way.NEVER_ENDED, ending, allowed, seen, held=RowStatus.LATE)
         yield replace(row, late=(since_t, ended_t or by.limit_t), gaps=by.gaps)

@@ -1,23 +1,23 @@
-"""C1: connections that are cut with requests waiting are let go; beside them, and beside one that does not read its
-answers, the broker goes on."""
+"""C1: connections that are cut with requests waiting are let go; beside them, and while another does not read its
+answers, the broker continues."""
 
 from typing import Final
 
-from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.bound import MS, Bounds, RowStatus
+from purgatorio_wire.history.finding import Row, Rows, after, broken, in_time, kept, undecided
 from purgatorio_wire.history.history import Scene, integer, text
-from purgatorio_wire.history.row import Row, Rows, after, broken, in_time, kept, undecided
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 
 LEAST_CUT: Final = 10
 GAP_NS: Final = 4000 * MS
-"""By how much a plain question would be late at a broker that does not go on."""
+"""By how much a plain question would be late at a broker that does not continue."""
 HELD_UP_NS: Final = 3000 * MS
 FILES_LEFT_PART: Final = 10
 """One in so many may stay open: a broker has other connections than ours."""
 
 
 def unread_answers(bounds: Bounds, scene: Scene) -> Rows:
-    """Questions beside a connection whose answers are not read: they are not held up until it is closed. The bound of
+    """Questions next to a connection whose answers are not read: they are not held up until it is closed. The bound of
     other rows would not do, as our plain questions are held up too."""
     for x in scene.stimuli:
         lane = scene.lanes.get(text(x.body, "conn"))
@@ -33,9 +33,9 @@ def unread_answers(bounds: Bounds, scene: Scene) -> Rows:
             elif until - one.t < HELD_UP_NS + late_ns:
                 yield undecided("C1", "asked just before the other was closed", Way.HELD_UP)
             else:
-                allowed = f"an answer at once, whatever {lane.name} does not read"
+                allowed = f"an answer at once, although {lane.name} does not read its responses"
                 seen = f"none in {after(until, one.t)}, until that was closed"
-                yield broken("C1", Way.HELD_UP, one, allowed, seen, held=Held.LATE, late=(one.t, until))
+                yield broken("C1", Way.HELD_UP, one, allowed, seen, held=RowStatus.LATE, late=(one.t, until))
 
 
 def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
@@ -72,6 +72,8 @@ def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
         if files <= most:
             yield kept("C1")
         else:
-            allowed = f"at most {most} connections beside ours after max_wait ({max(before)} before, {len(cut)} cut)"
-            seen = f"{files} beside ours"
-            yield Row("C1", Held.BROKEN, Way.FILES_STAY_OPEN, "open files", (event.i,), allowed, seen)
+            allowed = (
+                f"at most {most} other connections after max_wait ({max(before)} before, {len(cut)} cut)"
+            )
+            seen = f"{files} other than ours"
+            yield Row("C1", RowStatus.BROKEN, Way.FILES_STAY_OPEN, "open files", (event.i,), allowed, seen)

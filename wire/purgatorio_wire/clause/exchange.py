@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.bound import MS, Bounds, RowStatus
+from purgatorio_wire.history.finding import Row, Rows, after, answered_with, broken, kept, undecided
 from purgatorio_wire.history.history import OF_2_0, Exchange, Lane, Scene, integer, items, text
 from purgatorio_wire.history.log import (
     NAMED,
@@ -15,8 +16,7 @@ from purgatorio_wire.history.log import (
     produced,
     unknown_topic,
 )
-from purgatorio_wire.history.row import Row, Rows, after, answered_with, broken, kept, undecided
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 _OF_TOPICS: Final = frozenset(
@@ -87,7 +87,7 @@ def _unasked(lane: Lane) -> Rows:
     for answer in lane.answers:
         if answer.c is None and (answer.corr or 0) not in by_corr:
             yield Row(
-                "X1", Held.BROKEN, Way.NOT_ASKED_FOR, f"connection {lane.name}", (answer.i,),
+                "X1", RowStatus.BROKEN, Way.NOT_ASKED_FOR, f"connection {lane.name}", (answer.i,),
                 "answers to requests only", f"an answer with correlation {answer.corr}, which no request has",
             )  # fmt: skip
 
@@ -136,7 +136,7 @@ def one_at_a_time(scene: Scene, topics: Topics) -> Rows:
                     if part not in came or base < 0:
                         continue
                     ahead = any(integer(x, "base") <= base <= integer(x, "last") for x in came[part])
-                    allowed = f"an answer without the record {base}, which was sent behind it"
+                    allowed = f"an answer without the record {base}, which was sent after it"
                     yield (
                         broken("X2", Way.HANDLED_AHEAD, one, allowed, "one with it", *append.events)
                         if ahead
@@ -174,7 +174,7 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
     for lane in scene.lanes.values():
         if lane.closed is not None and lane.closed.err.startswith("no frames") and lane.closed.by == "us":
             yield Row(
-                "X3", Held.BROKEN, Way.NO_FRAME, f"connection {lane.name}", (lane.closed.i,),
+                "X3", RowStatus.BROKEN, Way.NO_FRAME, f"connection {lane.name}", (lane.closed.i,),
                 "frames of the Kafka protocol", lane.closed.err,
             )  # fmt: skip
 
@@ -194,7 +194,7 @@ def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
                 allowed, seen = (", ".join(_words(one, part) for part, _ in held) for held in (asked, told))
                 seen = f"one about {seen or 'nothing'}"
                 yield broken("X4", Way.NOT_ALL_NAMED, one, f"an answer about {allowed}", seen)
-            if scene.name:  # what is done beside the scenes is about their topics
+            if scene.name:  # what is done next to the scenes is about their topics
                 yield from _not_there(one, told, topics)
 
 
@@ -205,7 +205,7 @@ def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> 
     if one.api == "offset_commit" and all(integer(said, "error_code") for _, said in told):
         return  # it was refused as a whole
     if one.api == "offset_commit" and one.version < OF_2_0[one.api]:
-        return  # Kafka before 2.0 looks for the topic alone
+        return  # Kafka before 2.0 searches for the topic alone
     for part, said in told:
         topic, error = topics.topics.get(part.topic), integer(said, "error_code")
         partitions = None if topic is None or topic.delete_t is not None else topic.partitions_at(one.t)

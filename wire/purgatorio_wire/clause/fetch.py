@@ -13,7 +13,18 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
+from purgatorio_wire.history.finding import (
+    Row,
+    Rows,
+    after,
+    answered_with,
+    broken,
+    in_time,
+    kept,
+    named,
+    undecided,
+)
 from purgatorio_wire.history.history import (
     END_OF_TIME,
     EXCUSED,
@@ -34,18 +45,7 @@ from purgatorio_wire.history.log import (
     fetched,
     unknown_topic,
 )
-from purgatorio_wire.history.row import (
-    Row,
-    Rows,
-    after,
-    answered_with,
-    broken,
-    in_time,
-    kept,
-    named,
-    undecided,
-)
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.table.fetch import FETCH, Distance, Divergence, Epoch, Fetched, request_is_complete
 from purgatorio_wire.table.replica import Replica
 from purgatorio_wire.trace.record import Body, WireEvent
@@ -121,12 +121,12 @@ class _Asked:
 
     @property
     def end(self) -> int:
-        """The offset behind the last record that came, or the one that was asked for."""
+        """The offset after the last record that came, or the one that was asked for."""
         return max((integer(batch, "last") + 1 for batch in self.batches), default=self.offset)
 
 
 def stopped_spans(stimuli: Iterable[WireEvent], end_t: int) -> list[tuple[int, int]]:
-    """When a replica was stopped: from where it surely was until the moment before it went on."""
+    """When a replica was stopped: from where it surely was until the moment before it continued."""
     spans: list[tuple[int, int]] = []
     begun: int | None = None
     for event in stimuli:
@@ -140,7 +140,8 @@ def stopped_spans(stimuli: Iterable[WireEvent], end_t: int) -> list[tuple[int, i
 
 
 def continued_t(stimuli: Iterable[WireEvent], end: int) -> int:
-    """When a replica that was stopped until `end` surely goes on: what lets it may be a command that takes its time."""
+    """When a replica that was stopped until `end` surely continues: what lets it may be a command that takes its
+    time."""
     said = [x.t for x in stimuli if x.t >= end and (x.body or {}).get("what") == "continued"]
     return min(said, default=end)
 
@@ -156,7 +157,7 @@ def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, t
         bounds, "F8", cause, one, deleted_t, due - deleted_t, "an error, as its topic is deleted,",
         late_ms=bounds.declared.late_topics_ms,
     )  # fmt: skip
-    if row.held is Held.KEPT and not told:
+    if row.held is RowStatus.KEPT and not told:
         row = broken("F8", Way.DELETED_WITHOUT_ERROR, one, "an error", "no error")
     yield row
 
@@ -181,7 +182,9 @@ def sessions(bounds: Bounds, scene: Scene) -> Rows:
         promise, gap = f"{named(one.session_error)} at once:", one.wait_ms * MS or NO_WAIT_GAP_NS
         row = in_time(bounds, "F6", Way.SESSION_WAITS, one, one.t, gap, promise)
         yield row
-        if row.held is Held.KEPT and one.error != NO_SESSION:  # there may be no room for the session any more
+        if (
+            row.held is RowStatus.KEPT and one.error != NO_SESSION
+        ):  # there may be no room for the session any more
             yield answered_with("F6", Way.SESSION_TAKEN, one, one.error, one.session_error)
 
 
@@ -259,8 +262,6 @@ def _fetchings(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetchin
 
 @dataclass(slots=True)
 class Fetching:
-    """One fetch."""
-
     bounds: Bounds
     scene: Scene
     topics: Topics
@@ -318,7 +319,7 @@ class Fetching:
         return topic is None or (partitions is not None and a.part.number >= partitions)
 
     def _beside_absent(self) -> Rows:
-        """F2 and F3, of those that are there beside what is not: that hurries nobody with Kafka, and nothing is
+        """F2 and F3, of those that are there next to what is not: that hurries nobody with Kafka, and nothing is
         promised of it; it keeps nobody from being woken either."""
         if not self.asked or not self.known:
             return
@@ -353,7 +354,7 @@ class Fetching:
         return cut or came >= min(least, self._room)
 
     def _wrong(self) -> Row | None:
-        """A row where a partition's offset or epoch is wrong for certain."""
+        """A row where a partition's offset or epoch is wrong certainly."""
         for a in self.asked:
             beyond = a.offset > a.whole.most_end(self.until)
             if beyond and a.last_epoch >= 0:
@@ -387,7 +388,7 @@ class Fetching:
         """At once and without an error, with where the epoch ends: its reader is beyond that (KIP-595)."""
         one, promise = self.one, "the end of its epoch at once:"
         row = in_time(self.bounds, "F6", Way.DIVERGING_WAITS, one, one.t, self.gap, promise)
-        if row.held is not Held.KEPT:
+        if row.held is not RowStatus.KEPT:
             return row
         said = None if a.answer is None else a.answer.get("diverging_epoch")
         end = integer(said, "end_offset", -1) if isinstance(said, Mapping) else -1
@@ -405,7 +406,7 @@ class Fetching:
         row = in_time(
             self.bounds, clause, Way(f"{what}-waits"), one, one.t, self.gap, f"{named(error)} at once:"
         )
-        if row.held is not Held.KEPT or (a.answer is not None and a.error == error):
+        if row.held is not RowStatus.KEPT or (a.answer is not None and a.error == error):
             return row
         if a.error in EXCUSED:
             return undecided(clause, f"{named(a.error)}: {EXCUSED[a.error]}", Way(f"{what}-waits"))
@@ -451,7 +452,6 @@ class Fetching:
         return END_OF_TIME
 
     def _clause(self, of_fetches: str) -> str:
-        """Whose promise it is."""
         committed = any(isinstance(a.log, CommittedLog) for a in self.asked)
         return OF_TRANSACTIONS.get(of_fetches, of_fetches) if committed else of_fetches
 
@@ -520,7 +520,9 @@ class Fetching:
         one, cause = self.one, Way.OUT_OF_ORDER
         for a in self.asked if one.answer is not None and not one.session else ():
             if a.log.least(one.t, a.offset):
-                allowed = f"records of {a.part.topic}-{a.part.number}, which is asked for before the others"
+                allowed = (
+                    f"records of {a.part.topic}-{a.part.number}, which the request names before the others"
+                )
                 brought = any(other.batches for other in self.asked)
                 if a.batches or brought:
                     yield (
@@ -562,7 +564,7 @@ class Fetching:
         clause = self._clause("F7" if self._over_parts else "F3")
         woken = self._woken_in_time(clause, ready_by)
         yield woken
-        if self.one.answer_t is not None and woken.held is Held.KEPT:
+        if self.one.answer_t is not None and woken.held is RowStatus.KEPT:
             yield self._enough(clause)
 
     def _woken_in_time(self, clause: str, ready_by: int) -> Row:
@@ -574,7 +576,6 @@ class Fetching:
         )
 
     def _at_max_wait(self) -> Row:
-        """F2."""
         one, gap = self.one, max(self.one.wait_ms * MS, FORGOTTEN_NS)
         promise = f"an answer at max_wait {one.wait_ms} ms,"
         return in_time(self.bounds, "F2", Way.LATE, one, self.deadline, gap, promise)
@@ -647,8 +648,8 @@ class Fetching:
                 yield from self._listed(a)
 
     def _listed(self, a: _Asked) -> Rows:
-        """R3: of whose records the answer has some is listed, from where they begin, if they are aborted; nobody else
-        whose records would not be shown for that."""
+        """R3: of whose records the answer has some is listed, from where they begin, if they are aborted; no other
+        thread whose records would not be shown for that."""
         said = {
             (integer(one, "producer_id"), integer(one, "first_offset"))
             for one in items(a.answer, "aborted_transactions")

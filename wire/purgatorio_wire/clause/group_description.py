@@ -8,6 +8,7 @@ in its log, as a share is that was told.
 
 from typing import Final
 
+from purgatorio_wire.history.finding import Rows, answered_with, broken, kept
 from purgatorio_wire.history.group import (
     NO_SUCH_GROUP,
     Generation,
@@ -19,8 +20,7 @@ from purgatorio_wire.history.group import (
     protocols,
 )
 from purgatorio_wire.history.history import ABOUT_GROUPS, Exchange, items, text
-from purgatorio_wire.history.row import Rows, answered_with, broken, kept
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 NON_EMPTY: Final = 68
@@ -51,13 +51,13 @@ def described(group: Group) -> Rows:
             row = broken("G13", Way.TOLD_OTHERWISE, one, "what its members have given", other)
             yield row if other else kept("G13", Way(name))
         else:
-            allowed = f"{name}, with {', '.join(sorted(least)) or 'nobody'}"
-            seen = f"{text(said, 'group_state')}, with {', '.join(sorted(told)) or 'nobody'}"
+            allowed = f"{name}, with {', '.join(sorted(least)) or 'no member'}"
+            seen = f"{text(said, 'group_state')}, with {', '.join(sorted(told)) or 'no member'}"
             yield broken("G13", Way(name), one, allowed, seen)
 
 
 def _state(group: Group, one: Exchange, until: int) -> tuple[str, set[str], set[str]] | None:
-    """The state that the group has for certain while this is asked, and who is a member at least and at most."""
+    """The state that the group has certainly while this is asked, and who is a member at least and at most."""
     issued = {*group.issued()}
     shared = any(answered(sync) and (sync.answer_t or until) < one.t for sync in group.syncs)
     if not shared or any(join.answer is None and not member_id(join) for join in group.joins):

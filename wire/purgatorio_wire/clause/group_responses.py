@@ -8,13 +8,14 @@
     names another protocol            |              | 23   |            | 23   |
 
 Of a commit with a transaction (KIP-447) who sends it is asked, and not what the group does: R7. Spoken of are only
-those who are so for certain: from before their request until its answer.
+those who are so certainly: from before their request until its answer.
 """
 
 from collections.abc import Iterator
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, Bounds, Held
+from purgatorio_wire.history.bound import EARLY_NS, Bounds, RowStatus
+from purgatorio_wire.history.finding import Rows, answered_with, broken, kept, named
 from purgatorio_wire.history.group import (
     ILLEGAL_GENERATION,
     MEMBER_ID_REQUIRED,
@@ -34,8 +35,7 @@ from purgatorio_wire.history.group import (
     session_asked,
 )
 from purgatorio_wire.history.history import END_OF_TIME, LOADING, OF_2_0, Exchange, Scene
-from purgatorio_wire.history.row import Rows, answered_with, broken, kept, named
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 
 INVALID_GROUP, INVALID_SESSION = 24, 26
 
@@ -73,8 +73,8 @@ def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
 
 
 def coordinator_away(scene: Scene) -> Rows:
-    """G8 and G10: nobody is told that the coordinator is not there while it answers others of the group. It may go and
-    come again: all of that between two answers is late at one time, and one such time is no proof."""
+    """G8 and G10: no client is notified that the coordinator is not there while it answers others of the group. It
+    may go and come again: all of that between two answers is late at one time, and one such time is no proof."""
     for held in scene.by_group().values():
         there = [x for x in held if x.error in _THERE and x.error != _LOADING.get(x.api)]
         for one in held:
@@ -87,7 +87,7 @@ def coordinator_away(scene: Scene) -> Rows:
             if since is not None and until is not None:
                 allowed = "an answer, as others of the group had one before and after"
                 clause, late = _OF_A_MEMBER[one.api], (since, until)
-                yield broken(clause, Way.AWAY, one, allowed, named(one.error), held=Held.LATE, late=late)
+                yield broken(clause, Way.AWAY, one, allowed, named(one.error), held=RowStatus.LATE, late=late)
 
 
 def failed(scene: Scene) -> Rows:
@@ -97,7 +97,7 @@ def failed(scene: Scene) -> Rows:
             if one.error == FAILED and one.answer_t is not None:
                 clause, late = _PROMISED.get(one.api, "G13"), (one.t, one.answer_t)
                 allowed = "an answer, or why there is none"
-                yield broken(clause, Way.FAILED, one, allowed, named(FAILED), held=Held.LATE, late=late)
+                yield broken(clause, Way.FAILED, one, allowed, named(FAILED), held=RowStatus.LATE, late=late)
 
 
 def standings(group: Group) -> Rows:
@@ -162,7 +162,9 @@ def _of_who_is_there(group: Group, one: Exchange) -> Rows:
     elif one.api == "heartbeat":
         cause, right = Way.REFUSED, one.error in (0, REBALANCING)
         yield (
-            kept("G10", cause) if right else broken("G10", cause, one, "a member is heard", named(one.error))
+            kept("G10", cause)
+            if right
+            else broken("G10", cause, one, "the request of a member is accepted", named(one.error))
         )
     elif one.api == "offset_commit" and any(
         member_id(sync) == current.leader and answered(sync) and (sync.answer_t or 0) <= one.t
@@ -216,7 +218,7 @@ def _before_anybody(group: Group) -> Rows:
 
 def _of_nobody(group: Group) -> Rows:
     """G12: a commit without a generation is taken where there are no members: as tools move a group's offsets. All who
-    were given an id must have left: else somebody is one, or a rebalance goes on that waits for it."""
+    were given an id must have left: else somebody is one, or a rebalance continues that waits for it."""
     for one in group.nobodys:
         until = one.answer_t or END_OF_TIME
         asked = [x for x in group.joins if x.t <= until and x.error in (0, MEMBER_ID_REQUIRED)]

@@ -2,7 +2,18 @@
 
 from itertools import pairwise
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Held
+from purgatorio_wire.history.bound import EARLY_NS, MS, RowStatus
+from purgatorio_wire.history.finding import (
+    Row,
+    Rows,
+    after,
+    broken,
+    in_time,
+    kept,
+    named,
+    now_and_then,
+    timed,
+)
 from purgatorio_wire.history.group import (
     FENCED,
     ILLEGAL_GENERATION,
@@ -29,8 +40,7 @@ from purgatorio_wire.history.group import (
     session_asked,
 )
 from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, items
-from purgatorio_wire.history.row import Row, Rows, after, broken, in_time, kept, named, now_and_then, timed
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 
 
 def memberships(group: Group) -> Rows:
@@ -64,7 +74,7 @@ def _member_ids(group: Group) -> Rows:
         elif not member and one.version >= 4:
             promise = f"{named(MEMBER_ID_REQUIRED)} at once:"
             row = in_time(group.bounds, "G0", Way.WAITS, one, one.t, JOIN_GAP_NS, promise)
-            if row.held is Held.KEPT and (one.error != MEMBER_ID_REQUIRED or not given_id(one)):
+            if row.held is RowStatus.KEPT and (one.error != MEMBER_ID_REQUIRED or not given_id(one)):
                 seen = f"{named(one.error)}, member id {given_id(one)!r}"
                 row = broken("G0", Way.NO_MEMBER_ID, one, f"{named(MEMBER_ID_REQUIRED)} and an id", seen)
             yield row
@@ -86,7 +96,7 @@ def _member_ids(group: Group) -> Rows:
 
 def _others(group: Group, one: Exchange, until: int) -> list[Exchange]:
     """The other joins that this one may be held against. Who was refused for its protocols is no member; nor is who has
-    left, where that leaves members for certain, or nobody after a generation."""
+    left, where that leaves members certainly, or nobody after a generation."""
     earlier = [x for x in group.joins if x is not one and x.t <= until and x.error != OTHER_PROTOCOL]
     there = [x for x in earlier if not group.gone_by(given_id(x) or member_id(x), one.t)]
     current = group.current(one)
@@ -137,7 +147,7 @@ def _heartbeats(group: Group) -> Rows:
             if beat.api != "sync_group" or beat.error != REBALANCING:
                 yield refused(group.bounds, beat, ILLEGAL_GENERATION)
         elif beat.error == UNKNOWN_MEMBER:
-            why = "though it was heard of in time, before the rebalance time-out"
+            why = "although it sent a request in time, before the rebalance timeout"
             yield broken("G10", Way.PUT_OUT, beat, "it stays a member", f"{named(UNKNOWN_MEMBER)}, {why}")
         elif beat.api == "heartbeat":
             yield from _beat(group, current, member, beat)
@@ -173,7 +183,7 @@ def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Row
         allowed = f"{named(REBALANCING)}: a join waits since {after(beat.t, waiting[0].t)}"
         yield broken(
             "G3", Way.REBALANCE_NOT_TOLD, beat, allowed, named(beat.error), *waiting[0].events,
-            held=Held.LATE, late=(waiting[0].t, beat.answer_t),
+            held=RowStatus.LATE, late=(waiting[0].t, beat.answer_t),
         )  # fmt: skip
         return
     if waiting:
@@ -228,7 +238,7 @@ def _still_there(group: Group) -> Rows:
     none."""
     for member, join in group.issued().items():
         contacts, name = group.contacts(member), instance_of(join)
-        # Who comes back with another session may go on with the one that its name had before.
+        # Who comes back with another session may continue with the one that its name had before.
         asked = (
             x
             for x in group.joins
@@ -247,9 +257,9 @@ def _still_there(group: Group) -> Rows:
             ):
                 continue
             cause, late = Way.STAYS_THOUGH_SILENT, (last_t + session_ns, beat.answer_t)
-            seen = f"{named(beat.error)} {after(beat.t, last_t)} after it was last heard of"
+            seen = f"{named(beat.error)} {after(beat.t, last_t)} after the member's last request"
             allowed = f"{named(UNKNOWN_MEMBER)}, after its session time-out of {session_ns // MS} ms"
-            row = broken("G7", cause, beat, allowed, seen, held=Held.LATE, late=late)
+            row = broken("G7", cause, beat, allowed, seen, held=RowStatus.LATE, late=late)
             # Its name may have gone to somebody else.
             right = beat.error == UNKNOWN_MEMBER or (name and beat.error == FENCED)
             yield kept("G7", cause) if right else row
@@ -271,7 +281,7 @@ def _silence(group: Group, last: Exchange, earliest: int, others: list[Exchange]
     assert last.answer_t is not None
     first = next((x for x in others if x.error == REBALANCING), None)
     if first is not None and first.answer_t is not None and first.answer_t < earliest - EARLY_NS:
-        seen = f"a rebalance was told {after(first.answer_t, last.t)} after it was last heard of"
+        seen = f"a rebalance was announced {after(first.answer_t, last.t)} after the member's last request"
         yield broken(
             "G7", Way.EARLY, first, f"not before its session time-out of {session_ms} ms", seen, *last.events
         )

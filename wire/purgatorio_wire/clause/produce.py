@@ -5,7 +5,18 @@ from dataclasses import replace
 from typing import Final
 
 from purgatorio_wire.clause.fetch import FORGOTTEN_NS, continued_t, deleted, stopped_spans
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
+from purgatorio_wire.history.finding import (
+    Row,
+    Rows,
+    after,
+    answered_with,
+    broken,
+    in_time,
+    kept,
+    named,
+    undecided,
+)
 from purgatorio_wire.history.history import (
     END_OF_TIME,
     EXCUSED,
@@ -27,28 +38,17 @@ from purgatorio_wire.history.log import (
     transactional,
     written_by,
 )
-from purgatorio_wire.history.row import (
-    Row,
-    Rows,
-    after,
-    answered_with,
-    broken,
-    in_time,
-    kept,
-    named,
-    undecided,
-)
 from purgatorio_wire.history.transaction import CONCURRENT, INIT, Transaction
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import BY_NOBODY, SEQUENCES, Body, Written
 
 CORRUPT, TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 2, 7, 19, 21
 OUT_OF_ORDER: Final = 45
 LOOKED_NS: Final = 1000 * MS
-"""Who looks for the end of a connection looks so long at least."""
+"""Who searches for the end of a connection looks so long at least."""
 ENDS_GAP_NS: Final = 4000 * MS
 BACK_NS: Final = 40_000 * MS
-"""A replica that goes on has caught up by then with the little that a scene writes; its node may have to be let in
+"""A replica that continues has caught up by then with the little that a scene writes; its node may have to be let in
 again first."""
 REMEMBERED: Final = 5
 FEW: Final = frozenset({NOT_ENOUGH, 20})
@@ -116,13 +116,13 @@ def _unanswered(scene: Scene, one: Exchange, topics: Topics) -> Rows:
     elif behind and one.closed is not None and one.closed.by == "peer":
         seen = f"the broker closed the connection after {after(one.closed.t, one.t)}"
         yield broken(
-            "M2", Way.CLOSED_AFTER_ACKS_0, one, "the connection goes on", seen, behind[0].i, one.closed.i
+            "M2", Way.CLOSED_AFTER_ACKS_0, one, "the connection stays open", seen, behind[0].i, one.closed.i
         )
 
 
 def _told_by_the_end(bounds: Bounds, one: Exchange, topics: Topics) -> Rows:
     """M2, of an acks 0 produce that names a partition which its topic has not: the end of its connection is the one way
-    in which its producer learns that it has to ask who leads what. Where nobody looked for it there is no row."""
+    in which its producer learns that it has to ask who leads what. Where nobody searched for it there is no row."""
     named_parts = [part for part, *_ in produced(one) if part.topic in topics.topics]
     absent = [
         part for part in named_parts
@@ -133,9 +133,9 @@ def _told_by_the_end(bounds: Bounds, one: Exchange, topics: Topics) -> Rows:
     if not absent or (ended_t is None and one.watched_t < one.t + LOOKED_NS):
         return
     by = bounds.by(one.t, one.t, ended_t, gap_ns=ENDS_GAP_NS, watched_t=one.watched_t)
-    if by.held is Held.KEPT:
+    if by.held is RowStatus.KEPT:
         yield kept("M2", Way.ERROR_UNTOLD)
-    elif by.held is Held.UNDECIDED:
+    elif by.held is RowStatus.UNDECIDED:
         yield undecided(
             "M2", f"the connection was not closed by {after(by.limit_t, one.t)}", Way.ERROR_UNTOLD
         )
@@ -144,7 +144,7 @@ def _told_by_the_end(bounds: Bounds, one: Exchange, topics: Topics) -> Rows:
         seen = "not closed" if ended_t is None else f"closed after {after(ended_t, one.t)}"
         late = one.t, ended_t or by.limit_t
         yield replace(
-            broken("M2", Way.ERROR_UNTOLD, one, allowed, seen, held=Held.LATE, late=late), gaps=by.gaps
+            broken("M2", Way.ERROR_UNTOLD, one, allowed, seen, held=RowStatus.LATE, late=late), gaps=by.gaps
         )
 
 
@@ -171,7 +171,7 @@ def _in_transaction(
     fenced = within.ending is not None and within.ending.api == INIT and not within.commits
     if t < within.may_end_t:
         if error in UNHEARD:
-            why = f"{named(error)}: the partition's leader has not heard of the transaction"
+            why = f"{named(error)}: the partition's leader does not know the transaction"
             yield undecided("M1", why, Way.OFFSETS_DO_NOT_GROW)
         elif error == OUT_OF_ORDER and _begins_with_a_repeat(one, within, log):
             yield undecided("M1", f"{named(error)}: {BEGUN_BY_A_REPEAT}", Way.OFFSETS_DO_NOT_GROW)
@@ -257,7 +257,7 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
         # There is no other replica to wait for; a broker that cannot write for so long does not do so again.
         late = (one.t, one.answer_t or one.t)
         yield broken(
-            "M1", Way.TIMED_OUT, one, "taken by the one replica", named(error), held=Held.LATE, late=late
+            "M1", Way.TIMED_OUT, one, "taken by the one replica", named(error), held=RowStatus.LATE, late=late
         )
     elif error:
         yield broken("M1", Way.REFUSED, one, "the append is taken", named(error))
@@ -267,7 +267,7 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
         later = log.most_end(one.answer_t or one.t)
         if own > end:
             seen = f"base offset {base}"
-            allowed = f"{own} at least, behind what this connection appended with acks 0"
+            allowed = f"{own} at least, after the records that this connection appended with acks=0"
             yield kept("M2") if base >= own else broken("M2", Way.LOST, one, allowed, seen)
         start, (least, most) = (
             integer(answer, "log_start_offset", -1), log.start(one.t, one.answer_t or one.t),
@@ -303,7 +303,7 @@ def _stopped(
         elif acks == -1:
             gap = max(one.wait_ms * MS, 1)
             row = in_time(bounds, "M4", Way.REFUSAL_WAITS, one, one.t, gap, f"{named(NOT_ENOUGH)} at once:")
-            if row.held is Held.KEPT and error != NOT_ENOUGH:
+            if row.held is RowStatus.KEPT and error != NOT_ENOUGH:
                 row = broken("M4", Way.BELOW_MIN_INSYNC, one, named(NOT_ENOUGH), named(error))
             yield row
         return
@@ -337,13 +337,19 @@ def _all_healthy(bounds: Bounds, one: Exchange, error: int) -> Row:
     if 2 * bounds.allowed_ns(one.t, t) >= max(one.wait_ms * MS, 1):
         return undecided("M1", f"{named(error)} on a machine that is late", cause)
     return broken(
-        "M1", cause, one, "taken, as no replica was stopped", named(error), held=Held.LATE, late=(one.t, t)
+        "M1",
+        cause,
+        one,
+        "taken, as no replica was stopped",
+        named(error),
+        held=RowStatus.LATE,
+        late=(one.t, t),
     )
 
 
 def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """M4, of a replica that was given up and goes on: it fetches what it lacks and is in sync again, as metadata tells
-    when the controller has heard of it."""
+    """M4, of a replica that was given up and continues: it fetches what it lacks and is in sync again, as metadata
+    tells when the controller has heard of it."""
     for begin, end in stopped_spans(scene.stimuli, scene.end_t):
         on_t = continued_t(scene.stimuli, end)
         for topic in topics.topics.values():
@@ -356,9 +362,9 @@ def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield kept("M4", Way.IN_SYNC_AGAIN)
             elif later and later[-1][0].t > on_t + BACK_NS + bounds.added_ns(on_t, later[-1][0].t):
                 last, count = later[-1]
-                allowed = f"{topic.replicas} in sync by {BACK_NS // MS} ms after it goes on"
+                allowed = f"{topic.replicas} in sync by {BACK_NS // MS} ms after it continues"
                 seen, late = f"{count} after {after(last.t, on_t)}", (on_t, last.t)
-                yield broken("M4", Way.IN_SYNC_AGAIN, last, allowed, seen, held=Held.LATE, late=late)
+                yield broken("M4", Way.IN_SYNC_AGAIN, last, allowed, seen, held=RowStatus.LATE, late=late)
 
 
 def _in_sync(one: Exchange, name: str) -> int | None:
@@ -372,26 +378,24 @@ def _in_sync(one: Exchange, name: str) -> int | None:
 
 
 def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
-    """M5."""
     if one.answer_t is not None and one.answer_t < due - EARLY_NS:
         seen = f"{named(error)} after {after(one.answer_t, one.t)}"
         yield broken("M5", Way.EARLY, one, f"not before its time-out, {one.wait_ms} ms", seen)
         return
     gap = max(one.wait_ms * MS, FORGOTTEN_NS)
     row = in_time(bounds, "M5", Way.LATE, one, due, gap, f"{named(TIMED_OUT)} at its time-out,")
-    if row.held is Held.KEPT and error != TIMED_OUT:
+    if row.held is RowStatus.KEPT and error != TIMED_OUT:
         row = broken("M5", Way.OTHER_ERROR, one, named(TIMED_OUT), named(error))
     yield row
 
 
 def _goes_on(bounds: Bounds, one: Exchange, error: int, end: int, on_t: int, due: int) -> Row:
-    """M6."""
-    row = in_time(bounds, "M6", Way.WAITS_ON, one, on_t, due - on_t, "an answer as the replica goes on,")
-    if row.held is Held.KEPT and error:
+    row = in_time(bounds, "M6", Way.WAITS_ON, one, on_t, due - on_t, "an answer as the replica continues,")
+    if row.held is RowStatus.KEPT and error:
         row = broken("M6", Way.OTHER_ERROR, one, "no error", named(error))
     if one.answer_t is not None and one.answer_t < end - EARLY_NS:
-        seen = f"answered {after(end, one.answer_t)} before the replica went on"
-        row = broken("M6", Way.BEFORE_THE_REPLICA, one, "not before the replica goes on", seen)
+        seen = f"answered {after(end, one.answer_t)} before the replica continued"
+        row = broken("M6", Way.BEFORE_THE_REPLICA, one, "not before the replica continues", seen)
     return row
 
 
@@ -403,6 +407,6 @@ def _given_up(bounds: Bounds, one: Exchange, error: int, told_t: int) -> Row:
     row = in_time(
         bounds, "M6", Way.GIVEN_UP, one, told_t, due - told_t, promise, late_ms=late_ms, since_t=told_t
     )
-    if row.held is Held.KEPT and error:
+    if row.held is RowStatus.KEPT and error:
         row = broken("M6", Way.OTHER_ERROR, one, "no error, as enough replicas have it", named(error))
     return row

@@ -28,10 +28,10 @@ from purgatorio_spec.trace.record import Event, Header, Implementation, Phase, T
 from purgatorio_spec.verdict import Violation
 from purgatorio_wire.clause.exchange import PATIENCE_MS
 from purgatorio_wire.clause.fetch import FORGOTTEN_NS, waits
-from purgatorio_wire.history.bound import EARLY_NS, GAPS_IN_SLACK, MS, Bounds, Held
+from purgatorio_wire.history.bound import EARLY_NS, GAPS_IN_SLACK, MS, Bounds, RowStatus
+from purgatorio_wire.history.finding import Row, after, said
 from purgatorio_wire.history.history import END_OF_TIME, Exchange, Scene, integer, items
 from purgatorio_wire.history.log import Topics
-from purgatorio_wire.history.row import Row, after, said
 from purgatorio_wire.trace.record import WireHeader
 
 PROFILE: Final = PROFILES["wire-waits"]
@@ -68,7 +68,7 @@ class Projection:
         end_t = one.watched_t if one.answer_t is None else one.answer_t
         seen = "never answered" if one.answer_t is None else f"answered after {after(end_t, one.t)}"
         seen += f", {1 + len(one.again)} times" if one.again else ""
-        held = Held.LATE if violation.clause in LATE else Held.BROKEN
+        held = RowStatus.LATE if violation.clause in LATE else RowStatus.BROKEN
         allowed = f"{CLAUSES[violation.clause].promise} (a wait of {one.wait_ms} ms)"
         gaps = 1.0 if violation.clause == "O4" else (end_t - due_t) / max(one.wait_ms * MS, FORGOTTEN_NS)
         return scene, Row(

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Held
+from purgatorio_wire.history.bound import EARLY_NS, MS, RowStatus
+from purgatorio_wire.history.finding import Rows, after, broken, in_time, kept, named, now_and_then, timed
 from purgatorio_wire.history.group import (
     JOIN_GAP_NS,
     REBALANCING,
@@ -27,8 +28,7 @@ from purgatorio_wire.history.group import (
     rebalance_ms,
 )
 from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, items, text
-from purgatorio_wire.history.row import Rows, after, broken, in_time, kept, named, now_and_then, timed
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.table.group import JOIN, Join, Joining
 
 
@@ -47,7 +47,7 @@ def rebalances(group: Group) -> Rows:
         yield from _nobody_rejoined(group, one)
         if before is not None:
             yield from _numbered(group, before, one)
-        # Else one of nobody came between, and an initial delay behind it.
+        # Else one of nobody came between, and an initial delay after it.
         next_to = before is not None and (
             one.number == before.number + 1 or bool({*one.members} & {*before.members})
         )
@@ -58,7 +58,6 @@ def rebalances(group: Group) -> Rows:
 
 
 def _one_leader(group: Group, before: Generation | None, one: Generation) -> Rows:
-    """G2."""
     members = one.members
     if any(join.answer is None and member_id(join) == one.leader for join in group.joins):
         return  # the leader's own answer was not waited for
@@ -81,9 +80,11 @@ def _one_leader(group: Group, before: Generation | None, one: Generation) -> Row
         ]  # fmt: skip
         if me == one.leader and not set(members) <= set(told):
             seen = f"{len(told)} of at least {len(members)}"
-            yield broken("G2", Way.LEADER_NOT_TOLD, join, "the leader is told all members", seen)
+            yield broken("G2", Way.LEADER_NOT_TOLD, join, "the leader receives all members", seen)
         elif me != one.leader and told:
-            yield broken("G2", Way.FOLLOWER_TOLD, join, "the leader alone is told", f"{len(told)} members")
+            yield broken(
+                "G2", Way.FOLLOWER_TOLD, join, "only the leader receives them", f"{len(told)} members"
+            )
         elif chosen not in common:
             allowed = f"one of {', '.join(common)}, which all members have"
             yield broken("G2", Way.PROTOCOL, join, allowed, f"protocol {chosen!r}")
@@ -127,7 +128,7 @@ def _numbered(group: Group, before: Generation, one: Generation) -> Rows:
 
 def _stays(group: Group, one: Generation) -> Rows:
     """G3: who is new is not in a generation that had begun before. A group that nobody is in may be forgotten, and then
-    begins anew: now and then is no proof."""
+    begins again: now and then is no proof."""
     if not one.again and one.number > 1:
         yield kept("G3", Way.GENERATION_STAYS)
     for join in one.again:
@@ -152,8 +153,8 @@ def _joins_answered(group: Group, member: str, before: Generation, one: Generati
 
 
 def _initial_delay(group: Group, before: Generation | None, one: Generation) -> Rows:
-    """G1. It begins anew when it is over and somebody has joined in it, up to the rebalance time-out (KIP-134). Who has
-    joined and left again may have begun it, and is somebody too."""
+    """G1. It begins again when it has ended and somebody has joined in it, up to the rebalance time-out (KIP-134).
+    Who has joined and left again may have begun it, and is somebody too."""
     delay_ms = group.bounds.declared.initial_delay_ms
     if delay_ms is None:
         return
@@ -172,7 +173,7 @@ def _initial_delay(group: Group, before: Generation | None, one: Generation) -> 
         if group.pending(one, one.first_t):
             return  # Kafka 4 ends the delay when the session of somebody ends who never joined
         seen = f"answered after {after(one.first_t, first.t)}"
-        twice = ", which begins anew when somebody has joined in it" if delays > 1 else ""
+        twice = ", which restarts when a member joins in it" if delays > 1 else ""
         yield broken("G1", Way.EARLY, first, f"not before the initial delay of {delay_ms} ms{twice}", seen)
         return
     if group.unheard(one):
@@ -202,14 +203,14 @@ def _leaves_waiting(group: Group) -> Rows:
             row = in_time(
                 group.bounds, "G8", Way.LEFT_WAITING, join, leave.answer_t, gap, promise, *leave.events
             )
-            if row.held is Held.KEPT and join.error != UNKNOWN_MEMBER:
+            if row.held is RowStatus.KEPT and join.error != UNKNOWN_MEMBER:
                 row = broken("G8", Way.LEFT_OTHERWISE, join, named(UNKNOWN_MEMBER), named(join.error))
             yield row
 
 
 def _surely_empty(group: Group, before: Generation, one: Generation) -> bool:
     """Whether the group was empty when the first join of this generation was sent, and nobody had an id by then and was
-    waited for: with one the rebalance goes on that began when the last left, or was put out."""
+    waited for: with one the rebalance continues that began when the last left, or was put out."""
     told = [x for x in group.beats(before, before.members, before.last_t) if x.error == UNKNOWN_MEMBER]
     told = [x for x in told if (x.answer_t or END_OF_TIME) <= one.asked_t]
     leaves = (x for x in group.leaves if x.t <= one.asked_t)
@@ -237,7 +238,7 @@ def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
     ]
     silent = set(before.members) - set(one.members) - set(missing)
     if missing and any(group.left(member, one.first_t) is None for member in silent):
-        return  # the end of a session begins a rebalance too, and nobody is told when
+        return  # the end of a session begins a rebalance too, and no client is notified when
     if missing:
         # The group waits for the longest that a member asked for (KIP-62), and these were surely members.
         asked_ms = [group.asks_ms(member) for member in before.members if member not in silent]
@@ -248,7 +249,7 @@ def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
     shortest = min(rebalance_ms(join) for join in (*before.joins, *one.joins))
     last_t = max(join.t for join in one.joins)
     if not silent and group.expected(one, last_t):
-        allowed = "not before who has been given an id has joined or left, or the rebalance time-out"
+        allowed = "not before the members with new ids have joined or left, or the rebalance timeout"
         seen = f"{after(one.first_t, start)} after the rebalance began"
         awaited = one.first_t >= start + shortest * MS - EARLY_NS
         yield kept("G4") if awaited else broken("G4", Way.EXPECTED_NOT_AWAITED, one.joins[0], allowed, seen)
@@ -302,7 +303,8 @@ def _is_out(group: Group, member: str, one: Generation) -> Rows:
 
 
 def _nobody_rejoined(group: Group, one: Generation) -> Rows:
-    """G6: a rebalance was told, nobody who stayed has joined, and its time-out is over, by half of it: all are out."""
+    """G6: a rebalance was told, nobody who stayed has joined, and its time-out has ended, by half of it: all are
+    out."""
     beats = group.beats(one, one.members, one.last_t)
     told = next((x for x in beats if x.error == REBALANCING), None)
     if told is None or told.answer_t is None:
@@ -320,14 +322,14 @@ def _nobody_rejoined(group: Group, one: Generation) -> Rows:
             continue
         if group.bounds.allowed_ns(told.t, x.answer_t) > longest_ns // 2:
             continue
-        cause, wanted = Way.NOBODY_REJOINED, f"{named(UNKNOWN_MEMBER)}: nobody has rejoined in time"
+        cause, wanted = Way.NOBODY_REJOINED, f"{named(UNKNOWN_MEMBER)}: no member has rejoined in time"
         out, late = x.error == UNKNOWN_MEMBER, (told.answer_t + longest_ns, x.answer_t)
-        row = broken("G6", cause, x, wanted, named(x.error), *told.events, held=Held.LATE, late=late)
+        row = broken("G6", cause, x, wanted, named(x.error), *told.events, held=RowStatus.LATE, late=late)
         yield kept("G6", cause) if out else row
 
 
 def _all_there(group: Group, before: Generation, one: Generation, longest_ms: int) -> Rows:
-    """G4: all are answered when the last has rejoined, or has left; G7: or its session is over."""
+    """G4: all are answered when the last has rejoined, or has left; G7: or its session has expired."""
     waited = {*before.members, *group.issued()}
     leaves = [
         leave for leave in group.leaves
@@ -341,7 +343,7 @@ def _all_there(group: Group, before: Generation, one: Generation, longest_ms: in
     over = [group.session_over(member, one.first_t) for member in expired]
     there = tuple(Join.JOINED for _ in one.members)
     if not JOIN.decide(Joining(there, bool(group.pending(one, last_t)), dead=False)).answer:
-        # A member that has its id and has not joined is waited for, until its session is over.
+        # A member that has its id and has not joined is waited for, until its session has expired.
         over += [id_over(join, latest=True) for join in group.pending(one, one.first_t)]
     last_t = max([last_t, *over])
     gap = one.asked_t + longest_ms * MS - last_t
@@ -350,7 +352,7 @@ def _all_there(group: Group, before: Generation, one: Generation, longest_ms: in
     for join in one.joins:
         if len(one.joins) > 1 or leaves:
             clause, cause = ("G7", Way.WAITS_FOR_THE_SILENT) if over else ("G4", Way.WAITS_THOUGH_COMPLETE)
-            what = "session is over" if over else "member has rejoined or left"
+            what = "session has expired" if over else "member has rejoined or left"
             promise = f"an answer when the last {what}, {after(last_t, join.t)} after,"
             yield in_time(group.bounds, clause, cause, join, last_t, gap, promise, *_numbers(leaves))
     if not over and any(join.t < last_t for join in one.joins):
@@ -358,7 +360,6 @@ def _all_there(group: Group, before: Generation, one: Generation, longest_ms: in
 
 
 def _syncs(group: Group, one: Generation) -> Rows:
-    """G5."""
     leads = [sync for sync in one.syncs if member_id(sync) == one.leader]
     lead = leads[0] if leads else None
     given = {
@@ -394,11 +395,11 @@ def _syncs(group: Group, one: Generation) -> Rows:
         promise = f"an answer with the leader's sync, {after(due, sync.t)} after,"
         cause = Way.LEADER_WAITS if sync is lead else Way.WAITS_THOUGH_SYNCED
         row = timed("G5", cause, sync, by, promise, sync.t, *lead.events)
-        if row.held is Held.KEPT and sync.error:
+        if row.held is RowStatus.KEPT and sync.error:
             row = broken("G5", Way.REFUSED, sync, "its assignment", named(sync.error))
-        elif row.held is Held.KEPT and text(sync.got, "assignment") != given.get(member_id(sync), ""):
+        elif row.held is RowStatus.KEPT and text(sync.got, "assignment") != given.get(member_id(sync), ""):
             row = broken("G5", Way.OTHER_ASSIGNMENT, sync, "the assignment that the leader gave", "another")
-        elif row.held is Held.KEPT and one.other_protocol(sync.got):
+        elif row.held is RowStatus.KEPT and one.other_protocol(sync.got):
             seen = f"{text(sync.got, 'protocol_type')} {text(sync.got, 'protocol_name')}"
             row = broken("G5", Way.OTHER_PROTOCOL, sync, "the protocol that was chosen", seen)
         yield row
@@ -432,10 +433,10 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
         clause, cause = "G7", Way.WAITS_FOR_THE_SILENT
     promise = f"{named(REBALANCING)} by {why}, {after(due, sync.t)} after,"
     row = in_time(group.bounds, clause, cause, sync, due, gap, promise)
-    if row.held is Held.KEPT and sync.error != REBALANCING:
+    if row.held is RowStatus.KEPT and sync.error != REBALANCING:
         row = broken("G5", Way.OTHER_ERROR, sync, f"{named(REBALANCING)}: {why}", named(sync.error))
     yield row
-    if begins is None and row.held is Held.KEPT and sync.answer_t is not None:
+    if begins is None and row.held is RowStatus.KEPT and sync.answer_t is not None:
         yield from _out_unsynced(group, one, sync.answer_t)
 
 
@@ -470,7 +471,7 @@ def _never_synced(group: Group, one: Generation) -> Rows:
         return
     if told is None and until < one.last_t + longest + one.rebalance_ms[1] * MS // 2:
         return
-    promise = "a rebalance, as somebody has not synced by the rebalance time-out,"
+    promise = "a rebalance, because a member has not synced by the rebalance timeout,"
     poll = max((b.t - a.t for a, b in pairwise(beats)), default=0)
     yield in_time(
         group.bounds, "G5", Way.WAITS_FOR_A_SYNC, told or beats[-1], one.last_t + longest + poll, longest, promise,
@@ -489,7 +490,7 @@ def _by_their_ids(group: Group, one: Generation) -> bool:
 
 
 def _joins_again(group: Group, one: Generation) -> Rows:
-    """G3: who joins again as it was, in a stable group or one whose leader has not synced, is told the same generation
+    """G3: who joins again as it was, in a stable group or one whose leader has not synced, is given the same generation
     at once; the leader of a stable group, and who has another subscription, begin a rebalance."""
     for join in group.joins:
         if member_id(join) not in one.members or join.t < one.last_t:
@@ -520,14 +521,14 @@ def _joins_again(group: Group, one: Generation) -> Rows:
         cause = Way.JOINS_AGAIN_UNSYNCED if unsynced else Way.JOINS_AGAIN
         row = timed("G3", cause, join, by, f"generation {one.number} at once, as it was,", join.t)
         number = integer(join.got, "generation_id", -1)
-        if row.held is Held.KEPT and number != one.number:
+        if row.held is RowStatus.KEPT and number != one.number:
             seen = f"{named(join.error)}, {number}"
             row = broken("G3", Way.REBALANCES, join, f"generation {one.number}", seen)
         yield row
-        if row.held is Held.KEPT and join.answer is not None:
+        if row.held is RowStatus.KEPT and join.answer is not None:
             told = {text(x, "member_id") for x in items(join.got, "members")}
             right = {*one.members} <= told if member_id(join) == one.leader else not told
-            allowed = "all members for the leader, and nobody for others"
+            allowed = "all members for the leader, none for others"
             yield kept("G2") if right else broken("G2", Way.TOLD_AGAIN, join, allowed, f"{len(told)} members")
 
 

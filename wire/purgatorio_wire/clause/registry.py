@@ -1,4 +1,4 @@
-"""The clauses of the wire under their ids: sentence, and on what ground it is asked."""
+"""The clauses of the wire by id: the sentence of each and its basis, such as a KIP."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -11,8 +11,11 @@ from purgatorio_wire.trace.record import PROFILE
 
 @dataclass(frozen=True, slots=True)
 class WireClause:
-    """A promise. `basis`: the protocol guide or a KIP says so (`documented`, `KIP-...`), or real Kafka does it and
-    clients rely on it (`as Kafka`). What real Kafka does not keep is no clause."""
+    """A promise of a broker to its clients.
+
+    `basis`: the protocol guide or a KIP states it (`documented`, `KIP-...`), or Apache Kafka behaves so and clients
+    rely on it (`as Kafka`). A promise that Apache Kafka itself breaks is not a clause.
+    """
 
     id: str
     promise: str
@@ -20,68 +23,105 @@ class WireClause:
 
 
 _TABLE: Final = """\
-X1 | exactly one answer a request, and none that was not asked for (acks 0: none)
-X2 | the answers of a connection come in the order of its requests, which are dealt with one at a time
-X3 | every answer decodes in the version that was asked, and every version that ApiVersions offers is answered
-X4 | an answer speaks of all that its request names, once, and of what is not there by an error (3)
-F1 | a fetch without enough data is not answered before max_wait, nor before the append that makes it ready
-F2 | a fetch is answered by max_wait
-F3 | an append that makes a waiting fetch ready answers it by its acknowledgement, with the record in it | as Kafka
-F4 | with enough data, or min_bytes 0, or max_wait 0, a fetch is answered at once
-F5 | at max_wait a fetch is answered with what is there
-F6 | an offset out of range or beyond its epoch, an unknown epoch, topic or session: at once, and told so | as Kafka
-F7 | min_bytes and max_bytes count over all partitions; what has no room comes in order; in a session all have turns
-F8 | a deleted topic answers the fetches and appends that wait for it, with an error | as Kafka
-F9 | a consumer's fetch waits for the high watermark
-M1 | acks 1 and -1 are answered, offsets grow, and what is taken can be fetched at once; a corrupt batch is refused (2)
-M2 | acks 0 is answered by nothing and appended, and the connection goes on, or is closed if it is refused
-M3 | acks other than -1, 0, 1 are refused: INVALID_REQUIRED_ACKS (21)
-M4 | acks -1 below min.insync.replicas is refused at once, acks 1 is not; who is back is in sync again
-M5 | with a replica stopped, acks -1 is answered REQUEST_TIMED_OUT (7) at its time-out, not before
-M6 | acks -1 is answered promptly after the replica goes on, or is given up where the others are enough | as Kafka
-M7 | what an idempotent producer sends again is acknowledged where it is, once; out of order it is refused (45) | KIP-98
-R1 | who reads what is committed is not shown an open transaction, nor answered for what comes of one | KIP-98
-R2 | a transaction ends soon when it is asked to, or is open for too long, and answers who waits for it | as Kafka
-R3 | who reads what is committed is given all that is decided, and told what of it was aborted | KIP-98
-R4 | the last stable offset is where the first open transaction begins; without one it is the high watermark | KIP-98
-R5 | who takes a transactional id over has a greater epoch; who had it is fenced, what that had open aborted | KIP-98
-R6 | a transaction ends once; to end none (48), or to add to or end a stranger's (49), is refused | KIP-98
-R7 | a transaction's offsets are told once it commits, unless others came behind; stable ones wait (88) | KIP-447
-A1 | a created topic is there, with an id, and leads; a second or wrong creation is told so; none waits for its time-out
-A2 | a deleted topic is gone, by its id too, and its deletion not left to its time-out
-A3 | a topic grows to as many partitions as are asked for, and to no fewer than it has (37)
-D1 | DeleteRecords says the low watermark, or 7 at its time-out; OFFSET_OUT_OF_RANGE (1) below it, and beyond the end
-L1 | ListOffsets says where a partition begins, by time too, and ends behind what is acknowledged; in no unknown epoch
-E1 | an election that is not needed says so (84), one of an unknown topic or partition too (3) | KIP-460
-G0 | a join without a member id is sent one at once (79), and may join with it | KIP-394
-G1 | the first generation of an empty group waits for the declared initial delay, and longer where others come
-G2 | one generation, one leader, who alone is told all members and what they gave; one protocol that all have
-G3 | a rebalance raises the generation by one, and heartbeats then say so (27); a leader that joins again begins one
-G4 | a join waits for members that have not rejoined and who was given an id; all are answered when the last has
-G5 | a sync waits for the leader's, and is answered by it with its assignment, or by the next rebalance (27)
-G6 | who has not rejoined by the rebalance time-out is out (25); the others are answered then, not before
-G7 | who is not heard of for its session time-out is out then, not before, and is waited for no longer
-G8 | a member that leaves starts a rebalance at once | as Kafka
-G9 | a wrong generation (22), an unknown member (25) or protocol (23), and an early commit (27) are refused at once
-G10 | a member that is heard of stays
-G11 | a static member that is back keeps place and share, its former id is fenced (82); an absent one stays | KIP-345
-G12 | what a member commits, or anybody without members, is taken, and told, all of it, until committed anew or deleted
-G13 | who asks about a group is told its state, its members and what they gave; with members it is not deleted (68)
-S1 | a share fetch with nothing to acquire is answered at max_wait, empty, and not before | KIP-932
-S2 | with records to acquire, or max_wait 0, it is answered at once; an append answers who waits, with them | as Kafka
-S3 | what a member acquires comes with its records, to nobody else, and is counted: 1, and 1 more each time | KIP-932
-S4 | what was accepted or rejected is never given to anybody again | KIP-932
-S5 | what a member releases is given again, a part of a batch too: to who asks then, at max_wait to who waits | KIP-932
-S6 | what a member has acquired it may acknowledge, and no more: INVALID_RECORD_STATE (121) | KIP-932
-S7 | an acquisition lock is over at the time that is told, not before, and that answers who waits | KIP-932
-S8 | what a share session held is given again when it ends or its connection is cut: at max_wait to who waits | as Kafka
-S9 | an unknown share session (122), and an epoch of it that is not the next (123), are refused at once | KIP-932
-C1 | connections cut with requests waiting are let go by max_wait; beside them, or one not read, others go on | as Kafka
-O1 | of requests that wait, each is answered once | as in a purgatory
-O4 | of requests that wait, none that an append made ready is left to its max_wait | as in a purgatory
-O5 | of requests that wait, none stays in limbo | as in a purgatory
-T1 | of requests that wait, none expires before its max_wait or time-out | as in a purgatory
-T2 | of requests that wait, each expires by then | as in a purgatory
+X1 | the broker sends exactly one response for each request, and none for a request that was not sent; \
+a Produce request with acks=0 gets none
+X2 | the broker handles the requests of a connection one at a time and sends the responses in request order
+X3 | each response decodes in the version of its request; the broker answers every version that ApiVersions lists
+X4 | a response contains each topic and partition of its request once; one that does not exist gets \
+UNKNOWN_TOPIC_OR_PARTITION (3)
+F1 | a Fetch with fewer than min_bytes is not answered before max_wait_ms or the append that provides them
+F2 | a Fetch is answered by max_wait_ms
+F3 | an append that satisfies a waiting Fetch answers it by the time the append is acknowledged; \
+the Fetch response contains the appended record | as Kafka
+F4 | a Fetch that has min_bytes available, or min_bytes=0, or max_wait_ms=0, is answered at once
+F5 | a Fetch that reaches max_wait_ms returns the data that is available
+F6 | a Fetch with an offset out of range, an unknown leader epoch, an offset beyond its epoch, an unknown topic id or \
+an unknown fetch session gets the error at once | as Kafka
+F7 | min_bytes and max_bytes count over all partitions; partitions are filled in request order; \
+in a fetch session, a partition that got no room gets its turn later
+F8 | deleting a topic answers the Fetch and Produce requests that wait for it, with an error | as Kafka
+F9 | a consumer's Fetch waits for the high watermark and returns only records below it
+M1 | a Produce with acks=1 or acks=-1 is answered, base offsets increase, and an acknowledged record can be fetched \
+at once; a corrupt batch gets CORRUPT_MESSAGE (2)
+M2 | a Produce with acks=0 gets no response and its records are appended; the connection stays open, \
+or is closed if the append is refused
+M3 | a Produce with acks other than -1, 0 or 1 gets INVALID_REQUIRED_ACKS (21)
+M4 | with fewer replicas in sync than min.insync.replicas, acks=-1 is refused at once and acks=1 is accepted; \
+a replica that catches up is in sync again
+M5 | while a replica is stopped, a Produce with acks=-1 gets REQUEST_TIMED_OUT (7) at timeout_ms, not before
+M6 | a Produce with acks=-1 that waits for a stopped replica is answered soon after the replica continues, \
+or after the in-sync set shrinks and the other replicas suffice | as Kafka
+M7 | a batch that an idempotent producer sends again is acknowledged and stored once; a batch out of sequence gets \
+OUT_OF_ORDER_SEQUENCE_NUMBER (45) | KIP-98
+R1 | a read_committed Fetch returns no records of an open transaction, and is not completed by them | KIP-98
+R2 | a transaction ends soon after EndTxn or its transaction timeout, and its end answers the requests that wait \
+for it | as Kafka
+R3 | a read_committed Fetch returns all records below the last stable offset and lists the aborted transactions \
+among them | KIP-98
+R4 | the last stable offset is the first offset of the earliest open transaction; without one it equals the high \
+watermark | KIP-98
+R5 | InitProducerId for a transactional id in use returns a greater epoch, fences the former producer and aborts \
+its open transaction | KIP-98
+R6 | a transaction ends once; EndTxn without a transaction gets INVALID_TXN_STATE (48); a request for another \
+producer's transaction gets INVALID_PRODUCER_ID_MAPPING (49) | KIP-98
+R7 | offsets sent with a transaction become visible when it commits, unless a later commit replaced them; \
+with require_stable, OffsetFetch gets UNSTABLE_OFFSET_COMMIT (88) until then | KIP-447
+A1 | a created topic exists, has an id, and its partitions have leaders; creating it again, or with wrong \
+arguments, gets an error; no CreateTopics waits for its timeout
+A2 | a deleted topic is gone, by name and by id; DeleteTopics does not wait for its timeout
+A3 | CreatePartitions increases a topic to the count asked for; a count that is not larger gets INVALID_PARTITIONS (37)
+D1 | DeleteRecords returns the low watermark, or REQUEST_TIMED_OUT (7) at its timeout; a Fetch below it, and a \
+deletion beyond the end, get OFFSET_OUT_OF_RANGE (1)
+L1 | ListOffsets returns the earliest offset, the offset for a timestamp, and an end after every acknowledged record; \
+an unknown leader epoch gets an error
+E1 | ElectLeaders returns ELECTION_NOT_NEEDED (84) if the preferred replica leads, and UNKNOWN_TOPIC_OR_PARTITION (3) \
+for a partition that does not exist | KIP-460
+G0 | a JoinGroup without a member id gets MEMBER_ID_REQUIRED (79) with an id at once; the member can join with that \
+id | KIP-394
+G1 | the first rebalance of an empty group lasts the declared initial delay, and longer while members keep joining
+G2 | a generation has one leader and one protocol, which all members support; only the leader receives the members \
+and their metadata
+G3 | a rebalance increases the generation by one; heartbeats during it get REBALANCE_IN_PROGRESS (27); \
+a leader that joins again starts a rebalance
+G4 | a JoinGroup waits for members that have not rejoined and for members with a new id that have not joined yet; \
+when the last has joined, all JoinGroup requests are answered
+G5 | a SyncGroup waits for the leader's SyncGroup; it then returns the member's assignment, or \
+REBALANCE_IN_PROGRESS (27) if another rebalance starts first
+G6 | a member that has not rejoined by the rebalance timeout is removed: UNKNOWN_MEMBER_ID (25); the other JoinGroup \
+requests are answered then, not before
+G7 | a member that sends nothing for its session timeout is removed then, not before; rebalances no longer wait for it
+G8 | a LeaveGroup starts a rebalance at once | as Kafka
+G9 | a wrong generation (22 ILLEGAL_GENERATION), member id (25 UNKNOWN_MEMBER_ID) or protocol (23 \
+INCONSISTENT_GROUP_PROTOCOL) is refused at once; so is an OffsetCommit before the sync (27 REBALANCE_IN_PROGRESS)
+G10 | a member whose heartbeats arrive in time stays in the group
+G11 | a static member that returns keeps its place and its assignment, and its former member id gets \
+FENCED_INSTANCE_ID (82); a static member stays while it is away | KIP-345
+G12 | OffsetCommit of a member, or of any client if the group has no members, is accepted; OffsetFetch returns every \
+committed offset until it is committed again or deleted
+G13 | DescribeGroups returns the group's state, its members and their metadata; deleting a group with members gets \
+NON_EMPTY_GROUP (68)
+S1 | a ShareFetch with no record to acquire returns empty at max_wait_ms, not before | KIP-932
+S2 | a ShareFetch with records to acquire, or max_wait_ms=0, is answered at once; an append answers a waiting \
+ShareFetch with its records | as Kafka
+S3 | acquired records are delivered to one member only; their delivery count is 1, and grows by 1 with each \
+delivery | KIP-932
+S4 | a record that was accepted or rejected is not delivered again | KIP-932
+S5 | a released record can be acquired again, also part of a batch: at once by a new ShareFetch, by max_wait_ms by \
+one that waits | KIP-932
+S6 | a member can acknowledge only the records that it has acquired; others get INVALID_RECORD_STATE (121) | KIP-932
+S7 | an acquisition lock ends at the time that the response declares, not before; its end answers a waiting \
+ShareFetch | KIP-932
+S8 | when a share session ends or its connection closes, its acquired records can be acquired again: by a waiting \
+ShareFetch at its max_wait_ms | as Kafka
+S9 | an unknown share session gets SHARE_SESSION_NOT_FOUND (122), a session epoch that is not the next gets \
+INVALID_SHARE_SESSION_EPOCH (123), at once | KIP-932
+C1 | a connection that closes while its requests wait is released by max_wait_ms; during that, or while a client \
+does not read, other connections are served | as Kafka
+O1 | a waiting request is answered once | as in a purgatory
+O4 | a waiting request that an append satisfied does not wait for its max_wait_ms | as in a purgatory
+O5 | every waiting request with a timeout has been answered at the end | as in a purgatory
+T1 | a waiting request does not expire before its max_wait_ms or timeout_ms | as in a purgatory
+T2 | a waiting request expires by its max_wait_ms or timeout_ms, plus the declared lateness | as in a purgatory
 """
 WIRE_CLAUSES: Final = {
     one.id: one

@@ -2,7 +2,7 @@
 
 Who waits in a share fetch waits in a purgatory, and records are held by locks that a timing wheel expires. Judged is
 what is sure whatever the order of requests under way was: who has a record is known between the answer that gave it and
-the first request that may have ended that. What wakes somebody is judged by whether anybody was given the record in
+the first request that may have ended that. What wakes somebody is judged by whether anyone was given the record in
 time; and what may have gone to an answer that was lost, by nothing.
 """
 
@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
+from purgatorio_wire.history.finding import Row, Rows, after, broken, in_time, kept, named, timed, undecided
 from purgatorio_wire.history.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items
 from purgatorio_wire.history.log import Append, Part, Topics
-from purgatorio_wire.history.row import Row, Rows, after, broken, in_time, kept, named, timed, undecided
 from purgatorio_wire.history.share import (
     CUT,
     GONE,
@@ -32,14 +32,15 @@ from purgatorio_wire.history.share import (
     ShareGroup,
     share_groups,
 )
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 
 NO_WAIT_GAP_NS: Final = 2000 * MS
 LEAST_GAP_NS: Final = 1000 * MS
 MOST_LOOKED_AT: Final = 60
-"""So many records of an acquisition are looked at, from its first on."""
+"""So many records of an acquisition are checked, from its first on."""
 LOCK_PARTS: Final = 4
-"""What another gets when more than one of so many parts of the lock are over, it gets since that was over too early."""
+"""What another gets when more than one of so many parts of the lock have ended, it gets since that was over too
+early."""
 FREED: Final = {"": "S2", RELEASED: "S5", SESSION: "S8", CUT: "S8", LOCK: "S7"}
 """The clause by which a record can be acquired, by the way in which it was freed; "" of one that nobody has had."""
 AT_REST_NS: Final = 100 * MS
@@ -91,7 +92,6 @@ class _Judged:
     # -- sessions
 
     def session(self, asked: Asked) -> Rows:
-        """S9."""
         one, error = asked.one, asked.error
         if asked.wanted is None or one.unread or one.throttled_ms:
             return
@@ -130,7 +130,7 @@ class _Judged:
                 return
             yield from self._given(asked)
         if asked.epoch == OPENS or not asked.parts:
-            return  # the first look at a partition may take its time
+            return  # the first check at a partition may take its time
         yield from self._times(asked)
 
     def _given(self, asked: Asked) -> Rows:
@@ -167,7 +167,7 @@ class _Judged:
         passed_ns = second.answer_t - first.answer_t
         seen = f"the record {offset} of {_named(held.part)}, {after(second.answer_t, first.by.t)} after it"
         if first.lock_ns and passed_ns * LOCK_PARTS > first.lock_ns:
-            allowed = f"nothing of what is locked for {first.lock_ns // MS} ms, before that is over"
+            allowed = f"nothing of what is locked for {first.lock_ns // MS} ms, before the lock ends"
             return broken("S7", Way.EARLY, second.by, allowed, seen, *first.by.events)
         allowed = f"nothing that {_member(first)} has"
         return broken("S3", Way.HELD, second.by, allowed, seen, *first.by.events)
@@ -195,7 +195,6 @@ class _Judged:
             )
 
     def _with_records(self, held: Acquired) -> Row:
-        """S3."""
         batches = [
             (integer(batch, "base"), integer(batch, "last"))
             for topic in items(held.by.got, "responses")
@@ -211,7 +210,6 @@ class _Judged:
         return broken("S3", Way.WITH_RECORDS, held.by, allowed, f"not {lacks[0]}")
 
     def _done(self, asked: Asked, part: Part, mine: list[Acquired]) -> Rows:
-        """S4."""
         group, one = self.group, asked.one
         done = {
             offset
@@ -246,7 +244,7 @@ class _Judged:
         if alone and wants_any and (ready := self._ready(asked, one.t)) is not None:
             what = f"the record {ready.offset} of {_named(ready.part)}, which {ready.words}"
             if one.got is not None and not gave:
-                row = broken(ready.clause, Way.EMPTY, one, what, "nothing", held=Held.LATE)
+                row = broken(ready.clause, Way.EMPTY, one, what, "nothing", held=RowStatus.LATE)
                 yield replace(row, late=(one.t, asked.answer_t))
             else:
                 gap, promise = wait_ns or NO_WAIT_GAP_NS, f"an answer with {what}, at once,"
@@ -267,7 +265,7 @@ class _Judged:
             what = f"the record {ready.offset} of {_named(ready.part)}, which {ready.words}"
             row = broken(
                 ready.clause, Way.NOT_GIVEN, one, f"{what}, at max_wait at the latest", "nothing", *ready.by.events,
-                held=Held.LATE,
+                held=RowStatus.LATE,
             )  # fmt: skip
             yield replace(row, late=(one.t, asked.answer_t))
         elif alone and not self._may_be_ready(asked, until_t):
@@ -301,7 +299,7 @@ class _Judged:
         )
 
     def _ready(self, asked: Asked, t: int) -> Freed | None:
-        """A record that it surely can acquire at `t`, nobody else being there."""
+        """A record that it surely can acquire at `t`, no other client being there."""
         group = self.group
         for part in sorted(asked.parts):
             for append in self._sure_appends(part):
@@ -326,7 +324,7 @@ class _Judged:
         return None
 
     def _freed_by(self, held: Acquired, offset: int) -> int | None:
-        """By when an acquisition has surely freed the record; None where nobody knows, or it is done with."""
+        """By when an acquisition has surely freed the record; None where it is unknown, or it is done with."""
         over = self._frees(held, offset)
         if over is None:
             return None
@@ -348,7 +346,7 @@ class _Judged:
         return first
 
     def _shares_batches(self, held: Acquired, end: Over) -> bool:
-        """Whether another may have had one of the partition beside it: a broker may then free none of the batch."""
+        """Whether another may have had one of the partition next to it: a broker may then free none of the batch."""
         group = self.group
         return any(
             min(over.sure_t for over in group.overs(x, offset)) > held.by.t
@@ -378,7 +376,6 @@ class _Judged:
     # -- acknowledgements
 
     def said(self, said: Said) -> Rows:
-        """S6."""
         group, one = self.group, said.by.one
         if said.by.wanted != 0 or said.error is None or said.by.error or one.throttled_ms:
             return
@@ -443,7 +440,7 @@ class _Judged:
                         break
 
     def _woken_by(self, freed: Freed) -> Row | None:
-        """Whether anybody has acquired it in time, where one waited from before until then at least."""
+        """Whether anyone has acquired it in time, where one waited from before until then at least."""
         group = self.group
         waiting = [
             asked for asked in group.asked

@@ -1,12 +1,13 @@
 """G11: static members (KIP-345), who keep their place in a stable group when they come back.
 
-Judged is a member with an instance id that joins anew, without a member id, in a group of which everybody has synced,
+Judged is a member with an instance id that joins again, without a member id, in a group of which everybody has synced,
 is heard of within its session, and does nothing else: then nothing but the return can have moved the group.
 """
 
 from itertools import pairwise
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
+from purgatorio_wire.history.finding import Row, Rows, after, answered_with, broken, in_time, kept, named
 from purgatorio_wire.history.group import (
     FENCED,
     ILLEGAL_GENERATION,
@@ -27,8 +28,7 @@ from purgatorio_wire.history.group import (
     session_asked,
 )
 from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, items, text
-from purgatorio_wire.history.row import Row, Rows, after, answered_with, broken, in_time, kept, named
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 
 
 def static_members(group: Group) -> Rows:
@@ -107,7 +107,7 @@ def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
 
 
 def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
-    """The id that an instance was given last in its group is no former one, whoever has that name elsewhere."""
+    """The id that an instance was given last in its group is no former one, the client that has that name elsewhere."""
     until = one.answer_t or one.watched_t
     joins = [
         x for x in held
@@ -132,7 +132,7 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     if len(mine) == 1:
         yield from _unsynced(one, number, members, held)
         yield from _own_protocol(one, number, members[mine[0]])
-    # What it has not any more cannot be gone on with: a rebalance chooses another.
+    # What it has not any more cannot be continued with: a rebalance chooses another.
     if len(mine) != 1 or text(members[mine[0]].got, "protocol_name") not in protocols(one):
         return
     if not _quiet(held, members, one, until):
@@ -142,13 +142,13 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     gap = max(JOIN_GAP_NS, rebalance_ms(one) * MS)
     row = in_time(bounds, "G11", Way.WAITS, one, one.t, gap, f"generation {number} at once, as it was,")
     given = given_id(one)
-    if row.held is Held.KEPT and (one.error or integer(one.got, "generation_id", -1) != number):
+    if row.held is RowStatus.KEPT and (one.error or integer(one.got, "generation_id", -1) != number):
         seen = f"{named(one.error)}, generation {integer(one.got, 'generation_id', -1)}"
         row = broken("G11", Way.REBALANCES, one, f"generation {number}", seen)
-    elif row.held is Held.KEPT and given == before:
+    elif row.held is RowStatus.KEPT and given == before:
         row = broken("G11", Way.SAME_ID, one, "a new member id", "the one that it had")
     yield row
-    if row.held is Held.KEPT and one.answer_t is not None:
+    if row.held is RowStatus.KEPT and one.answer_t is not None:
         yield _leads_on(one, members, before, given)
         yield from _afterwards(held, members, number, before, one)
         yield from _assigned(held, number, before, given)
@@ -167,8 +167,8 @@ def _own_protocol(one: Exchange, number: int, before: Exchange) -> Rows:
 
 
 def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: str) -> Row:
-    """A leader that is back is told the members, and to skip the assignment, which stands (KIP-814); where it cannot be
-    told so, before version 9, it does not lead, as others do not."""
+    """A leader that is back is given the members, and to skip the assignment, which stands (KIP-814); where it
+    cannot be told so, before version 9, it does not lead, as others do not."""
     leads = one.version >= 9 and before == text(members[before].got, "leader")
     told = {text(member, "member_id") for member in items(one.got, "members")}
     instances = {text(x.body, "group_instance_id") or member for member, x in members.items()}
@@ -183,7 +183,7 @@ def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: s
 
 
 def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Rows:
-    """What the leader gave to the former id is told to the new one."""
+    """What the leader gave to the former id is asked to the new one."""
     syncs = [x for x in held if x.api == "sync_group" and number_of(x) == number]
     shares = [share for x in syncs if not x.error for share in items(x.body, "assignments")]
     wanted = [text(share, "assignment") for share in shares if text(share, "member_id") == before]
@@ -250,7 +250,8 @@ def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, un
 
 
 def _heard(held: list[Exchange], members: dict[str, Exchange], t: int) -> bool:
-    """Whether nobody's session can be over at `t`. One that was told so before is out, whoever asks on by its id."""
+    """Whether nobody's session can be over at `t`. One that was told so before is out, the client that asks on by
+    its id."""
     for member, join in members.items():
         mine = [x for x in held if x is join or (x.t < t and member_id(x) == member)]
         late = t - max(x.t for x in mine) >= integer(join.body, "session_timeout_ms") * MS // 2
@@ -349,7 +350,7 @@ def _replaced(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]
         gap = max(JOIN_GAP_NS, rebalance_ms(one) * MS)
         promise = f"{named(FENCED)} as it is replaced,"
         row = in_time(bounds, "G11", Way.WAITS_THOUGH_REPLACED, x, one.t, gap, promise, *one.events)
-        if row.held is Held.KEPT and x.error != FENCED:
+        if row.held is RowStatus.KEPT and x.error != FENCED:
             row = broken(
                 "G11", Way.NOT_FENCED, x, f"{named(FENCED)}: it is replaced", named(x.error), *one.events
             )

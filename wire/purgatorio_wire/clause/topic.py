@@ -14,7 +14,18 @@ from purgatorio_wire.clause.fetch import (
     continued_t,
     stopped_spans,
 )
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
+from purgatorio_wire.history.finding import (
+    Row,
+    Rows,
+    after,
+    answered_with,
+    broken,
+    in_time,
+    kept,
+    named,
+    undecided,
+)
 from purgatorio_wire.history.history import BUSY, END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text
 from purgatorio_wire.history.log import (
     BY_ID,
@@ -29,18 +40,7 @@ from purgatorio_wire.history.log import (
     parts,
     settled_parts,
 )
-from purgatorio_wire.history.row import (
-    Row,
-    Rows,
-    after,
-    answered_with,
-    broken,
-    in_time,
-    kept,
-    named,
-    undecided,
-)
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 OUT_OF_RANGE, UNKNOWN, TIMED_OUT, EXISTS, NOT_NEEDED = 1, 3, 7, 36, 84
@@ -64,14 +64,14 @@ _WAITS_FOR_NOBODY: Final = {
 LEAST_TIME_OUT_MS: Final = 2000
 """A shorter time-out may be over before a broker that is busy comes to it."""
 PATIENCE_TIMES: Final = 5
-"""A topic that is not there, or not gone, so many times later than declared is late for certain."""
+"""A topic that is not there, or not gone, so many times later than declared is late certainly."""
 
 
 def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """A1 to A3, D1, E1, M1: what waits for no other broker is answered when it is done or refused, whatever stands
-    beside it in the request, and not at the request's time-out. Half of that is a bound that a broker which is busy
+    next to it in the request, and not at the request's time-out. Half of that is a bound that a broker which is busy
     keeps. A broker that is stopped may be a controller, without which nothing is done, and another is elected then.
-    What is made and deleted beside the scenes is a hundred topics at a time."""
+    What is made and deleted next to the scenes is a hundred topics at a time."""
     if not scene.name:
         return
     stopped_t = min((x.t for x in scene.stimuli if text(x.body, "what") == "stops"), default=END_OF_TIME)
@@ -107,7 +107,7 @@ def _errors_in(one: Exchange) -> Iterator[int]:
 
 
 def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """A1 and A2. Topics are made and deleted a while after the answer, so metadata is looked at over time."""
+    """A1 and A2. Topics are made and deleted a while after the answer, so metadata is checked over time."""
     for one in scene.of("create_topics"):
         wrong = {text(asked, "name"): _wrong(asked) for asked in items(one.body, "topics")}
         for made in items(one.got, "topics"):
@@ -206,7 +206,7 @@ def _identified(scene: Scene, name: str, told: list[tuple[Exchange, Body]]) -> R
 def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
     """A creation of what nobody has made is taken; of what is there already, long enough after the first, it is not."""
     if topic.made_t is None and topic.delete_t is None and error not in {0, *BUSY, *REFUSED}:
-        yield broken("A1", Way.REFUSED, one, "a topic that nobody has made yet", named(error))
+        yield broken("A1", Way.REFUSED, one, "a topic that does not exist yet", named(error))
     if topic.made_t is None or one.answer_t == topic.made_t or one.t < topic.made_t:
         return
     if topic.delete_t is not None and (one.answer_t is None or one.answer_t >= topic.delete_t):
@@ -347,7 +347,7 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 def _with_replicas(
     bounds: Bounds, scene: Scene, one: Exchange, part: Part, offset: int, said: Body | None, topics: Topics
 ) -> Rows:
-    """D1 where there are replicas. One that is stopped cannot have deleted them. Else, or if it goes on long before
+    """D1 where there are replicas. One that is stopped cannot have deleted them. Else, or if it continues long before
     the time-out, it does: it learns of it and tells by fetches, which may wait a while."""
     error, due, until = integer(said, "error_code"), one.t + one.wait_ms * MS, one.answer_t or one.watched_t
     # What acks 1 acknowledged may lie above the high watermark, which does not move while the replica is stopped.
@@ -371,7 +371,7 @@ def _with_replicas(
     promise = f"{named(TIMED_OUT)} at its time-out,"
     gap = max(one.wait_ms * MS, FORGOTTEN_NS)
     row = in_time(bounds, "D1", Way.REPLICA_STOPPED, one, due, gap, promise)
-    if row.held is Held.KEPT and (error != TIMED_OUT or until < due - EARLY_NS):
+    if row.held is RowStatus.KEPT and (error != TIMED_OUT or until < due - EARLY_NS):
         seen = f"{named(error)} after {after(until, one.t)}"
         row = broken("D1", Way.REPLICA_STOPPED, one, f"{named(TIMED_OUT)} at its time-out", seen)
     yield row
@@ -392,14 +392,14 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             epoch = integer(asked, "current_leader_epoch", -1)
             known = epoch if epoch < 0 else topics.epoch(part, one.t)
             if known is not None and epoch > known + EPOCH_FAR:
-                yield answered_with("L1", Way.EPOCH, one, error, UNKNOWN_EPOCH, ": nobody knows its epoch")
+                yield answered_with("L1", Way.EPOCH, one, error, UNKNOWN_EPOCH, ": its epoch is unknown")
             if epoch != known:
                 continue
             if which in ENDS:
                 yield _listed(one, which, log, said)
             elif which in told[part] and not log.deletes_t and not error:
                 last = told[part][which]  # or one before it has that time too
-                allowed = f"a record at {last} at most, which was told to have the time {which}"
+                allowed = f"a record at {last} at most, which was reported with the time {which}"
                 row = broken("L1", Way.BY_TIME, one, allowed, f"offset {offset}")
                 yield kept("L1", Way.BY_TIME) if 0 <= offset <= last else row
             if which in (SINCE_EVER, LARGEST_TIME) and not error and offset >= 0:
@@ -428,7 +428,7 @@ def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
         return kept("R4", Way.LISTED) if right else broken("R4", Way.LISTED, one, allowed, f"offset {offset}")
     if not least <= offset <= most:
         return broken("L1", Way.ELSEWHERE, one, f"{ENDS[which]} at {least} to {most}", f"offset {offset}")
-    # What was looked for by its time has one, and is not earlier; else no time is told (-1).
+    # What was searched for by its time has one, and is not earlier; else no time is told (-1).
     since = max(which, 0) if which not in (LATEST, EARLIEST) and offset >= 0 else -1
     time_ms = integer(said, "timestamp", since)
     if time_ms < since:

@@ -99,7 +99,6 @@ class Connection(asyncio.Protocol):
     _bytes: int = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Of the loop."""
         self._transport = cast(asyncio.Transport, transport)
         self.recorder.open_connections += 1
         self.recorder.add("open", conn=self.name, scene=self.scene)
@@ -169,7 +168,7 @@ class Connection(asyncio.Protocol):
             add("answer", t=t, conn=self.name, scene=self.scene, corr=corr, body={"bytes": len(frame)})
             self._unasked += 1
             if self._unasked >= MOST_UNASKED:
-                raise FrameBroken(f"{MOST_UNASKED} answers that nobody asked for")
+                raise FrameBroken(f"{MOST_UNASKED} unsolicited responses")
             return
         body: Mapping[str, object] | None = None
         err: str | None = None
@@ -212,7 +211,7 @@ async def connect(address: Address, name: str, scene: str, recorder: Recorder) -
     """A new connection. NoAnswer where it cannot be made, with the reason in the record."""
     loop = asyncio.get_running_loop()
     try:
-        # Not `wait_for`, which goes on where it is cancelled just as the connection is there.
+        # Not `wait_for`, which continues where it is cancelled just as the connection is there.
         async with asyncio.timeout(CONNECT_SECONDS):
             _, made = await loop.create_connection(
                 lambda: Connection(name, scene, recorder),
@@ -223,7 +222,7 @@ async def connect(address: Address, name: str, scene: str, recorder: Recorder) -
             )
     except (OSError, TimeoutError) as refused:
         if isinstance(refused, ConnectionRefusedError):
-            why = "nobody listens there (connection refused)"
+            why = "no server listens there (connection refused)"
         else:
             why = str(refused) or f"no connection in {CONNECT_SECONDS:g} s"
         recorder.add("open", conn=name, scene=scene, err=why)

@@ -60,7 +60,7 @@ def framed(payload: bytes) -> bytes:
 def _why(length: int, most_bytes: int, head: bytes) -> str:
     said = f"a frame of {length:,} bytes was announced, and 0 to {most_bytes:,} are read"
     if head == b"HTTP":
-        return f"{said}: this is HTTP, no Kafka protocol"
+        return f"{said}: this is HTTP, not the Kafka protocol"
     if head[:1] in (b"\x15", b"\x16") and head[1:2] == b"\x03":
-        return f"{said}: this is TLS, and the plain protocol was spoken"
+        return f"{said}: this is a TLS listener, but the connection is plain"
     return said

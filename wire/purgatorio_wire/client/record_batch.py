@@ -1,7 +1,7 @@
-"""Record batches (magic 2): written for a produce, and looked at in a fetch's answer.
+"""Record batches (magic 2): written for a produce, and checked in a fetch's answer.
 
 A reader of answers needs offsets, counts and sizes, so only the heads of batches are read, and their checksums tried.
-A last batch that a broker cut at a byte limit is left out, as clients do; but alone nobody can read on behind it.
+A last batch that a broker cut at a byte limit is left out, as clients do; but alone nobody can read on after it.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _BEFORE_LENGTH_ENDS: Final = 12
 TRANSACTIONAL: Final = 0x10
 """The attribute of a batch that is part of a transaction."""
 CONTROL: Final = 0x20
-"""And of one that holds no records of anybody's, but the marker that ends it."""
+"""And of one that holds no records of anyone's, but the marker that ends it."""
 _CRC_ENDS: Final = 21
 MOST_BATCHES: Final = 10_000
-"""More batches of one partition of one answer are not looked at."""
+"""More batches of one partition of one answer are not checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """What a batch's head says: offset of its first and last record, how many records, its size in bytes, who wrote it,
-    whether in a transaction; and whether the checksum does not fit what is behind it."""
+    whether in a transaction; and whether the checksum does not fit what is after it."""
 
     base: int
     last: int

@@ -29,7 +29,7 @@ GAPS_IN_SLACK: Final = 4
 ENDS_NS: Final = 500 * MS
 
 
-class Held(Enum):
+class RowStatus(Enum):
     """What came of one row."""
 
     KEPT = "kept"
@@ -45,7 +45,7 @@ class Held(Enum):
 class Timed:
     """A row of time: what came of it, the limit, and of what it is made up, in words."""
 
-    held: Held
+    held: RowStatus
     limit_t: int
     made_of: str
     promised_t: int
@@ -116,14 +116,14 @@ class Bounds:
         machine = f"{late / MS:.1f} ms own lateness + {rtt / MS:.1f} ms round trip"
         made_of = f"{declared_ns / MS:g} ms declared + 2 x ({machine})"
         if answered_t is not None and answered_t <= promised_t + declared_ns:
-            held = Held.KEPT
+            held = RowStatus.KEPT
         elif slack * GAPS_IN_SLACK > gap_ns:
-            held = Held.UNDECIDED
+            held = RowStatus.UNDECIDED
         elif answered_t is not None and answered_t <= limit:
-            held = Held.KEPT
+            held = RowStatus.KEPT
         elif answered_t is None and watched_t < limit:
-            held = Held.UNDECIDED
+            held = RowStatus.UNDECIDED
         else:
-            held = Held.LATE
+            held = RowStatus.LATE
         gaps = (end_t - promised_t) / max(gap_ns, 1)
         return Timed(held, limit, made_of, promised_t, gaps)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
+from purgatorio_wire.history.finding import Row, broken, in_time, named
 from purgatorio_wire.history.history import (
     COMMITS,
     END_OF_TIME,
@@ -23,8 +24,7 @@ from purgatorio_wire.history.history import (
     items,
     text,
 )
-from purgatorio_wire.history.row import Row, broken, in_time, named
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 ILLEGAL_GENERATION, OTHER_PROTOCOL, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 23, 25, 27, 79
@@ -43,7 +43,7 @@ class Generation:
     number: int
     joins: list[Exchange] = field(default_factory=list)
     again: list[Exchange] = field(default_factory=list)
-    """Joins that were asked after its beginning: who is in it and asks again is told the same once more."""
+    """Joins that were asked after its beginning: who is in it and asks again is given the same once more."""
     syncs: list[Exchange] = field(default_factory=list)
     from_t: int = 0
     """It had not begun: its own time-outs may run from here on, however late its answers were read."""
@@ -124,7 +124,7 @@ class Group:
         return self._contacts[member]
 
     def renewals(self, member: str) -> list[Exchange]:
-        """Those of them with which its session surely begins anew."""
+        """Those of them with which its session surely begins again."""
         if member not in self._renewals:
             self._renewals[member] = [one for one in self.contacts(member) if self.renews(one)]
         return self._renewals[member]
@@ -182,7 +182,7 @@ class Group:
         )
 
     def session_over(self, member: str, t: int) -> int:
-        """When its session is over, at the latest, if nothing is heard of it but what was sent by `t`."""
+        """When its session has ended, at the latest, if nothing is heard of it but what was sent by `t`."""
         heard_t = max(one.answer_t or END_OF_TIME for one in self.contacts(member) if one.t <= t)
         return heard_t + self.session_ms(member) * MS
 
@@ -217,7 +217,7 @@ class Group:
         heard = [one for one in self.renewals(member) if one.t <= t]
         if not heard:
             return False
-        # Who waits in a join is a member all the time, and the session begins anew with the answer, which may have
+        # Who waits in a join is a member all the time, and the session begins again with the answer, which may have
         # been sent before we read it, but not before the join.
         lives = [
             max(one.t, self._sent_t(min(one.answer_t or END_OF_TIME, t)))
@@ -230,7 +230,7 @@ class Group:
         return all(then - life < session_ns for life, then in zip(lives, nexts, strict=True))
 
     def renews(self, one: Exchange) -> bool:
-        """Whether a session surely begins anew with it: what is refused has not been heard, and in Kafka 4 it does not
+        """Whether a session surely begins again with it: what is refused has not been heard, and in Kafka 4 it does not
         with a sync in a group that is stable already, nor with a join of who is in the generation already."""
         if one.api == "join_group" and member_id(one):
             return one.error == 0 and not any(one is x for each in self.generations for x in each.again)
@@ -287,7 +287,7 @@ class Group:
         return [member for member in one.members if member not in out and self.alive_at(member, t)]
 
     def rebalances(self, current: Generation, one: Exchange) -> bool:
-        """Whether a rebalance surely goes on when this is asked: somebody was told of it, and it cannot have ended
+        """Whether a rebalance surely continues when this is asked: somebody was told of it, and it cannot have ended
         without a member that has not rejoined before its time-out."""
         beats = self.beats(current, current.members, current.from_t)
         told_t = min(
@@ -334,7 +334,7 @@ def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
     """G9: at once, with that error, or one of these."""
     wanted = " or ".join(named(error) for error in errors)
     row = in_time(bounds, "G9", Way.REFUSAL_WAITS, one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
-    if row.held is Held.KEPT and one.error not in errors:
+    if row.held is RowStatus.KEPT and one.error not in errors:
         row = broken("G9", Way.NOT_REFUSED, one, wanted, named(one.error))
     return row
 
@@ -352,8 +352,8 @@ def no_member(group: Group, one: Exchange) -> Row:
 
 
 def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
-    """The groups of a scene of which all was heard, and nothing beside the question was answered."""
-    # What is done beside the scenes is about the groups of all.
+    """The groups of a scene of which all was heard, and nothing next to the question was answered."""
+    # What is done next to the scenes is about the groups of all.
     for exchanges in scene.by_group().values() if scene.name else ():
         # What was asked before the coordinator was there had no effect.
         loading = [one.i for one in exchanges if one.error in LOADING]
@@ -438,7 +438,6 @@ def apart(join: Exchange, other: Exchange) -> bool:
 
 
 def answered(one: Exchange) -> bool:
-    """Answered without an error."""
     return one.got is not None and one.error == 0
 
 
@@ -459,7 +458,6 @@ def left_with(leave: Exchange) -> dict[str, int]:
 
 
 def member_id(one: Exchange) -> str:
-    """Whose request it is."""
     return text(one.body, "member_id")
 
 
@@ -499,7 +497,7 @@ def rebalance_ms(join: Exchange) -> int:
 
 
 def id_over(join: Exchange, latest: bool = False) -> int:
-    """When the session of who was given an id by this join is over, unless it is heard of: it runs since then.
-    `latest`: by then it is over for certain."""
+    """When the session of who was given an id by this join has ended, unless it is heard of: it runs since then.
+    `latest`: by then it has ended certainly."""
     given_t = (join.answer_t or END_OF_TIME) if latest else join.t
     return given_t + integer(join.body, "session_timeout_ms") * MS

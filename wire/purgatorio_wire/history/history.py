@@ -21,7 +21,7 @@ EXCUSED: Final[Mapping[int, str]] = {
     26: "the session time-out is outside of the broker's bounds",
     32: "the clocks of broker and client differ",
     44: "a policy of the broker forbids it",
-    81: "the broker's groups may not have so many members",
+    81: "the broker limits the members of a group",
     89: "the broker's quota is used up",
 }
 """Errors that say nothing of the promise that was asked for, and what they say instead."""
@@ -33,7 +33,7 @@ END_OF_TIME: Final = 1 << 62
 OF_2_0: Final[Mapping[str, int]] = {
     "join_group": 3, "sync_group": 2, "heartbeat": 2, "leave_group": 2, "offset_commit": 4,
 }  # fmt: skip
-"""The first versions of Kafka 2.0. What is asked in older ones may be answered by a broker that looks at less."""
+"""The first versions of Kafka 2.0. What is asked in older ones may be answered by a broker that checks less."""
 COMMITS: Final = ("offset_commit", "txn_offset_commit")
 """By what a group says how far it has read: at once, or with a transaction."""
 ABOUT_GROUPS: Final[Mapping[str, str]] = {"describe_groups": "groups", "delete_groups": "results"}
@@ -135,7 +135,7 @@ class Exchange:
 
     @property
     def unread(self) -> bool:
-        """Whether it was answered with what cannot be read: X3's, and nothing to anybody else."""
+        """Whether it was answered with what cannot be read: X3's, and nothing to any other thread."""
         return self.answer is not None and self.answer.body is None
 
     @property
@@ -213,7 +213,7 @@ class Scene:
 
     @property
     def without_coordinator(self) -> bool:
-        """Whether it looked for a coordinator, and was told of none."""
+        """Whether it searched for a coordinator, and was told of none."""
         looked = self.of("find_coordinator")
         told = [said for one in looked for said in ([*items(one.got, "coordinators")] or [one.got or {}])]
         return bool(looked) and all(integer(said, "error_code", 15) in LOADING for said in told)

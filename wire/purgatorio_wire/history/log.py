@@ -38,15 +38,14 @@ def unknown_topic(one: Exchange) -> int:
 
 
 class Part(NamedTuple):
-    """A partition."""
-
     topic: str
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """A produce to one partition. `ack_t` is None where it was not acknowledged; `base` is -1 where nobody knows it."""
+    """A produce to one partition. `ack_t` is None where it was not acknowledged; `base` is -1 where it is unknown
+    it."""
 
     exchange: Exchange
     t: int
@@ -268,7 +267,6 @@ class Topics:
 
     @classmethod
     def of(cls, exchanges: Iterable[Exchange]) -> Topics:
-        """Gather them."""
         exchanges = [*exchanges]
         topics = cls({}, defaultdict(Log), defaultdict(list), defaultdict(list), transactions(exchanges))
         gather: Mapping[str, Callable[[Exchange], None]] = {
@@ -379,7 +377,7 @@ class Topics:
         return stray
 
     def _mark(self) -> None:
-        """Put the markers into the logs: from when they can be there, at places that nobody is told."""
+        """Put the markers into the logs: from when they can be there, at places that no client is notified."""
         placed = [(one, self.logs[Part(*part)]) for one in self.transactions for part in one.parts]
         for one, log in placed:
             log.transactions.append(one)

@@ -29,7 +29,7 @@ DONE: Final = frozenset({0, 1, 3})
 ENDED_NS: Final = 100 * MS
 """So long behind the answer to its last request a session may still be there."""
 RELEASED, SESSION, CUT, LOCK = "released", "session", "cut", "lock"
-"""By what an acquisition is over, so that the record is free."""
+"""By what an acquisition has ended, so that the record is free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,6 @@ class Acquired:
 
     @property
     def offsets(self) -> range:
-        """Those of its records."""
         return range(self.first, self.last + 1)
 
 
@@ -81,7 +80,7 @@ class Said:
 
 @dataclass(slots=True)
 class Asked:
-    """A request of a member. `wanted`: the error that it is to be answered, None where nobody knows; `parts`: those of
+    """A request of a member. `wanted`: the error that it is to be answered, None where it is unknown; `parts`: those of
     its session; `on`: the connection of that."""
 
     one: Exchange
@@ -160,7 +159,6 @@ class ShareGroup:
         return min((x.sure_t for x in overs if x.done), default=END_OF_TIME)
 
     def appends(self, part: Part) -> list[Append]:
-        """Those of a partition."""
         return self.topics.logs[part].appends if part in self.topics.logs else []
 
     @cached_property

@@ -4,9 +4,9 @@
               without an error
     may end   from the moment at which its end is asked for, by `end_txn`, or by `init_producer_id` with its id, which
               aborts it; or at its time-out
-    has ended when its coordinator lets its producer go on, with the next transaction or a new epoch: markers are
-              written behind the answer to the end, and who asks until then is told to wait (CONCURRENT_TRANSACTIONS);
-              or, where nobody asks for its end, some time after its time-out: coordinators look for that now and then
+    has ended when its coordinator lets its producer continue, with the next transaction or a new epoch: markers are
+              written behind the answer to the end, and who asks until then is asked to wait (CONCURRENT_TRANSACTIONS);
+              or, where nobody asks for its end, some time after its time-out: coordinators search for that now and then
 
 Clients before KIP-890's second part are meant, whose epoch lasts for several transactions.
 """
@@ -28,7 +28,7 @@ INIT, ADD, END = "init_producer_id", "add_partitions_to_txn", "end_txn"
 BEGINS: Final = (ADD, "add_offsets_to_txn")
 """By what a transaction begins, and gets more."""
 ABORTED_NS: Final = 20_000 * 1_000_000
-"""What is open for too long is aborted so long behind its time-out at the latest: Kafka looks for it every 10 s."""
+"""What is open for too long is aborted so long behind its time-out at the latest: Kafka searches for it every 10 s."""
 MOST_EPOCH_VERSION: Final = 4
 """The last version of `end_txn` that leaves the epoch as it is."""
 
@@ -43,7 +43,7 @@ class Producer:
 
 @dataclass(slots=True)
 class Transaction:
-    """One of them. `commits`: None where nobody knows how it ends. `asked_t`: when its end was asked for, with which
+    """One of them. `commits`: None where it is unknown how it ends. `asked_t`: when its end was asked for, with which
     exchange (`ending`)."""
 
     name: str
@@ -106,7 +106,6 @@ def by_name(exchanges: Iterable[Exchange]) -> dict[str, list[Exchange]]:
 
 
 def transactions(exchanges: Iterable[Exchange]) -> list[Transaction]:
-    """All of a scene."""
     found = [each for name, asked in by_name(exchanges).items() for each in _of_one(name, asked)]
     for each in found:
         if each.asked_t == END_OF_TIME:
@@ -148,7 +147,7 @@ def _may_end(now: Transaction, one: Exchange) -> bool:
 
 
 def _initialized(now: Transaction, one: Exchange) -> None:
-    """Its id is asked for anew: what is open is aborted first."""
+    """Its id is asked for again: what is open is aborted first."""
     if now.asked_t == END_OF_TIME:
         now.asked_t, now.ending = one.t, one
     if went_well(one):

@@ -1,4 +1,4 @@
-"""The first look at a broker: what it offers, who it is among its nodes, and what it says of its own settings."""
+"""The first check at a broker: what it offers, who it is among its nodes, and what it says of its own settings."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ OPEN_LOOKS: Final = "transaction.abort.timed.out.transaction.cleanup.interval.ms
 DELETES: Final = "delete.topic.enable"
 CONNECTIONS: Final = ("max.connections", "max.connections.per.ip")
 SPARE_CONNECTIONS: Final = 8
-"""Of a broker's bound, left to what is open beside the scenes."""
+"""Of a broker's bound, left to what is open next to the scenes."""
 SETTINGS: Final = (
     INITIAL_DELAY, *LINGERS, LEAST_SESSION, MOST_SESSION, MOST_NOTE, MOST_FETCHED, LONGEST_TRANSACTION, OPEN_LOOKS,
     DELETES, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS, *SHARE_REPLICAS, *CONNECTIONS,

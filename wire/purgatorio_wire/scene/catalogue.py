@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.scene import fetch as scene_fetch
 from purgatorio_wire.scene import group as scene_group
 from purgatorio_wire.scene import share_group as scene_share
@@ -29,7 +29,7 @@ class SceneSpec:
     play: Callable[[Play], Awaitable[None]]
     seconds: float = 40.0
     alone: bool = False
-    """Played when the others are over: it stops brokers, its crowd of requests would delay their answers, or their
+    """Played when the others have ended: it stops brokers, its crowd of requests would delay their answers, or their
     requests would make good what it must see."""
     takes: float = 10.0
     """Seconds that it takes on a quiet machine, about."""
@@ -58,7 +58,7 @@ WARM_UPS: Final = {
     "transactions": scene_transactions.warm_up,
     "shares": scene_share.warm_up,
 }
-"""Of these areas, beside that of fetches."""
+"""Of these areas, in addition of fetches."""
 _FETCH, _GROUP, _OTHER, _SHARE = scene_fetch, scene_group, scene_other, scene_share
 _STATIC, _TRANSACTIONS = scene_static, scene_transactions
 SCENES: Final[Mapping[str, SceneSpec]] = {
@@ -246,7 +246,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
 }  # fmt: skip
 """The standard plan, by name."""
 PATIENT: Final = SceneSpec("patient", DRAWN, ("F3 not-woken",), _FETCH.patient)
-"""Played beside the drawn programs."""
+"""Played next to the random programs."""
 
 
 def chosen(only: Collection[str]) -> list[SceneSpec]:

@@ -38,7 +38,7 @@ PASSING: Final = 40
 REAPED_MS: Final = 300
 """Kafka's reaper looks every 200 ms."""
 DELETED_MS: Final = 20_000
-"""Long beside what a deletion may take: a fetch that was forgotten then is late for certain, on a busy machine too."""
+"""Long next to what a deletion may take: a fetch that was forgotten then is late certainly, on a busy machine too."""
 PATIENT_MS: Final = (3000, 4600, 6200, 7800)
 WOKEN_BEFORE_MS: Final = 1500
 WARM_ROUNDS: Final = 30
@@ -136,24 +136,24 @@ async def patient(play: Play) -> None:
 
 
 async def woken_many(play: Play) -> None:
-    """One append, whatever its acks, wakes everybody who waits for the partition, whoever came first, also beside what
-    is not there. Nobody else asks for anything meanwhile."""
+    """One append, whatever its acks, wakes everybody who waits for the partition, the client that came first, also
+    next to what is not there. No other thread asks for anything meanwhile."""
     topic = await play.topic(partitions=2)
     writer = await play.open("writer")
     readers = await play.open_many(WAITERS, "reader")
     wait = play.wait_ms(WAKE_MS)
     ends, nobody = [0, 0], play.unique("unmade")
-    # What is appended to beside it, before or behind it, must not keep the wake-up from those who wait for one alone.
+    # What is appended to next to it, before or after it, must not keep the wake-up from those who wait for one alone.
     rounds: tuple[tuple[int, tuple[int, ...]], ...] = (
         (1, (0,)), (0, (1,)), (1, (0, UNMADE)), (-1, (UNMADE, 1)), (0, (0, 1)), (-1, (1, 0)),
     )  # fmt: skip
     for acks, appended in rounds:
         woken = next(one for one in reversed(appended) if one != UNMADE)
         parts = [(topic, 1 - woken, ends[1 - woken]), (topic, woken, ends[woken])]
-        # Nor must what is not there, of this topic or of none, before or behind it.
+        # Nor must what is not there, of this topic or of none, before or after it.
         absent = [(topic, UNMADE, 0), *parts[1:]], [(nobody, 0, 0), *parts[::-1]]
         ways = (parts, parts[1:], parts[::-1], *absent, *(one[::-1] for one in absent))
-        # Every fourth wants more than comes: whoever came behind it is woken all the same.
+        # Every fourth wants more than comes: the client that came after it is woken all the same.
         sent = [
             play.fetch(
                 conn,
@@ -172,8 +172,8 @@ async def woken_many(play: Play) -> None:
 
 
 async def purged(play: Play) -> None:
-    """More fetches come to their max_wait than a purgatory keeps of what is over before it clears it out, while others
-    wait, behind them and before them: these are woken all the same."""
+    """More fetches come to their max_wait than a purgatory keeps of what has ended before it clears it out, while
+    others wait, after them and before them: these are woken all the same."""
     topic = await play.topic(partitions=2)
     writer, late = await play.open("writer"), await play.open("late")
     passing = await play.open_many(min(PASSING, play.broker.most_connections // 4), "passing")
@@ -428,7 +428,7 @@ async def _fetch_session(play: Play, version: int) -> None:
 
 async def sum_fetch(play: Play) -> None:
     """min_bytes is reached by two partitions together, and by neither alone; or by one that has something already and
-    gets more, beside one that has nothing."""
+    gets more, while another has nothing."""
     play.need("fetch", "produce")
     wait = play.wait_ms(WAKE_MS)
     writer, reader = await play.open("writer"), await play.open("reader")
@@ -473,7 +473,7 @@ async def deleted_topic(play: Play) -> None:
 
 
 async def corrupt_batch(play: Play) -> None:
-    """A batch that came to harm is refused; the partition beside it takes its own, and who waits for that is woken."""
+    """A batch that came to harm is refused; the partition next to it takes its own, and who waits for that is woken."""
     topic, ends = await play.topic(partitions=2), [0, 0]
     writer, reader = await play.open("writer"), await play.open("reader")
     wait = play.wait_ms(WAKE_MS)
@@ -508,7 +508,7 @@ async def acks(play: Play) -> None:
     for _ in range(3):
         play.produce(alone, topic, acks=0)
     await settle(play.question(alone), seconds=10)
-    # Nothing is behind it on its connection, which is closed: so a broker tells the error. One after the other, as what
+    # Nothing is after it on its connection, which is closed: so a broker tells the error. One after the other, as what
     # is late at one time counts as one.
     for _ in range(2):
         refused = await play.open("refused")
@@ -531,8 +531,8 @@ async def acks(play: Play) -> None:
 async def idempotent(play: Play) -> None:
     """An idempotent producer sends batches again, on another connection too, also the first one, which was refused
     before and is the fifth last in the end, and one whose number is not the next, or which has more records than that
-    which began so; beside it, another one begins with its own numbers. The numbers of others begin near their end, and
-    go on with 0."""
+    which began so; next to it, another one begins with its own numbers. The numbers of others begin near their end, and
+    continue with 0."""
     play.need("init_producer_id")
     topic = await play.topic()
     writer, other, reader = await play.open("writer"), await play.open("writer"), await play.open("reader")

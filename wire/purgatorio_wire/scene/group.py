@@ -49,7 +49,7 @@ LONGEST_MS: Final = (1 << 31) - 1
 MOST_BEATS: Final = 8
 """What is forgotten every so many times is seen of who is heard of so often and never again."""
 SILENT_TIMES: Final = 1.7
-"""Of a session: then it is over, whatever the machine did."""
+"""Of a session: then it has ended, whatever the machine did."""
 
 
 async def warm_up(play: Play) -> None:
@@ -164,7 +164,7 @@ async def rebalance(play: Play) -> None:
         (new,) = await members(play, group, 1)
         new.common = max(pair, key=lambda one: one.leads).common[::-1]
         joining = new.ask_join()
-        # Heartbeats learn of it, first soon and then for certain.
+        # Heartbeats learn of it, first soon and then certainly.
         for pause in (20, 300 * play.pace, 100):
             await play.pause(pause)
             await asyncio.gather(*(one.beat() for one in pair))
@@ -202,9 +202,9 @@ async def longest_rebalance(play: Play) -> None:
 
 
 async def rebalance_timeout(play: Play) -> None:
-    """Two members go on with heartbeats and do not rejoin, just after a rebalance that all had rejoined: at the
-    time-out, the longest that one of them asked for, the others go on without them. Elsewhere a newcomer asks for
-    longer than those who are there: one of them rejoins when their own time is over."""
+    """Two members continue with heartbeats and do not rejoin, just after a rebalance that all had rejoined: at the
+    time-out, the longest that one of them asked for, the others continue without them. Elsewhere a newcomer asks for
+    longer than those who are there: one of them rejoins when their own time is up."""
     await asyncio.gather(_rebalance_timeout(play), _patient_newcomer(play))
 
 
@@ -228,11 +228,11 @@ async def _rebalance_timeout(play: Play) -> None:
     stays, *lag = three = await members(play, group, 3, rebalance_ms=rebalance_ms)
     stays.rebalance_ms = rebalance_ms // 2
     await stable(three)
-    # The time-out of one that all have rejoined is over before that of the next.
+    # The time-out of one that all have rejoined has ended before that of the next.
     await rejoined(three)
     await synced(three)
     (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms // 2)
-    # Who joins while it goes on does not put its end off.
+    # Who joins while it continues does not put its end off.
     await without(lag, [new, stays], rebalance_ms * 2 // 5)
     await play.pause(250)
     for one in (*lag, *lag):
@@ -242,7 +242,7 @@ async def _rebalance_timeout(play: Play) -> None:
 
 async def nobody_rejoins(play: Play) -> None:
     """Who came and began a rebalance leaves again, and the others do not rejoin: at the rebalance time-out they are
-    out, though they go on with heartbeats. Static members stay, and when they all rejoin later, that is it."""
+    out, though they continue with heartbeats. Static members stay, and when they all rejoin later, that is it."""
     rebalance_ms = play.wait_ms(2500)
 
     async def none_of(pair: Sequence[Member]) -> None:
@@ -277,8 +277,8 @@ async def old_members(play: Play) -> None:
 
 
 async def slow_rejoin(play: Play) -> None:
-    """In a rebalance a member goes on with heartbeats for longer than its session, another with commits; they rejoin in
-    time."""
+    """In a rebalance a member continues with heartbeats for longer than its session, another with commits; they
+    rejoin in time."""
     group, topics = await play.group(), await to_commit(play)
     session_ms = play.session_ms
     quick, slow, commits = three = await members(play, group, 3, rebalance_ms=session_ms * 5 // 2)
@@ -297,7 +297,7 @@ async def slow_rejoin(play: Play) -> None:
 
 async def silent_rebalance(play: Play) -> None:
     """Members fall silent, each after one heartbeat more than another, and a rebalance waits for them: until their
-    sessions are over, not until the time-out."""
+    sessions have ended, not until the time-out."""
     group = await play.group()
     rebalance_ms = play.session_ms * 5 // 2
     stays, *silent = all_of_them = await members(play, group, 1 + MOST_BEATS, rebalance_ms=rebalance_ms)
@@ -314,7 +314,7 @@ async def silent_rebalance(play: Play) -> None:
 
 async def expected_member(play: Play) -> None:
     """Somebody has been given an id and does not join: a rebalance waits for it, until it leaves, as two do at once, or
-    its session is over: then it joins in vain."""
+    its session has ended: then it joins in vain."""
     play.need("join_group", least=4)
     group = await play.group()
     rebalance_ms = max(REBALANCE_MS, play.session_ms * 5 // 2)
@@ -358,7 +358,8 @@ async def leaderless_sync(play: Play) -> None:
 
 
 async def silent_leader(play: Play) -> None:
-    """The leader falls silent before it has synced: who waits in its sync is told when the leader's session is over."""
+    """The leader falls silent before it has synced: who waits in its sync is told when the leader's session has
+    ended."""
     group = await play.group()
     rebalance_ms = int(play.session_ms * 3 + 4500 * play.pace)
     pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
@@ -371,7 +372,7 @@ async def silent_leader(play: Play) -> None:
 
 async def long_sync(play: Play) -> None:
     """A sync waits for the leader's for longer than a session: who waits so is a member. Elsewhere a rebalance ends the
-    wait, and who is told so falls silent: that waits for it until its session is over, which begins then."""
+    wait, and who is told so falls silent: that waits for it until its session has ended, which begins then."""
     rebalance_ms = play.session_ms * 5 // 2
 
     async def pair() -> tuple[Member, Member]:
@@ -478,7 +479,7 @@ async def left_waiting(play: Play) -> None:
 
 async def forgotten_offsets(play: Play) -> None:
     """A group commits an offset, and the same with another note. Of one of its topics, which is deleted, it goes with
-    that; of another it stays. Then a topic of that name is made anew. In the end the group is deleted, and one of its
+    that; of another it stays. Then a topic of that name is made again. In the end the group is deleted, and one of its
     name commits what it had not."""
     play.need("offset_commit", "offset_fetch", "create_topics", "delete_topics")
     group, conn = await play.group(), await play.open("committer")
@@ -505,7 +506,8 @@ async def forgotten_offsets(play: Play) -> None:
 
 
 async def cut_members(play: Play) -> None:
-    """Members whose connections are cut go on over others, in a stable group; then while a join waits, and a sync."""
+    """Members whose connections are cut continue over others, in a stable group; then while a join waits, and a
+    sync."""
     group = await play.group()
     pair = await members(play, group, 2, sessions=LONGER)
     await stable(pair)
@@ -567,8 +569,8 @@ async def described(play: Play) -> None:
 
 async def resubscribed(play: Play) -> None:
     """A follower of a stable group joins again with another subscription, then without the protocol that was chosen,
-    and once more as another before anybody has synced: a rebalance each time, and the leader is told it. The last one
-    is over, and nothing comes of its time-out. Elsewhere who has few protocols leaves, and others come with few."""
+    and once more as another before anyone has synced: a rebalance each time, and the leader is told it. The last one
+    has ended, and nothing comes of its time-out. Elsewhere who has few protocols leaves, and others come with few."""
     await asyncio.gather(_resubscribed(play), _few_protocols(play))
 
 
@@ -625,7 +627,7 @@ async def order_of_joins(play: Play) -> None:
 
 async def session(play: Play) -> None:
     """One member falls silent, another from its sync on, others from their joins on, one having joined again with a
-    shorter session, and is out after its session; who goes on with heartbeats stays. So is who was the only one, and
+    shorter session, and is out after its session; who continues with heartbeats stays. So is who was the only one, and
     the next one finds an empty group."""
     kinds = [_Silent.JOIN, _Silent.JOIN, _Silent.JOIN, _Silent.SYNC, _Silent.HEARTBEAT]
     kinds += [_Silent.SHORTER] * takes_other_times(play)
@@ -650,7 +652,7 @@ async def session_after_wait(play: Play) -> None:
 
 
 async def session_refused(play: Play) -> None:
-    """A member goes on with heartbeats of another generation alone: these are refused, and it is out."""
+    """A member continues with heartbeats of another generation alone: these are refused, and it is out."""
     await _silent(play, _Silent.REFUSED)
 
 
@@ -720,7 +722,7 @@ async def leave(play: Play) -> None:
         gone = [joined.pop() for _ in range(1 if leaves or not several else 2)]
         joined = [*await members(play, group, 1), *joined]
         sent = [joined[0].ask_join()]
-        # Who asks before the rebalance has begun is told the same generation again, and has not rejoined.
+        # Who asks before the rebalance has begun is given the same generation again, and has not rejoined.
         await is_told(joined[1])
         sent += [one.ask_join() for one in joined[1:]]
         await play.pause(300)
@@ -739,7 +741,7 @@ async def leave(play: Play) -> None:
 
 async def leave_unsynced(play: Play) -> None:
     """A member, elsewhere the leader, leaves while another's sync waits for the leader's: the sync is answered, and the
-    others go on."""
+    others continue."""
     await asyncio.gather(*(_leave_unsynced(play, leader) for leader in (False, True)))
 
 
@@ -757,8 +759,8 @@ async def _leave_unsynced(play: Play, leader: bool) -> None:
 
 
 async def refusals(play: Play) -> None:
-    """What is asked of a group that is not there; then generations that are over or never were, members that are none,
-    protocols that are not theirs; in the end who has left, beside a rebalance, and a group that is empty."""
+    """What is asked of a group that is not there; then generations that have ended or never were, members that are
+    none, protocols that are not theirs; in the end who has left, next to a rebalance, and a group that is empty."""
     group, stranger = await play.group(), await play.open("stranger")
     topics = await to_commit(play, "G12")
     await _ask_anything(play, stranger, group, "nobody", 1, topics)
@@ -844,9 +846,9 @@ async def _refused(one: Member, stranger: Connection, topics: Sequence[str]) -> 
             await ask(one.conn, one.group, "nobody", number).within(8)
     await one.play.join(one.conn, one.group, "nobody").within(8)
     await one.play.leave(one.conn, one.group, "nobody").within(8)
-    for protocols, kind in ((("of nobody else",), CONSUMER), ((PROTOCOL,), "another")):
+    for protocols, kind in ((("of no other client",), CONSUMER), ((PROTOCOL,), "another")):
         await one.play.join(stranger, one.group, "", protocols=protocols, kind=kind).within(JOIN_SECONDS)
     if one.play.offers("sync_group", least=5):
-        for name, kind in (("of nobody else", CONSUMER), (one.protocol, "another")):
+        for name, kind in (("of no other client", CONSUMER), (one.protocol, "another")):
             sync = one.play.sync(one.conn, one.group, one.id, one.generation, protocol=name, kind=kind)
             await sync.within(JOIN_SECONDS)

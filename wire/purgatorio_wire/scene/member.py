@@ -30,7 +30,7 @@ TAKES_OTHER_TIMES: Final = 14
 """The first version of fetches that is newer than that."""
 OTHER_PROTOCOL: Final = "roundrobin"
 NO_STATIC: Final = "static members: JoinGroup v5 and Heartbeat v3 are not offered"
-NOT_TOLD: Final = "no heartbeat told of a rebalance"
+NOT_TOLD: Final = "no heartbeat announced a rebalance"
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Member:
     says: str = ""
     """What its subscription has of its own, the same whenever it joins."""
     own: str = ""
-    """A protocol that nobody else has."""
+    """A protocol that no other client has."""
     kind: str = CONSUMER
     common: tuple[str, ...] = (PROTOCOL, OTHER_PROTOCOL)
     """What all members have, in the order that it prefers. One that comes back as another would move the group."""
@@ -118,7 +118,7 @@ class Member:
         )
 
     async def reconnect(self) -> None:
-        """Its connection is cut, whatever it has asked for; it goes on over another one."""
+        """Its connection is cut, whatever it has asked for; it continues over another one."""
         self.conn.close()
         self.conn = await self.play.open("again")
 
@@ -195,7 +195,7 @@ async def synced(joined: Sequence[Member]) -> None:
 
 
 async def without(lag: Sequence[Member], joined: Sequence[Member], pause_ms: int = 200) -> None:
-    """These join, one after the other; those that lag go on with heartbeats until they are answered."""
+    """These join, one after the other; those that lag continue with heartbeats until they are answered."""
     sent = []
     for at, one in enumerate(joined, 1):
         sent.append(one.ask_join())
@@ -204,7 +204,7 @@ async def without(lag: Sequence[Member], joined: Sequence[Member], pause_ms: int
 
 
 async def beating(those: Sequence[Member], wait: Awaitable[object]) -> None:
-    """Members go on with heartbeats for as long as this takes."""
+    """Members continue with heartbeats for as long as this takes."""
     over = asyncio.ensure_future(wait)
     while not over.done():
         await asyncio.gather(*(one.beat() for one in those))

@@ -19,9 +19,9 @@ from purgatorio_spec.failure import Failure, failure_of, surviving
 from purgatorio_wire.client.connection import Connection, Got, NoAnswer, connect
 from purgatorio_wire.client.control import Control
 from purgatorio_wire.client.recorder import CONTROL, Recorder
-from purgatorio_wire.history.bound import MS, Bounds, Held
+from purgatorio_wire.history.bound import MS, Bounds, RowStatus
+from purgatorio_wire.history.finding import Row
 from purgatorio_wire.history.history import Scene, items, scene_of, text
-from purgatorio_wire.history.row import Row
 from purgatorio_wire.judge import FAR_GAPS, LOST_GAPS, Wire, judge_scene, repeats, unmet
 from purgatorio_wire.scene import fetch as scene_fetch
 from purgatorio_wire.scene import topic as scene_other
@@ -36,7 +36,7 @@ from purgatorio_wire.scene.play import (
 )
 from purgatorio_wire.scene.random_scene import (
     LEAST_SCENE,
-    Program,
+    RandomScene,
     drawn,
     drawn_group,
     drawn_offsets,
@@ -82,13 +82,13 @@ MOST_SMALL: Final = 6
 
 def _fails(row: Row) -> bool:
     """Whether a row of a drawn scene is one to look after: broken, or late as what was forgotten is."""
-    return row.held is Held.BROKEN or (row.held is Held.LATE and row.gaps >= LOST_GAPS)
+    return row.held is RowStatus.BROKEN or (row.held is RowStatus.LATE and row.gaps >= LOST_GAPS)
 
 
 @dataclass(slots=True)
-class Run:
-    """One run of a plan. `told` hears what goes on, a line at a time, `played` of each scene that is over, and `found`
-    of each clause that is broken, when that scene is."""
+class PlanRun:
+    """One run of a plan. `told` gets the progress, a line at a time, `played` of each scene that has ended, and
+    `found` of each clause that is broken, when that scene is."""
 
     broker: Broker
     recorder: Recorder
@@ -98,7 +98,7 @@ class Run:
     played: Callable[[], None] = lambda: None
     found: Callable[[str], None] = lambda line: None
     drawn_seconds: float = 0.0
-    program: Program | None = None
+    program: RandomScene | None = None
     skipped: dict[str, str] = field(default_factory=dict)
     """Why the broker cannot be asked of a clause in some scene."""
     _played: dict[str, int] = field(default_factory=dict)
@@ -199,7 +199,7 @@ class Run:
         self.failures.append(failure_of(what, error))
 
     async def _warm_up(self, scene: Callable[[Play], Awaitable[None]], at: int) -> None:
-        """Play it beside the record, in bounded time; what it cannot do is found out by the scenes."""
+        """Play it next to the record, in bounded time; what it cannot do is found out by the scenes."""
         play = Play(self.broker, Recorder(clock=self.recorder.now), f"warm-up#{at}", random.Random(0))
         started = asyncio.get_running_loop().time()
         try:
@@ -261,7 +261,7 @@ class Run:
             self._over.add(spec.name)
         except (NoAnswer, SceneLost, TimeoutError) as why:
             said = str(why) or f"it took more than {spec.seconds * play.pace:g} s"
-            self.told(f"{name} broke off: {said}")
+            self.told(f"{name} was interrupted: {said}")
             self._broke.setdefault(spec, said)
         except Exception as error:  # the other scenes are played
             self._failed(f"playing {name}", error)
@@ -281,13 +281,13 @@ class Run:
         scene = self._scene(self.recorder, name)
         doubts: Counter[tuple[str, str]] = Counter()
         for row in self._rows(self.recorder, name):
-            if row.held is Held.BROKEN:
+            if row.held is RowStatus.BROKEN:
                 self._convict(row)
-            if row.held is Held.LATE:
+            if row.held is RowStatus.LATE:
                 late[row.clause, row.cause].append(row)
-            if row.held is Held.UNDECIDED:
+            if row.held is RowStatus.UNDECIDED:
                 doubts[row.clause, row.cause] += row.gaps >= LOST_GAPS
-            elif row.held is not Held.FAILED:
+            elif row.held is not RowStatus.FAILED:
                 decided[row.clause, row.cause] += 1
         left = bool(unmet(scene.asked, decided))
         self._open.discard(scene.base)
@@ -325,19 +325,19 @@ class Run:
         return scene_of(name, recorder.by_scene[name], recorder.now())
 
     async def _draw(self, seconds: float) -> None:
-        """Play drawn programs, several at a time; the first that breaks each clause is made small and played again."""
+        """Play random programs, several at a time; the first that breaks each clause is made small and played again."""
         loop = asyncio.get_running_loop()
         ends, numbers = loop.time() + seconds, itertools.count()
-        played: dict[str, Program] = {}
+        played: dict[str, RandomScene] = {}
 
-        async def worker(draw: Callable[[random.Random], Program]) -> None:
+        async def worker(draw: Callable[[random.Random], RandomScene]) -> None:
             while loop.time() < ends and self.recorder.events < MAX_EVENTS // 2:
                 name = f"{DRAWN}#{next(numbers)}"
                 played[name] = draw(random.Random(f"{self.seed} {name}"))
                 if not await self._program(self.recorder, name, played[name]):
                     return
 
-        self.told(f"playing drawn programs for {seconds:g} s")
+        self.told(f"running random programs for {seconds:g} s")
         kinds = (
             (drawn, DRAWERS), (drawn_group, GROUP_DRAWERS), (drawn_transactions, TRANSACTION_DRAWERS),
             (drawn_offsets, OFFSET_DRAWERS),
@@ -352,24 +352,24 @@ class Run:
                     with surviving(f"making the program of {row.clause} small", self.failures):
                         await self._make_small(program, row)
 
-    async def _program(self, recorder: Recorder, name: str, program: Program) -> bool:
+    async def _program(self, recorder: Recorder, name: str, program: RandomScene) -> bool:
         """Play one; whether it could be."""
         play = Play(self.broker, recorder, name, random.Random(name))
         try:
             async with asyncio.timeout(PROGRAM_SECONDS):
                 await play_program(play, program)
         except (NoAnswer, SceneSkipped, SceneLost, TimeoutError) as why:
-            self.told(f"{name} broke off: {why}")
+            self.told(f"{name} was interrupted: {why}")
             return False
         finally:
             play.close_all()
         return True
 
-    async def _make_small(self, program: Program, row: Row) -> None:
-        """Leave out what the failing does not need, beside the record; then play what is left three times into it."""
+    async def _make_small(self, program: RandomScene, row: Row) -> None:
+        """Leave out what the failing does not need, next to the record; then play what is left three times into it."""
         least_name, tries = f"{LEAST_SCENE}-{row.clause}", itertools.count()
 
-        async def fails(smaller: Program) -> bool:
+        async def fails(smaller: RandomScene) -> bool:
             # Its topics have names from its own: another clause's may still be there.
             silent, name = Recorder(clock=self.recorder.now), f"{least_name}-{next(tries)}#1"
             await self._program(silent, name, smaller)
@@ -379,10 +379,10 @@ class Run:
             )
 
         least = await made_small(program, fails, SMALL_TRIES, SMALL_AT_A_TIME)
-        self.told(f"{row.clause} {row.cause} by {least.steps} of {program.steps} drawn steps: {least}")
+        self.told(f"{row.clause} {row.cause} by {least.steps} of {program.steps} random steps: {least}")
         await self.play_least(least, least_name)
 
-    async def play_least(self, program: Program, name: str = LEAST_SCENE) -> None:
+    async def play_least(self, program: RandomScene, name: str = LEAST_SCENE) -> None:
         """Play a program three times."""
         for repetition in range(1, REPETITIONS + 1):
             await self._program(self.recorder, f"{name}#{repetition}", program)
@@ -443,7 +443,7 @@ async def _delete_groups(broker: Broker, conn: Connection) -> None:
         names = _refused(got, "results", "group_id", names)
         for gone in set(made) - set(names):
             del made[gone]
-        # A join that was under way when the run was stopped has made a member of which nobody knows the id: its
+        # A join that was under way when the run was stopped has made a member of which no caller knows the id: its
         # session ends by itself.
         await asyncio.sleep(NOT_EMPTY_SECONDS if names else 0)
 

@@ -1,7 +1,7 @@
 """What a scene is played with: connections, topics and groups of its own, and the requests in few words.
 
-Whatever a scene makes has a name that nobody else has, and is deleted at the end. A scene never writes to a topic that
-it did not make.
+Whatever a scene makes has a name that no other client has, and is deleted at the end. A scene never writes to a
+topic that it did not make.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ ANSWER_SECONDS: Final = 15.0
 SESSION_MS: Final = 2000
 MOST_CONNECTIONS: Final = 400
 TOPIC_TIMES: Final = 6
-"""What becomes of a topic is looked for so many times longer than the declared lateness: the clause waits for five."""
+"""What becomes of a topic is searched for so many times longer than the declared lateness: the clause waits for
+five."""
 BY_ID_SHARE: Final = 0.5
 """Of the requests that can name topics by their ids."""
 UNMADE: Final = 99
@@ -73,14 +74,14 @@ class SceneLost(Exception):
 
 
 def must(held: bool, otherwise: str) -> None:
-    """SceneLost where a scene cannot go on."""
+    """SceneLost where a scene cannot continue."""
     if not held:
         raise SceneLost(otherwise)
 
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """A second broker of the cluster, and what stops it and lets it go on."""
+    """A second broker of the cluster, and what stops it and lets it continue."""
 
     address: Address
     stop: Sequence[str] | int
@@ -200,7 +201,7 @@ class Broker:
     transactions: Coordination = field(default_factory=lambda: Coordination("no coordinator of transactions"))
     shares: Coordination = field(default_factory=lambda: Coordination("no share groups"))
     open_looks_ms: int = 0
-    """How often its coordinator looks for transactions that are open for too long, where it tells."""
+    """How often its coordinator searches for transactions that are open for too long, where it tells."""
     connections: int = 0
     """Open in scenes."""
     most_connections: int = MOST_CONNECTIONS
@@ -279,7 +280,6 @@ class Play:
         return made
 
     async def open_many(self, count: int, label: str = "c") -> list[Connection]:
-        """Several."""
         return list(await asyncio.gather(*(self.open(label) for _ in range(count))))
 
     def close_all(self) -> None:
@@ -345,7 +345,6 @@ class Play:
     async def ask(
         self, conn: Connection, api: str, values: Mapping[str, object], seconds: float = ANSWER_SECONDS
     ) -> Got:
-        """Send and wait."""
         return await self.send(conn, api, values).within(seconds)
 
     @staticmethod
@@ -474,7 +473,7 @@ class Play:
     # -- topics and groups
 
     def unique(self, what: str) -> str:
-        """A name that nobody else has."""
+        """A name that no other client has."""
         self._count += 1
         return f"purgatorio-{self.broker.run}-{self.name.replace('#', '-')}-{what}{self._count}"
 
@@ -671,7 +670,6 @@ class Play:
     def heartbeat(
         self, conn: Connection, group: str, member: str, generation: int, instance: str | None = None
     ) -> Sent:
-        """A heartbeat."""
         values = {
             "group_id": group, "generation_id": generation, "member_id": member, "group_instance_id": instance,
         }  # fmt: skip
@@ -701,7 +699,7 @@ class Play:
         self, conn: Connection, group: str, topics: Iterable[str] | None, *, stable: bool = False
     ) -> list[tuple[Part, Body]]:
         """How far a group has read partition 0 of these topics, or, by None, of all; nothing where the broker cannot be
-        asked. Where one request can be about several, another group is asked about too, of which nobody has heard.
+        asked. Where one request can be about several, another group is asked about too, of which no caller has heard.
         `stable`: who asks is to be told of transactions that are open."""
         if not self.offers("offset_fetch", "G12"):
             return []
@@ -726,7 +724,7 @@ class Play:
         return self.send(conn, "leave_group", {"group_id": group, **named[0], "members": named})
 
     def stimulus(self, what: str, **more: object) -> None:
-        """Record what is done beside the connections."""
+        """Record what is done next to the connections."""
         self.recorder.add("stimulus", scene=self.name, body={"what": what, **more})
 
 

@@ -1,4 +1,4 @@
-"""Drawn scenes: a few lanes that append, read, delete and look at a few partitions of a topic of their own.
+"""Drawn scenes: a few lanes that append, read, delete and check a few partitions of a topic of their own.
 
 A program is drawn from a seed, written as one line of text, played, and judged by the clauses like any scene; what a
 partition adds to a waiting fetch is said by the spec's decision table. One that fails is made small by playing parts of
@@ -6,7 +6,7 @@ it again. Lanes are apart by `;`, steps by spaces:
 
     a0+1*2x100/-1        append to partitions 0 and 1: 2 records of 100 bytes each, acks -1
     r0e+1s/1000/300/400  read partition 0 at its end and 1 at its start: max_wait ms, min_bytes, partition_max_bytes;
-                         /c behind it: what is committed alone, /u: all
+                         /c after it: what is committed alone, /u: all
     d0m+1e               delete the records of partition 0 before its middle, and all of 1
     l0e                  look up the offset of its end, by ListOffsets
     t0+1*2x100           append so in the lane's transaction, which begins with the first of these
@@ -14,7 +14,7 @@ it again. Lanes are apart by `;`, steps by spaces:
     v+  v-               commit it, or abort it
     c  m  n  f           commit the group's offset with it, as its member too, or as nobody; ask for that
     w25                  wait 25 ms
-    x                    cut the connection, and go on over another one
+    x                    cut the connection, and continue over another one
     j  y  h  k  q        join the group, sync, a heartbeat, a commit, leave: each such lane is a member
     u  g                 join with another subscription; a heartbeat and a commit of who has left
 
@@ -75,7 +75,7 @@ Lane = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class RandomScene:
     """Lanes of steps, each step in its text."""
 
     lanes: tuple[Lane, ...]
@@ -85,7 +85,6 @@ class Program:
 
     @property
     def steps(self) -> int:
-        """How many there are."""
         return sum(map(len, self.lanes))
 
     @property
@@ -94,16 +93,16 @@ class Program:
         named = re.findall(r"(?:[adlrt]|\+)(\d)", " ".join(map(" ".join, self.lanes)))
         return max(map(int, named), default=0) + 1
 
-    def without(self, lane: int, first: int, last: int) -> Program:
+    def without(self, lane: int, first: int, last: int) -> RandomScene:
         """The program without these steps of a lane; an empty lane is left out."""
         kept = (*self.lanes[lane][:first], *self.lanes[lane][last:])
-        return Program((*self.lanes[:lane], *((kept,) if kept else ()), *self.lanes[lane + 1 :]))
+        return RandomScene((*self.lanes[:lane], *((kept,) if kept else ()), *self.lanes[lane + 1 :]))
 
 
-def parsed(text: str) -> Program:
+def parsed(text: str) -> RandomScene:
     """The program of a text. ProgramBroken where it is none, or too long."""
     lanes = tuple(tuple(lane.split()) for lane in text.split(";") if lane.strip())
-    program = Program(lanes)
+    program = RandomScene(lanes)
     for step in (step for lane in lanes for step in lane):
         if _STEP.fullmatch(step) is None:
             raise ProgramBroken(f"{step!r} is no step: see the steps in docs/wire.md")
@@ -112,7 +111,7 @@ def parsed(text: str) -> Program:
     return program
 
 
-def drawn(rng: random.Random) -> Program:
+def drawn(rng: random.Random) -> RandomScene:
     """A program. Appends are most of it, so that what waits is woken and the rest of the waits are few."""
     partitions = rng.randint(1, 4)
     size = rng.choice((20, 100, 100, 1000))
@@ -145,14 +144,16 @@ def drawn(rng: random.Random) -> Program:
             return f"l{some('se', 1, 2, partitions)}"
         return "x" if kind == "x" else f"w{rng.choice((1, 5, 20, 100))}"
 
-    return Program(tuple(tuple(step() for _ in range(rng.randint(6, 16))) for _ in range(rng.randint(3, 6))))
+    return RandomScene(
+        tuple(tuple(step() for _ in range(rng.randint(6, 16))) for _ in range(rng.randint(3, 6)))
+    )
 
 
-def drawn_transactions(rng: random.Random) -> Program:
+def drawn_transactions(rng: random.Random) -> RandomScene:
     """A program with transactions, committed or aborted, beside appends, reads and deletions of all kinds. How far a
     group has read is committed with them too."""
     lanes = drawn(rng).lanes
-    partitions = Program(lanes).partitions
+    partitions = RandomScene(lanes).partitions
 
     def read(step: str) -> str:
         sees = rng.choice("ccu")
@@ -168,10 +169,10 @@ def drawn_transactions(rng: random.Random) -> Program:
             yield from (rng.choice(("v+", "v-")), "f")
 
     readers = (tuple(read(step) if step[0] == "r" else step for step in lane) for lane in lanes)
-    return Program((*(tuple(writer()) for _ in range(rng.randint(1, 2))), *readers))
+    return RandomScene((*(tuple(writer()) for _ in range(rng.randint(1, 2))), *readers))
 
 
-def drawn_offsets(rng: random.Random) -> Program:
+def drawn_offsets(rng: random.Random) -> RandomScene:
     """A program of members that commit with transactions too, by their generation (KIP-447)."""
 
     def within(steps: Lane) -> Iterator[str]:
@@ -181,12 +182,12 @@ def drawn_offsets(rng: random.Random) -> Program:
             if step in COMMITS_BEHIND and rng.random() < OFTEN:
                 yield "m"
 
-    return Program(tuple(tuple(within(lane)) for lane in drawn_group(rng).lanes))
+    return RandomScene(tuple(tuple(within(lane)) for lane in drawn_group(rng).lanes))
 
 
-def drawn_group(rng: random.Random) -> Program:
+def drawn_group(rng: random.Random) -> RandomScene:
     """A program of members. Who joins mostly syncs, nobody is silent for long, and all leave at the end: what a session
-    that is over brings has a scene of its own."""
+    that has ended brings has a scene of its own."""
 
     def member() -> Lane:
         steps = [f"w{rng.choice((1, 20, 100, 400))}"]
@@ -199,7 +200,7 @@ def drawn_group(rng: random.Random) -> Program:
             steps += ["q", "g"] if rng.random() < 0.25 else []
         return (*steps, "q")
 
-    return Program(tuple(member() for _ in range(rng.randint(2, 4))))
+    return RandomScene(tuple(member() for _ in range(rng.randint(2, 4))))
 
 
 @dataclass(slots=True)
@@ -395,7 +396,7 @@ class _Writing:
             known.end = max(known.end, base + count)
 
     async def end(self, *, commits: bool) -> None:
-        """It is over when there is another epoch; where its marker is, only the ends of the partitions tell."""
+        """It has ended when there is another epoch; where its marker is, only the ends of the partitions tell."""
         if self.writer is None or not (self.open or self.holds):
             return
         held, self.holds, self.last = self.holds, False, None
@@ -415,7 +416,7 @@ class _Writing:
                     known.end = max(known.end, integer(said, "offset"))
 
 
-async def play_program(play: Play, program: Program) -> None:
+async def play_program(play: Play, program: RandomScene) -> None:
     """Play a program on a new topic, in a new group; what it was stands in the record."""
     kinds = {step[0] for lane in program.lanes for step in lane}
     # The first topic has the even partitions, the second the odd ones.
@@ -429,13 +430,13 @@ async def play_program(play: Play, program: Program) -> None:
 
 
 async def made_small(
-    program: Program, fails: Callable[[Program], Awaitable[bool]], tries: int, at_a_time: int
-) -> Program:
+    program: RandomScene, fails: Callable[[RandomScene], Awaitable[bool]], tries: int, at_a_time: int
+) -> RandomScene:
     """The smallest program found that still fails: lanes are left out, then halves of lanes, then steps."""
     left = tries
     while left > 0:
         candidates = [one for one in _smaller(program) if one.lanes]
-        found: Program | None = None
+        found: RandomScene | None = None
         for first in range(0, len(candidates), at_a_time):
             some = candidates[first : first + min(at_a_time, left)]
             if not some:
@@ -451,7 +452,7 @@ async def made_small(
     return program
 
 
-def _smaller(program: Program) -> Iterator[Program]:
+def _smaller(program: RandomScene) -> Iterator[RandomScene]:
     for number, lane in enumerate(program.lanes):
         yield program.without(number, 0, len(lane))
     for number, lane in enumerate(program.lanes):

@@ -16,9 +16,9 @@ from purgatorio_wire.client.connection import Address
 from purgatorio_wire.client.recorder import Recorder
 from purgatorio_wire.scene.broker_probe import look_at
 from purgatorio_wire.scene.catalogue import SceneSpec
-from purgatorio_wire.scene.plan import Run
+from purgatorio_wire.scene.plan import PlanRun
 from purgatorio_wire.scene.play import Second
-from purgatorio_wire.scene.random_scene import Program
+from purgatorio_wire.scene.random_scene import RandomScene
 from purgatorio_wire.trace.file import WireWriter
 from purgatorio_wire.trace.record import Declared, WireEvent, WireHeader
 
@@ -37,8 +37,8 @@ class Asked:
     second: Second | None = None
     pid: int | None = None
     drawn_seconds: float = 0.0
-    """How long drawn programs are played."""
-    program: Program | None = None
+    """How long random programs are played."""
+    program: RandomScene | None = None
     """One that is played three times."""
     name: str | None = None
     """What the run is called; else a name that no other has."""
@@ -54,7 +54,7 @@ async def record(
     """Play the scenes and leave the trace at `path`; returns the errors of ours on the way, which end a scene or the
     run and leave a whole trace. NoBroker where nobody speaks the protocol there.
 
-    `told`, `played` and `found` as those of `Run`.
+    `told`, `played` and `found` as those of `PlanRun`.
 
     A run that is stopped from outside leaves a trace without an end record: nothing of it is PASS.
     """
@@ -80,7 +80,7 @@ async def record(
     for event in first:
         out.write(event)
     writer[0] = out.write
-    playing = Run(
+    playing = PlanRun(
         broker, recorder, header, asked.seed, told, played, found, asked.drawn_seconds, asked.program
     )
     try:

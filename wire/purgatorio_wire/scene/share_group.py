@@ -1,8 +1,8 @@
 """Scenes of share groups (KIP-932): S1 to S9.
 
 A member is a client that has chosen its own id, with a connection of its own, to which its share session belongs. A
-group begins behind what was appended before (`share.auto.offset.reset` is `latest`), and a broker looks at a partition
-for the first time when it is first asked for; so each scene opens its sessions first, and goes on when a first record
+group begins behind what was appended before (`share.auto.offset.reset` is `latest`), and a broker checks a partition
+for the first time when it is first asked for; so each scene opens its sessions first, and continues when a first record
 has come.
 """
 
@@ -129,7 +129,6 @@ class Sharer:
             await self.acknowledge(said).within(ANSWER_SECONDS)
 
     async def end(self) -> None:
-        """Its session is over."""
         await self.acknowledge({}, epoch=-1).within(ANSWER_SECONDS)
         self.next = 0
 
@@ -174,7 +173,7 @@ async def sharers(play: Play, count: int, partitions: int = 1, lock_ms: int | No
     shares.need()
     topic = await play.topic(partitions)
     if topic not in play.broker.ids:
-        raise SceneSkipped("share groups: the topic's id was not told")
+        raise SceneSkipped("share groups: the topic's id is unknown, because metadata does not return it")
     admin, name = await play.admin(), play.unique("s")
     members = [
         Sharer(play, await play.open("member"), name, topic, partitions, _own_id(play)) for _ in range(count)
@@ -201,7 +200,6 @@ async def sharers(play: Play, count: int, partitions: int = 1, lock_ms: int | No
 
 
 async def _beat(play: Play, one: Sharer, conn: Connection) -> None:
-    """Join, or go on."""
     if not one.epoch:
         play.broker.made.groups[one.group] = set()
         play.broker.made.sharers.setdefault(one.group, set()).add(one.id)
@@ -245,7 +243,7 @@ async def _ask_for_lock(play: Play, conn: Connection, group: str, lock_ms: int) 
 
 
 async def _open_all(play: Play, members: Sequence[Sharer]) -> None:
-    """Begin the sessions, and look at each partition until that goes without an error."""
+    """Begin the sessions, and check each partition until that goes without an error."""
     for one in members:
         error = 0
         for _ in range(int(SHARES_SECONDS / POLL_SECONDS)):
@@ -354,7 +352,7 @@ async def share_woken(play: Play) -> None:
 
 
 async def share_acknowledge(play: Play) -> None:
-    """A batch is given back in parts, by acknowledgements alone and with fetches, while another waits; what is
+    """A batch is released in parts, by acknowledgements alone and with fetches, while another waits; what is
     accepted or rejected comes no more, and nobody acknowledges what another has or it has given back."""
     first, second = await sharers(play, 2)
     wait = play.wait_ms(WAIT_MS)

@@ -129,7 +129,7 @@ async def static_waits(play: Play) -> None:
 
 
 async def _static_rejoins(play: Play) -> None:
-    """By its own id the follower is told the same again, before the sync and behind it, and the leader begins a
+    """By its own id the follower is given the same again, before the sync and after it, and the leader begins a
     rebalance, which waits for the follower: that has been started again, and is the last."""
     group = await play.group()
     pair = [Member(play, await play.open("s"), group, instance=f"i{at}", session_ms=LONGER * play.session_ms)

@@ -81,7 +81,8 @@ HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
 
 
 async def topics(play: Play) -> None:
-    """A topic comes, is asked for again, goes, and is made anew; then two in one request, one beside what cannot be."""
+    """A topic comes, is asked for again, goes, and is made again; then two in one request, one next to what cannot
+    be."""
     play.need("create_topics", "metadata")
     for count in (1, 2):
         names = [play.unique("t") for _ in range(count)]
@@ -108,8 +109,9 @@ async def topics(play: Play) -> None:
 
 
 async def recreated(play: Play) -> None:
-    """A topic with records has been deleted and is made anew by its name: it has none, and appends to it wake who waits
-    for it. Who writes to it, where it can, is a producer with the numbers of its batches that it began with before."""
+    """A topic with records has been deleted and is made again by its name: it has none, and appends to it wake who
+    waits for it. Who writes to it, where it can, is a producer with the numbers of its batches that it began with
+    before."""
     play.need("create_topics", "delete_topics", "metadata")
     before = Play(play.broker, play.recorder, f"{play.name}-before", play.rng)
     writes = [BY_NOBODY] * 2
@@ -290,7 +292,7 @@ async def order(play: Play) -> None:
 
 
 async def cut(play: Play) -> None:
-    """Connections are cut with fetches waiting, and in the middle of a request; who waits behind them is woken, and
+    """Connections are cut with fetches waiting, and in the middle of a request; who waits after them is woken, and
     plain questions, and a fetch, are answered as before."""
     topic = await play.topic(partitions=2)
     await open_files(play)
@@ -376,12 +378,12 @@ async def offered_versions(play: Play) -> None:
 
 async def replica_stopped(play: Play) -> None:
     """Two brokers: who waits at the second for what is replicated to it is woken. Then that is stopped while it is in
-    sync, and goes on before the cluster gives it up."""
+    sync, and continues before the cluster gives it up."""
     second = play.broker.second
     if second is None:
         raise SceneSkipped(TAKES_TWO)
     if play.broker.node is None or play.broker.second_node is None:
-        raise SceneSkipped("the two brokers were not told apart: metadata names neither by its address")
+        raise SceneSkipped("the two brokers cannot be distinguished: metadata lists neither by its address")
     nodes = (play.broker.node, play.broker.second_node)
     topic = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
     alone = await play.topic(partitions=2)
@@ -404,7 +406,7 @@ async def replica_stopped(play: Play) -> None:
             await play.ask_all(play.produce(other, topic, acks=1))
             fetch = play.fetch(reader, [(topic, 0, base)], max_wait_ms=700)
             cuts = await _delete_at(play, topic, base, 1500, (alone, 0, done))
-            # What was refused at once is told so, whatever is waited for beside it.
+            # What was refused at once is told so, whatever is waited for next to it.
             harmed, beside = await play.open("writer"), (alone, 1)
             hasty = [
                 play.produce(harmed, beside, topic, acks=-1, timeout_ms=1500, corrupt=1),
@@ -413,7 +415,7 @@ async def replica_stopped(play: Play) -> None:
             ]
             # No longer: who is not answered must not keep the replica away until it is given up.
             await settle(due, fetch, cuts, *hasty, seconds=4)
-            # The replica stays away until the time-out is over, also where the answer came before.
+            # The replica stays away until the time-out has ended, also where the answer came before.
             await play.pause(max(1700 - (play.recorder.now() - due.t) / 1e6, 0))
             await play.metadata(topic)
             written = BY_NOBODY if by is None else Written(*by, at)
@@ -447,7 +449,7 @@ async def replica_stopped(play: Play) -> None:
 
 
 async def _read_at_follower(play: Play, second: Second, writer: Connection, topic: str) -> int:
-    """A consumer waits at the follower, where that serves it, and an append comes; the offset behind it."""
+    """A consumer waits at the follower, where that serves it, and an append comes; the offset after it."""
     end = await _acknowledged_end(play, writer, topic)
     if play.broker.offered.get("fetch", (0, 0))[1] < WAKES_AT_FOLLOWERS:
         return end
@@ -538,7 +540,8 @@ async def stop_second(play: Play, second: Second) -> None:
 
 
 async def go_on_second(play: Play, second: Second) -> None:
-    """Say so, let it go on, say so again: up to the first it surely was stopped, from the second it surely goes on."""
+    """Say so, let it continue, say so again: up to the first it surely was stopped, from the second it surely
+    continues."""
     play.stimulus("continues")
     await _do(second.go_on, signal.SIGCONT)
     play.stimulus("continued")

@@ -43,7 +43,7 @@ NOT_YET: Final = frozenset({TIMED_OUT, CONCURRENT, *LOADING})
 before is not over, or the coordinator is not there yet."""
 ENDS_SECONDS: Final = 12.0
 EACH_MS: Final = 12_000
-"""Longer than a coordinator takes from one look for what is open for too long to the next."""
+"""Longer than a coordinator takes from one search for what is open for too long to the next."""
 TOO_LONG_MS: Final = 2000
 ADDS_MS: Final = 500
 LOOKS_MS: Final = 10_000
@@ -83,7 +83,7 @@ class Writer:
     """Of its transactions; the longest that is asked for where it has none of its own."""
 
     async def begin_again(self) -> None:
-        """Get another epoch: what was open before is over then."""
+        """Get another epoch: what was open before has ended then."""
         self.took(await self._until_over(self.ask_id, codes))
 
     async def ask_id(self) -> Got:
@@ -102,7 +102,7 @@ class Writer:
         return codes(got.body)
 
     async def begin(self, *into: int | Place) -> None:
-        """Add partitions, the first of which begin a transaction: the one before is over then."""
+        """Add partitions, the first of which begin a transaction: the one before has ended then."""
         await self._until_over(lambda: self.add(*into), added)
 
     async def add(self, *into: int | Place) -> Got:
@@ -120,7 +120,7 @@ class Writer:
             ask = partial(self._append_once, place, records, size)
             got = await self._asked(ask, lambda body: codes(first_append(body)), UNHEARD, APPENDS)
             said = first_append(got.body)
-            must(not codes(said), f"an append in a transaction was answered with error {codes(said)}")
+            must(not codes(said), f"an append in a transaction got error {codes(said)}")
             self._advance(place, records)
             bases.append(integer(said, "base_offset", -1))
         return bases
@@ -148,7 +148,6 @@ class Writer:
         return (self.topic, one) if isinstance(one, int) else one
 
     async def end(self, *, commits: bool) -> Got:
-        """Commit or abort."""
         values = {
             "transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch, "committed": commits,
         }  # fmt: skip
@@ -293,7 +292,7 @@ async def _session_of(
 
 async def overlapping(play: Play) -> None:
     """Transactions of two producers and appends of none in one partition: what is behind the first that is open is not
-    to be seen, whatever ends behind it, nor counted by who waits for more bytes than there are before it. What they
+    to be seen, whatever ends after it, nor counted by who waits for more bytes than there are before it. What they
     send again is there once."""
     play.need(*ALL_NEEDED)
     topic = await play.topic()
@@ -360,7 +359,7 @@ async def _each_in_its_time(play: Play, topic: str) -> None:
 async def _left_open(play: Play, topic: str) -> None:
     looks_ms = play.broker.declared.late_topics_ms + LOOKS_MS
     if play.broker.open_looks_ms > LOOKS_MS:
-        play.cannot(f"what is open for too long is looked for every {play.broker.open_looks_ms} ms", "R2")
+        play.cannot(f"what is open for too long is searched for every {play.broker.open_looks_ms} ms", "R2")
         return
     too_long_ms = play.wait_ms(TOO_LONG_MS)
     writer, reader = await writer_of(play, topic, too_long_ms), await play.open("reader")
@@ -421,8 +420,8 @@ async def deleted_under(play: Play) -> None:
 
 
 async def fenced_producer(play: Play) -> None:
-    """A transactional id is initialized anew while its transaction is open: that is aborted, which wakes who waits for
-    it; its former producer is refused, the new one goes on. Then ends of what is not open are asked for."""
+    """A transactional id is initialized again while its transaction is open: that is aborted, which wakes who waits for
+    it; its former producer is refused, the new one continues. Then ends of what is not open are asked for."""
     play.need(*ALL_NEEDED)
     topic = await play.topic(partitions=2)
     former = await writer_of(play, topic)

@@ -48,22 +48,24 @@ TABLES: Final[tuple[Table, ...]] = (
 OTHER_CLAUSES: Final[dict[str, str]] = {
     **produce.REQUEST_CLAUSES,
     **fetch.REQUEST_CLAUSES,
-    "B307": "a delete-records request completes when none of its partitions waits",
-    "B751": "futures that are all done are not waited for: the caller is called back at once",
-    "B752": "the last future's completion calls back on the executor, not on the completing thread",
-    "B753": "at the time-out what is not done fails with a time-out, what is done keeps its value",
+    "B307": "a DeleteRecords request completes when no partition of it waits",
+    "B751": "if all futures are done at the start, the callback runs at once",
+    "B752": "when the last future completes, the callback runs on the executor, not on the thread that completed it",
+    "B753": "at the timeout a future that is not done fails with a timeout error; one that is done keeps its value",
     **OTHER_SHARE_CLAUSES,
-    "B215": "a fetch that waited is answered as if it had not: with the isolation, epochs and maxima of its request",
-    "B409": "an offset commit of a member is a sign of life; it is refused for another generation, and while a "
-    "generation is beginning",
-    "B410": "a join whose session time-out is out of bounds, or none of whose protocols all other members have, is "
-    "refused, and changes nothing",
-    "B408": "what the end of a rebalance, or of a session, has queued is run, though no request comes",
-    "B801": "a request is answered once, with every partition it named, in its order",
-    "B802": "where no partition is left to ask for, at once",
-    "B803": "acks=0 is answered by nothing; an error closes the connection",
-    "B805": "what a request made ready has been completed when its handling returns",
-    "B806": "a fetch merges refused partitions as a produce does",
+    "B215": "a fetch that waited returns what a new fetch would return, by the isolation level, epochs and maximum "
+    "sizes of its request",
+    "B409": "an OffsetCommit of a member extends its session; it is refused for another generation, and before the "
+    "members of a new generation have synced",
+    "B410": "a JoinGroup whose session timeout is out of bounds, or that has no protocol supported by all other "
+    "members, is refused and changes nothing",
+    "B408": "actions that a finished rebalance or an expired session has queued are run even if no further request "
+    "arrives",
+    "B801": "a request gets one response, with every partition that it named, in its order",
+    "B802": "a request that has no partition left to check is answered at once",
+    "B803": "a Produce with acks=0 gets no response; an error closes its connection",
+    "B805": "operations that a request makes ready are completed before the request handler returns",
+    "B806": "a Fetch response contains the refused partitions too, as a Produce response does",
 }
 
 

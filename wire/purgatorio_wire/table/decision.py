@@ -1,7 +1,7 @@
 """`DecisionTable`: a finite domain of situations, and the cases that decide them, each under a clause id.
 
 The first case that holds decides, so the order is part of the table. A table is sound when every situation is
-decided and every case decides some situation: `check` looks at all of them, for the domains are small.
+decided and every case decides some situation: `check` checks all of them, for the domains are small.
 
 A table knows no implementation. A test puts an implementation into each situation and compares what it does.
 """

@@ -76,33 +76,37 @@ FETCH: Final[DecisionTable[Fetched, int | None]] = DecisionTable(
     "DelayedFetch",
     _situations(),
     (
-        Case("B211", "a partition whose fetch offset has no place is not looked at", 0, lambda s: not s.has_place),
-        Case("B202", "B: the replica is not here any more: complete", None,
+        Case("B211", "the fetch offset has no known position in the log: the partition is not checked",
+             0, lambda s: not s.has_place),
+        Case("B202", "B: this broker no longer has a replica of the partition: complete", None,
              lambda s: s.replica is Replica.ELSEWHERE),
-        Case("B203", "C: nobody knows the partition: complete", None, lambda s: s.replica is Replica.UNKNOWN),
-        Case("B204", "D: its directory is offline: complete", None, lambda s: s.replica is Replica.OFFLINE),
-        Case("B205", "E: the fetcher's leader epoch is fenced: complete", None, lambda s: s.epoch is Epoch.BEHIND),
-        Case("B206", "E: the fetcher's leader epoch is not known here yet: complete", None,
+        Case("B203", "C: the broker does not know the partition: complete",
+             None, lambda s: s.replica is Replica.UNKNOWN),
+        Case("B204", "D: the partition's log directory is offline: complete",
+             None, lambda s: s.replica is Replica.OFFLINE),
+        Case("B205", "E: the leader epoch of the fetch is fenced: complete", None, lambda s: s.epoch is Epoch.BEHIND),
+        Case("B206", "E: this broker does not know the leader epoch of the fetch yet: complete", None,
              lambda s: s.epoch is Epoch.AHEAD),
-        Case("B201", "A: the broker does not lead, and only a leader may serve: complete", None,
+        Case("B201", "A: the fetch must read from the leader and this broker is not the leader: complete", None,
              lambda s: s.replica is Replica.FOLLOWS and s.leader_only),
-        Case("B207", "F1: the fetch offset is above the end (a truncated log): complete", None,
+        Case("B207", "F1: the fetch offset is after the log end (a truncated log): complete", None,
              lambda s: s.distance is Distance.BEHIND_END),
-        Case("B208", "F2: the fetch offset is on an older segment, the fetcher not held back: complete", None,
+        Case("B208", "F2: the fetch offset is on an older segment and the follower is not throttled: complete", None,
              lambda s: s.distance is Distance.OLDER_SEGMENT and not s.throttled),
-        Case("B209", "H: the fetcher's log has diverged, or that cannot be told: complete", None,
+        Case("B209", "H: the log of the follower has diverged, or divergence cannot be determined: complete", None,
              lambda s: s.divergence not in (Divergence.NOT_ASKED, Divergence.NONE)),
-        Case("B210", "a follower that is held back adds nothing", 0, lambda s: s.throttled),
-        Case("B212", "an end or a start without a place adds nothing", 0,
+        Case("B210", "the follower is throttled: the partition adds no bytes", 0, lambda s: s.throttled),
+        Case("B212", "the end or the start of the readable range has no known position in the log: the partition "
+             "adds no bytes", 0,
              lambda s: s.distance is Distance.NO_PLACE),
-        Case("B213", "the bytes up to the end add up, at most the partition's maximum",
+        Case("B213", "otherwise the partition adds its bytes up to the end, at most its partition_max_bytes",
              lambda s: min(s.bytes_to_end, s.max_bytes) if s.distance is Distance.SAME_SEGMENT else 0),
     ),
 )  # fmt: skip
 
 REQUEST_CLAUSES: Final = {
-    "B214": "G: the request completes when the sum over its partitions has reached min bytes, or one of them "
-    "completes it at once",
+    "B214": "G: a fetch completes when its partitions together add min_bytes, or when one partition completes it at "
+    "once",
 }
 
 

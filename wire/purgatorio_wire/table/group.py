@@ -21,10 +21,10 @@ class GroupPhase(Enum):
     DEAD = "Dead"
 
 
-class Outcome(Enum):
-    """Of a rebalance that is looked at."""
+class RebalanceResult(Enum):
+    """Of a rebalance that is checked."""
 
-    WAITS = "the operation goes on waiting"
+    WAITS = "the operation continues to wait"
     GENERATION = "a generation begins, with those that joined and the static members"
     EMPTY = "the group is empty, in a new generation"
     AGAIN = "the rebalance waits for another time-out"
@@ -55,29 +55,32 @@ _JOINING = tuple(
     for pending, dead in product((False, True), repeat=2)
 )
 
-_ALL_JOINED: Final = "every member awaits its join and nobody is pending: the rebalance ends"
+_ALL_JOINED: Final = "every member has joined and no member is pending: the rebalance ends"
 
 JOIN: Final[DecisionTable[Joining, bool]] = DecisionTable(
     "DelayedJoin, at an event",
     _JOINING,
     (
-        Case("B401", "a pending member is waited for", False, lambda s: s.pending),
+        Case("B401", "a member that has its id has not joined yet: wait for it", False, lambda s: s.pending),
         Case("B402", _ALL_JOINED, True, lambda s: all(member is Join.JOINED for member in s.members)),
-        Case("B403", "else it waits for the time-out", False),
+        Case("B403", "otherwise the rebalance waits for its timeout", False),
     ),
 )  # fmt: skip
 
-JOIN_TIMEOUT: Final[DecisionTable[Joining, Outcome]] = DecisionTable(
+JOIN_TIMEOUT: Final[DecisionTable[Joining, RebalanceResult]] = DecisionTable(
     "DelayedJoin, completed",
     _JOINING,
     (
-        Case("B404", "a dead group: nothing", Outcome.NOTHING, lambda s: s.dead),
-        Case("B405", "dynamic members that did not rejoin are removed; nobody is left: Empty, and stored",
-             Outcome.EMPTY, lambda s: all(member is Join.MISSING for member in s.members)),
-        Case("B406", "somebody is left, but nobody who rejoined can lead: another DelayedJoin", Outcome.AGAIN,
+        Case("B404", "the group is Dead: do nothing", RebalanceResult.NOTHING, lambda s: s.dead),
+        Case("B405", "no member is left after the dynamic members that did not rejoin are removed: the group is "
+             "Empty, which is stored",
+             RebalanceResult.EMPTY, lambda s: all(member is Join.MISSING for member in s.members)),
+        Case("B406", "members are left, but none that rejoined can lead: start another DelayedJoin",
+        RebalanceResult.AGAIN,
              lambda s: Join.JOINED not in s.members),
-        Case("B407", "else the next generation begins with all that are left, and every join is answered",
-             Outcome.GENERATION),
+        Case("B407", "otherwise the next generation begins with the members that are left; every JoinGroup request "
+             "is answered",
+             RebalanceResult.GENERATION),
     ),
 )  # fmt: skip
 
@@ -95,11 +98,12 @@ SYNC: Final[DecisionTable[Syncing, bool]] = DecisionTable(
     "DelayedSync",
     tuple(Syncing(same, phase, n) for same, phase, n in product((True, False), GroupPhase, (0, 1, 2))),
     (
-        Case("B501", "another generation: complete", True, lambda s: not s.same_generation),
-        Case("B502", "the group is dead, empty or preparing a rebalance: complete", True,
+        Case("B501", "the group has another generation: complete", True, lambda s: not s.same_generation),
+        Case("B502", "the group is Dead, Empty or PreparingRebalance: complete", True,
              lambda s: s.phase not in (GroupPhase.COMPLETING, GroupPhase.STABLE)),
-        Case("B503", "nobody's sync is missing: complete", True, lambda s: s.missing == 0),
-        Case("B504", "else it waits; at the time-out the missing members are removed and a rebalance begins",
+        Case("B503", "every member has sent its SyncGroup: complete", True, lambda s: s.missing == 0),
+        Case("B504", "otherwise the sync waits; at the timeout the members without a SyncGroup are removed and a "
+             "rebalance begins",
              False),
     ),
 )  # fmt: skip
@@ -129,14 +133,15 @@ HEARTBEAT: Final[DecisionTable[Session, bool]] = DecisionTable(
     "DelayedHeartbeat",
     _SESSIONS,
     (
-        Case("B601", "a dead group: complete", True, lambda s: s.dead),
-        Case("B602", "a pending member has joined: complete", True, lambda s: s.pending and s.is_member),
-        Case("B603", "a pending member has not: wait", False, lambda s: s.pending),
-        Case("B604", "the member is gone: complete", True, lambda s: not s.is_member),
-        Case("B605", "it has been heard of: complete", True, lambda s: s.satisfied),
-        Case("B606", "a new member: nothing else counts, not even a join that it awaits", False,
+        Case("B601", "the group is Dead: complete", True, lambda s: s.dead),
+        Case("B602", "the pending member has joined: complete", True, lambda s: s.pending and s.is_member),
+        Case("B603", "the pending member has not joined: wait", False, lambda s: s.pending),
+        Case("B604", "the member is no longer in the group: complete", True, lambda s: not s.is_member),
+        Case("B605", "a heartbeat was received from the member: complete", True, lambda s: s.satisfied),
+        Case("B606", "the member is new: wait, even while its JoinGroup waits", False,
              lambda s: s.is_new),
-        Case("B607", "it awaits a join or a sync: complete", True, lambda s: s.awaiting_join or s.awaiting_sync),
-        Case("B608", "else it waits; at the time-out the member is removed", False),
+        Case("B607", "a JoinGroup or SyncGroup of the member waits: complete",
+             True, lambda s: s.awaiting_join or s.awaiting_sync),
+        Case("B608", "otherwise the heartbeat waits; at the timeout the member is removed", False),
     ),
 )  # fmt: skip

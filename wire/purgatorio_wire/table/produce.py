@@ -35,25 +35,30 @@ PRODUCE: Final[DecisionTable[Produced, str | None]] = DecisionTable(
         *(Produced(a, replica, False, False) for a in (True, False) for replica in REFUSALS),
     ),
     (
-        Case("B101", "a partition whose append failed keeps its error and is not asked", FAILED,
+        Case("B101", "the append failed: the partition keeps its error and is not checked again", FAILED,
              lambda s: not s.appended),
-        Case("B102", "unknown by now: UNKNOWN_TOPIC_OR_PARTITION", lambda s: REFUSALS[s.replica],
+        Case("B102", "the broker no longer knows the partition: UNKNOWN_TOPIC_OR_PARTITION (3)",
+             lambda s: REFUSALS[s.replica],
              lambda s: s.replica is Replica.UNKNOWN),
-        Case("B103", "the broker does not lead it any more: NOT_LEADER_OR_FOLLOWER", lambda s: REFUSALS[s.replica],
+        Case("B103", "the broker no longer leads the partition: NOT_LEADER_OR_FOLLOWER (6)",
+             lambda s: REFUSALS[s.replica],
              lambda s: s.replica in (Replica.FOLLOWS, Replica.ELSEWHERE)),
-        Case("B104", "its directory is offline: KAFKA_STORAGE_ERROR", lambda s: REFUSALS[s.replica],
+        Case("B104", "the partition's log directory is offline: KAFKA_STORAGE_ERROR (56)",
+             lambda s: REFUSALS[s.replica],
              lambda s: s.replica is Replica.OFFLINE),
-        Case("B105", "the high watermark has reached its end, enough replicas in sync: NONE", "NONE",
+        Case("B105", "the high watermark has reached the required offset and enough replicas are in sync: NONE (0)",
+             "NONE",
              lambda s: s.reached and s.in_sync),
-        Case("B106", "reached, with fewer in sync than the minimum: NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+        Case("B106", "the high watermark has reached the required offset with fewer than min.insync.replicas in "
+             "sync: NOT_ENOUGH_REPLICAS_AFTER_APPEND (20)",
              "NOT_ENOUGH_REPLICAS_AFTER_APPEND", lambda s: s.reached),
-        Case("B107", "else it waits; at the time-out it is answered REQUEST_TIMED_OUT", None),
+        Case("B107", "otherwise the partition waits; at the timeout it gets REQUEST_TIMED_OUT (7)", None),
     ),
 )  # fmt: skip
 
 REQUEST_CLAUSES: Final = {
-    "B108": "the request completes when none of its partitions waits, and not before",
-    "B109": "a partition that was decided keeps its answer, whatever happens to it afterwards",
+    "B108": "a produce request completes when no partition of it waits, and not before",
+    "B109": "a partition that has its result keeps it, whatever happens to the partition afterwards",
 }
 
 
@@ -78,16 +83,17 @@ DELETE_RECORDS: Final[DecisionTable[Deleted, str | None]] = DecisionTable(
         *(Deleted(a, replica, False) for a in (True, False) for replica in REFUSALS),
     ),
     (
-        Case("B301", "a partition whose deletion was refused keeps its error and is not asked",
+        Case("B301", "the deletion was refused: the partition keeps its error and is not checked again",
              "OFFSET_OUT_OF_RANGE", lambda s: not s.accepted),
-        Case("B302", "unknown by now: UNKNOWN_TOPIC_OR_PARTITION, low watermark -1", lambda s: REFUSALS[s.replica],
+        Case("B302", "the broker no longer knows the partition: UNKNOWN_TOPIC_OR_PARTITION (3), low watermark -1",
+             lambda s: REFUSALS[s.replica],
              lambda s: s.replica is Replica.UNKNOWN),
-        Case("B303", "the broker does not lead it any more: NOT_LEADER_OR_FOLLOWER, low watermark -1",
+        Case("B303", "the broker no longer leads the partition: NOT_LEADER_OR_FOLLOWER (6), low watermark -1",
              lambda s: REFUSALS[s.replica], lambda s: s.replica in (Replica.FOLLOWS, Replica.ELSEWHERE)),
-        Case("B304", "its directory is offline: KAFKA_STORAGE_ERROR, low watermark -1",
+        Case("B304", "the partition's log directory is offline: KAFKA_STORAGE_ERROR (56), low watermark -1",
              lambda s: REFUSALS[s.replica], lambda s: s.replica is Replica.OFFLINE),
-        Case("B305", "the low watermark has reached the requested offset: NONE, with that watermark", "NONE",
+        Case("B305", "the low watermark has reached the requested offset: NONE (0), with that low watermark", "NONE",
              lambda s: s.reached),
-        Case("B306", "else it waits; at the time-out it is answered REQUEST_TIMED_OUT", None),
+        Case("B306", "otherwise the partition waits; at the timeout it gets REQUEST_TIMED_OUT (7)", None),
     ),
 )  # fmt: skip

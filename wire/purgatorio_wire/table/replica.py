@@ -9,7 +9,7 @@ class Replica(Enum):
     LEADS = "here, and leads"
     FOLLOWS = "here, and follows"
     ELSEWHERE = "not here any more"
-    UNKNOWN = "nobody knows the partition"
+    UNKNOWN = "the broker does not know the partition"
     OFFLINE = "in a directory that is offline"
 
 
@@ -19,4 +19,4 @@ REFUSALS = {
     Replica.UNKNOWN: "UNKNOWN_TOPIC_OR_PARTITION",
     Replica.OFFLINE: "KAFKA_STORAGE_ERROR",
 }
-"""The error for whoever needs a leader."""
+"""The error for the client that needs a leader."""

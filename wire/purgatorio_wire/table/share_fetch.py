@@ -1,6 +1,6 @@
 """A share group's fetch (Kafka's DelayedShareFetch). Clauses B921 to B949, and B951 to B955 of what it acquires.
 
-SHARE_FETCH is a first look at two partitions; SHARE_READ a read of the local log that is on its way; SHARE_REMOTE are
+SHARE_FETCH is a first check at two partitions; SHARE_READ a read of the local log that is on its way; SHARE_REMOTE are
 reads of the tier that are.
 """
 
@@ -18,7 +18,7 @@ MIN_BYTES: Final = 20
 class Share(Enum):
     """A partition, as the group may acquire it."""
 
-    FETCHED_BY_ANOTHER = "somebody else has its fetch lock"
+    FETCHED_BY_ANOTHER = "another fetch has its fetch lock"
     FULL = "as many records are in flight as may be"
     NOTHING = "nothing to read"
     SOME = "10 bytes to read"
@@ -43,18 +43,19 @@ class ShareFetch:
 
 
 SHARE_FETCH: Final[DecisionTable[ShareFetch, bool]] = DecisionTable(
-    "DelayedShareFetch, at a first look",
+    "DelayedShareFetch, first check",
     tuple(ShareFetch((first, second)) for first, second in product(Share, repeat=2)),
     (
-        Case("B921", "no partition can be acquired: wait", False,
+        Case("B921", "no partition has records to acquire: wait", False,
              lambda s: all(share in _CLOSED for share in s.partitions)),
-        Case("B926", "one of those that can be acquired is to be read in the tier: wait, with its fetch lock and no "
-             "other", False, lambda s: Share.TIERED in s.partitions),
-        Case("B922", "one of those that can be acquired cannot be read: complete, with its error", True,
+        Case("B926", "one of the partitions with records to acquire must be read from remote storage: wait, and keep "
+             "only the fetch lock of that partition", False, lambda s: Share.TIERED in s.partitions),
+        Case("B922", "one of the partitions with records to acquire cannot be read: complete, with its error", True,
              lambda s: Share.LOST in s.partitions),
-        Case("B923", "they have min bytes: complete, with what was read, acquired", True,
+        Case("B923", "the partitions with records to acquire have min_bytes: complete, with the acquired records",
+             True,
              lambda s: s.readable_bytes() >= MIN_BYTES),
-        Case("B924", "else wait; the fetch locks are given back", False),
+        Case("B924", "otherwise release the fetch locks and wait", False),
     ),
 )  # fmt: skip
 
@@ -81,7 +82,7 @@ class ShareAnswer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ShareReading:
-    """`timed_out`: looked at by the time-out, else by the event that the end of the read is."""
+    """`timed_out`: checked by the time-out, else by the event that the end of the read is."""
 
     read: LocalRead
     timed_out: bool
@@ -91,15 +92,15 @@ SHARE_READ: Final[DecisionTable[ShareReading, ShareAnswer]] = DecisionTable(
     "DelayedShareFetch, reading the local log",
     tuple(ShareReading(read, timed_out) for read, timed_out in product(LocalRead, (False, True))),
     (
-        Case("B931", "a read that is not done: wait, with the locks", ShareAnswer.WAITS_LOCKED,
+        Case("B931", "the read is not done: wait, and keep the fetch locks", ShareAnswer.WAITS_LOCKED,
              lambda s: s.read is LocalRead.PENDING and not s.timed_out),
-        Case("B932", "a read that is not done at the time-out is cancelled: answered with nothing",
+        Case("B932", "the read is not done at the timeout: cancel it and return no records",
              ShareAnswer.EMPTY, lambda s: s.read is LocalRead.PENDING),
-        Case("B933", "a read that failed: the locks are given back, and what can be read now is the answer",
+        Case("B933", "the read failed: release the fetch locks and return what can be read now",
              ShareAnswer.READ_AGAIN, lambda s: s.read is LocalRead.FAILED),
-        Case("B934", "min bytes are not met: wait; the locks are given back, and nothing is remembered of the read",
+        Case("B934", "the read has fewer than min_bytes: release the fetch locks, discard the read and wait",
              ShareAnswer.WAITS_UNLOCKED, lambda s: s.read is LocalRead.TOO_LITTLE and not s.timed_out),
-        Case("B935", "else it is answered with what was read", ShareAnswer.DATA),
+        Case("B935", "otherwise return what was read", ShareAnswer.DATA),
     ),
 )  # fmt: skip
 
@@ -122,29 +123,36 @@ SHARE_REMOTE: Final[DecisionTable[ShareRemote, ShareAnswer]] = DecisionTable(
         for flags in product((False, True), repeat=3)
     ),
     (
-        Case("B941", "all reads are done, well or not: complete, with their data or their error", ShareAnswer.DATA,
+        Case("B941", "all remote reads are done, successfully or not: complete, with their data or their error",
+             ShareAnswer.DATA,
              lambda s: Read.PENDING not in s.reads),
-        Case("B942", "else, at an event: wait, with the locks", ShareAnswer.WAITS_LOCKED,
+        Case("B942", "otherwise, if this is not the timeout: wait, and keep the fetch locks",
+             ShareAnswer.WAITS_LOCKED,
              lambda s: not s.timed_out and not s.gone),
-        Case("B943", "the time is over, or a partition is gone, and the tier has more time than the request: complete, "
-             "and answer when the reads are done, or when the tier's time is over; once", ShareAnswer.LATER,
+        Case("B943", "the request timed out or a partition was removed, and the remote read timeout is longer than "
+             "the request's: complete; answer once, when the reads are done or the remote read timeout ends",
+             ShareAnswer.LATER,
              lambda s: s.patient),
-        Case("B944", "else complete, with what is done; what is not done is cancelled", ShareAnswer.DATA),
+        Case("B944", "otherwise complete with the reads that are done, and cancel the others", ShareAnswer.DATA),
     ),
 )  # fmt: skip
 
 OTHER_SHARE_CLAUSES: Final = {
-    "B925": "a share fetch that times out is answered with what can be acquired then; no lock outlives its answer",
-    "B927": "where the places are known, min bytes are arithmetic: nothing is read until the request completes; a log "
-    "that was truncated, or goes on in another segment, has enough",
-    "B928": "every partition that is acquired gets the same share of the request's bytes",
-    "B929": "after an answer the other fetches of the partitions that gave records are checked, later, and no others",
-    "B945": "a read of the tier that cannot begin: complete, with an error",
-    "B946": "beside the tier's, the answer has what the local log has of the request's other partitions",
-    "B951": "a record is acquired by one member at a time, and by nobody after it was accepted or rejected",
-    "B952": "a record that is released, or whose acquisition lock times out, can be acquired again, and waiting "
-    "fetches are told",
-    "B953": "a record that was delivered as often as is allowed is archived: nobody acquires it any more",
-    "B954": "to acknowledge what one has not acquired is INVALID_RECORD_STATE, and changes nothing",
-    "B955": "at most so many records are in flight as the group may have",
+    "B925": "a ShareFetch that times out returns the records that it can acquire then; it holds no fetch lock after "
+    "its response",
+    "B927": "if the log positions are known, min_bytes is computed from them and nothing is read before the request "
+    "completes; a log that was truncated, or continues in another segment, counts as enough",
+    "B928": "every acquired partition gets an equal part of the request's max_bytes",
+    "B929": "after a response, the other ShareFetch requests of the partitions that delivered records are checked "
+    "later, and no others",
+    "B945": "a remote read that cannot be started: complete, with an error",
+    "B946": "a response with remote records also contains the local records of the request's other partitions",
+    "B951": "a record is acquired by one member at a time, and by no member after it was accepted or rejected",
+    "B952": "a record that is released, or whose acquisition lock expires, can be acquired again; the ShareFetch "
+    "requests that wait for the partition are checked",
+    "B953": "a record that was delivered as often as the delivery count limit allows is archived: no member acquires "
+    "it again",
+    "B954": "acknowledging a record that the member has not acquired returns INVALID_RECORD_STATE (121) and changes "
+    "nothing",
+    "B955": "the number of acquired records in flight is at most the group's limit",
 }

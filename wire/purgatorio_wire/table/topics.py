@@ -29,7 +29,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Elected:
-    """`shown`: the metadata shows the expected leader now; `before`: it did when it was looked at before."""
+    """`shown`: the metadata shows the expected leader now; `before`: it did when it was checked before."""
 
     accepted: bool
     shown: bool
@@ -44,10 +44,11 @@ CREATE: Final[DecisionTable[Created, str | None]] = DecisionTable(
         for leaders in ((), *product((True, False), repeat=2))
     ),
     (
-        Case("B701", "a topic that was refused keeps its error", "INVALID_PARTITIONS", lambda s: not s.accepted),
-        Case("B702", "each of its partitions has a leader: NONE", "NONE",
+        Case("B701", "the creation was refused: the topic keeps its error",
+             "INVALID_PARTITIONS", lambda s: not s.accepted),
+        Case("B702", "every partition of the topic has a leader: NONE (0)", "NONE",
              lambda s: bool(s.leaders) and all(s.leaders)),
-        Case("B703", "else it waits; at the time-out REQUEST_TIMED_OUT", None),
+        Case("B703", "otherwise the topic waits; at the timeout it gets REQUEST_TIMED_OUT (7)", None),
     ),
 )  # fmt: skip
 
@@ -55,10 +56,10 @@ DELETE: Final[DecisionTable[Dropped, str | None]] = DecisionTable(
     "DelayedDeleteTopics",
     tuple(Dropped(accepted, there) for accepted, there in product((True, False), repeat=2)),
     (
-        Case("B711", "a topic that was refused keeps its error", "UNKNOWN_TOPIC_OR_PARTITION",
+        Case("B711", "the deletion was refused: the topic keeps its error", "UNKNOWN_TOPIC_OR_PARTITION",
              lambda s: not s.accepted),
-        Case("B712", "the metadata has it no more: NONE", "NONE", lambda s: not s.there),
-        Case("B713", "else it waits; at the time-out REQUEST_TIMED_OUT", None),
+        Case("B712", "the metadata no longer contains the topic: NONE (0)", "NONE", lambda s: not s.there),
+        Case("B713", "otherwise the topic waits; at the timeout it gets REQUEST_TIMED_OUT (7)", None),
     ),
 )  # fmt: skip
 
@@ -66,9 +67,11 @@ ELECT: Final[DecisionTable[Elected, str | None]] = DecisionTable(
     "DelayedElectLeader",
     tuple(Elected(accepted, shown, before) for accepted, shown, before in product((True, False), repeat=3)),
     (
-        Case("B721", "an election that was not needed or not possible keeps its error", "ELECTION_NOT_NEEDED",
+        Case("B721", "the election was not needed or not possible: the partition keeps its error",
+             "ELECTION_NOT_NEEDED",
              lambda s: not s.accepted),
-        Case("B722", "the expected leader is or has been seen: NONE", "NONE", lambda s: s.shown or s.before),
-        Case("B723", "else it waits; at the time-out REQUEST_TIMED_OUT", None),
+        Case("B722", "the expected leader leads, or has led since the request: NONE (0)",
+             "NONE", lambda s: s.shown or s.before),
+        Case("B723", "otherwise the partition waits; at the timeout it gets REQUEST_TIMED_OUT (7)", None),
     ),
 )  # fmt: skip

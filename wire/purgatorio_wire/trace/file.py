@@ -81,7 +81,6 @@ class WireWriter:
         self._write(header)
 
     def write(self, event: WireEvent) -> None:
-        """Add one event."""
         self.events += 1
         self._write(event)
 

@@ -3,9 +3,9 @@
     open      a connection was made (`err`: it was refused)
     request   `t` is the moment before it was sent; `body` holds Kafka's own fields in Python's spelling
     answer    `t` is the moment it had been read whole; `c` is the `i` of its request, absent where nobody asked;
-              `err` says what could not be read of it, `left` how many bytes stood behind it
+              `err` says what could not be read of it, `left` how many bytes stood after it
     close     `by` us or the peer
-    stimulus  what was done beside the connections, in `body`: a replica stopped, open files counted; or what the scene
+    stimulus  what was done next to the connections, in `body`: a replica stopped, open files counted; or what the scene
               asks, a clause alone or with the way in which it may break: `{"what": "asks", "text": "G6 late"}`
     control   own lateness (`late_ns`) and a plain round trip (`rtt_ns`), the worst of `t_from`..`t`
 

@@ -10,7 +10,7 @@ The contract is that of `purgatorio.timer.interface`; clause T7 too: no call wor
   cancelled until then.
 * Functions need no task: `call_at` and `call_later` return a handle for `cancel`.
 * What one drain finds is one action for the executor, submitted after the lock was let go. [T3] Where the executor
-  refuses it, all of it waits again, the next drain offers it anew, and the caller of this one gets the exception.
+  refuses it, all of it waits again, the next drain offers it again, and the caller of this one gets the exception.
 * `close` drops what waits, so that tasks and timer can be freed, and TimerClosed is raised by every later `add`.
 
 Not promised: a timer that works on after an exception from outside of the program (Ctrl-C in the main thread) has hit
@@ -332,7 +332,7 @@ class IntrusiveTimer(Owned):
         return self._wait_and_drain(self._now_ms() + timeout_ms)
 
     def size(self) -> int:
-        """How many tasks and functions wait; looks at each bucket where functions do."""
+        """How many tasks and functions wait; checks each bucket where functions do."""
         self._require_made_here()
         with self._lock:
             return self._wheel.size()
@@ -477,7 +477,7 @@ class Alarm:
 
     [T2] A `ring` that comes after `ticket()` ends the sleep that is given this ticket, however the two threads
     meet. Its story: (1) A, under the timer's lock, sees that nothing is due, and takes a ticket; (2) B adds what is due
-    earlier, and rings, while A is not asleep yet; (3) A looks at the number of rings under the alarm's lock: it is not
+    earlier, and rings, while A is not asleep yet; (3) A checks the number of rings under the alarm's lock: it is not
     its ticket, and it does not sleep. (Without the ticket A sleeps through: Go timingwheel #5, tokio #6682.)
 
     Lock order: the timer's lock may be held when `ticket` is called; the alarm's is taken alone.

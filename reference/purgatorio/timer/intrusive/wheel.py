@@ -1,6 +1,7 @@
 """`Wheel`: the data structure of the timer for use: levels of buckets, and a heap of those buckets that hold something.
 
-It has no lock, no clock and no thread: time is the argument of `take_due`, and whoever shares it guards every call.
+It has no lock, no clock and no thread: time is the argument of `take_due`, and the caller that shares it guards
+every call.
 
 All numbers are ticks. A level of shift s has buckets of 2**s ticks; tick t belongs to its number t >> s, and that to
 the bucket number mod size. With `now` the tick that the wheel stands at, the level takes
@@ -70,13 +71,13 @@ _COMPACT_TICKS: Final = 8
 _COMPACT_BUCKETS: Final = 2
 _SPARE_BYTES: Final = 1024
 _SPARE_BYTES_A_CALL: Final = 200
-"""How often how many dictionaries are looked at, and what one may weigh: full ones take 30 to 90 bytes an entry."""
+"""How often how many dictionaries are checked, and what one may weigh: full ones take 30 to 90 bytes an entry."""
 
 _tick_of: Final[Callable[[Due], int]] = operator.itemgetter(0)
 
 
 class Bucket(Link):
-    """The root of a ring of nodes, and the functions beside it. `queued`: whether the wheel's heap has it."""
+    """The root of a ring of nodes, and the functions next to it. `queued`: whether the wheel's heap has it."""
 
     __slots__ = ("calls", "queued")
 
@@ -140,7 +141,7 @@ class Level:
         return self.limit
 
     def due_tick(self, tick: int) -> int:
-        """When the bucket of `tick` must be looked at: the start of its time."""
+        """When the bucket of `tick` must be checked: the start of its time."""
         return tick >> self.shift << self.shift
 
     def check_tick(self, tick: int, bucket: Bucket, due_tick: int, now: int) -> None:
@@ -232,7 +233,7 @@ class Wheel:
         return None
 
     def put_back(self, dues: list[Due]) -> None:
-        """What `take_due` gave and nobody took: it waits again, overdue, but for nodes that were cancelled since."""
+        """What `take_due` gave and no thread took: it waits again, overdue, but for nodes that were cancelled since."""
         for tick, nodes, calls in dues:
             for node in nodes:
                 if node.is_wanted():
@@ -241,7 +242,7 @@ class Wheel:
                 self._link_call(handle, tick, callback)
 
     def size(self) -> int:
-        """How much waits; looks at each bucket where functions wait under integer handles."""
+        """How much waits; checks each bucket where functions wait under integer handles."""
         if self._last_number == 0:
             return self._linked
         return self._linked + sum(len(bucket.calls) for _, _, bucket in self._heap)
@@ -338,7 +339,6 @@ class Wheel:
         bucket.calls = {handle: callback}
 
     def _offer(self, bucket: Bucket, level: Level, tick: int) -> None:
-        """Into the heap."""
         due_tick = level.due_tick(tick)
         heapq.heappush(self._heap, (due_tick, level.rank, bucket))
         bucket.queued = True

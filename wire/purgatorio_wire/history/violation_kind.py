@@ -11,7 +11,7 @@ class Way(StrEnum):
     """A way in which a clause may break. What it means is said where a row of it is made."""
 
     ANY = ""
-    """Whichever, of a scene that asks for a clause; of a row, one that is not told apart."""
+    """Whichever, of a scene that asks for a clause; of a row, one that is not distinguished."""
     ABOVE_HIGH_WATERMARK = "above-high-watermark"
     ACKS_0_ANSWERED = "acks-0-answered"
     ACKS_1_REFUSED = "acks-1-refused"

@@ -1,9 +1,9 @@
 """Programs for gates that nobody wrote down: drawn calls on a few operations of three keys, or on a few tasks, each
 played in one order.
 
-The programs of `gate_program` look for the bugs that somebody thought of, in all their orders. These look for others,
-and for what comes of several at once. The same name is the same program, and the same order. Those of a timer are for
-subjects whose calls can be stopped at their steps: it has one callback only.
+The programs of `gate_program` search for the bugs that somebody thought of, in all their orders. These search for
+others, and for what comes of several at once. The same name is the same program, and the same order. Those of a
+timer are for subjects whose calls can be stopped at their steps: it has one callback only.
 """
 
 from __future__ import annotations
@@ -74,7 +74,6 @@ class _Drawn:
         self._number = 0
 
     def program(self, name: str) -> SmallProgram:
-        """See `drawn_program`."""
         rng, gates = self._rng, self._description.gates
         before: list[Call | Until] = [self._registered() for _ in range(rng.choice((1, 2, 2, 3, 4)))]
         garbage = self._garbage()
@@ -167,7 +166,6 @@ class _DrawnOfTimer:
         self._added: list[Add] = []
 
     def program(self, name: str) -> SmallProgram:
-        """See `drawn_program`."""
         rng = self._rng
         before: list[Call | Until] = [self._add() for _ in range(rng.choice((1, 2, 2, 3, 4)))]
         there = [*self._added]
@@ -187,7 +185,7 @@ class _DrawnOfTimer:
             lanes.append((Inside(rng.choice(there).id, self._call()),))
         cancels = tuple(Cancel(one.id) for one in self._added if rng.random() < 0.3)
         after = cancels if "cancel" in self._description.capabilities else ()
-        # Its sizes are read at rest: what is cancelled while it is added may be counted until its time is over.
+        # Its sizes are read at rest: what is cancelled while it is added may be counted until its time is up.
         return SmallProgram(name, ANY, tuple(lanes), stops or (STEP,), tuple(before), after)
 
     def _add(self, delay_ns: int | None = None) -> Add:

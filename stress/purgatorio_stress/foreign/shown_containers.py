@@ -48,7 +48,7 @@ def is_rewritten(function: object) -> bool:
     """Whether it is code of Python that has steps of its own."""
     if isinstance(function, staticmethod | classmethod | MethodType):
         function = function.__func__
-    return isinstance(function, FunctionType) and "_pg_load" in function.__builtins__
+    return isinstance(function, FunctionType) and "_pg_load" in getattr(function, "__builtins__", {})
 
 
 def is_python(function: object) -> bool:
@@ -57,8 +57,6 @@ def is_python(function: object) -> bool:
 
 
 class Reach:
-    """See the module."""
-
     def __init__(self, is_known: Callable[[str], bool]) -> None:
         self._is_known = is_known
         self._kinds: dict[type, int] = {}
@@ -78,7 +76,7 @@ class Reach:
         return self._kind(kind) == _PLAIN
 
     def is_opaque(self, kind: type) -> bool:
-        """Whether its objects may have a state that nobody knows."""
+        """Whether its objects may have a state that is unknown."""
         return self._kind(kind) == _OPAQUE
 
     def is_known(self, kind: type) -> bool:

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from purgatorio_wire.history.bound import MS, Bounds, Held, Timed
+from purgatorio_wire.history.bound import MS, Bounds, RowStatus, Timed
 from purgatorio_wire.history.history import BUSY, EXCUSED, Exchange
-from purgatorio_wire.history.way import Way
+from purgatorio_wire.history.violation_kind import Way
 
 ERRORS: Final = {
     -1: "UNKNOWN_SERVER_ERROR",
@@ -36,7 +36,7 @@ class Row:
     it; the rest is for people."""
 
     clause: str
-    held: Held
+    held: RowStatus
     cause: str = Way.ANY
     subject: str = ""
     events: tuple[int, ...] = ()
@@ -54,17 +54,17 @@ Rows: TypeAlias = Iterator[Row]
 
 def kept(clause: str, cause: Way = Way.ANY) -> Row:
     """It held. `cause`: the way in which it could have broken, where rows of one clause ask different things."""
-    return Row(clause, Held.KEPT, cause)
+    return Row(clause, RowStatus.KEPT, cause)
 
 
 def undecided(clause: str, why: str, cause: Way = Way.ANY, gaps: float = 0.0) -> Row:
     """Nothing can be said, and why. `gaps`: of an answer that was late."""
-    return Row(clause, Held.UNDECIDED, cause, seen=why, gaps=gaps)
+    return Row(clause, RowStatus.UNDECIDED, cause, seen=why, gaps=gaps)
 
 
 def broken(
     clause: str, cause: Way, one: Exchange, allowed: str, seen: str, *witnesses: int,
-    held: Held = Held.BROKEN, late: tuple[int, int] = (0, 0),
+    held: RowStatus = RowStatus.BROKEN, late: tuple[int, int] = (0, 0),
 ) -> Row:  # fmt: skip
     """An exchange broke it; `witnesses` are further events that show it, `late` is since when and until when."""
     events = tuple(sorted({*one.events, *witnesses}))
@@ -73,21 +73,21 @@ def broken(
 
 def now_and_then(row: Row) -> Row:
     """A late row of what a broker may do, but not often: it counts where it is one of few rows that ask the same."""
-    return replace(row, held=Held.LATE, gaps=0.0)
+    return replace(row, held=RowStatus.LATE, gaps=0.0)
 
 
 def timed(clause: str, cause: Way, one: Exchange, by: Timed, promise: str, t0: int, *witnesses: int) -> Row:
     """A row of time. `promise` says what should have come, `t0` what its times are counted from."""
-    if by.held is Held.KEPT:
+    if by.held is RowStatus.KEPT:
         return kept(clause, cause)
     seen = "never answered" if one.answer_t is None else f"answered after {after(one.answer_t, t0)}"
     allowed = f"{promise} by {after(by.limit_t, t0)} ({by.made_of})"
-    if by.held is Held.UNDECIDED:
+    if by.held is RowStatus.UNDECIDED:
         gaps = 0.0 if one.answer_t is None else by.gaps
         return undecided(
             clause, f"{seen}; {allowed}, too wide to judge it, or not watched so long", cause, gaps
         )
-    row = broken(clause, cause, one, allowed, seen, *witnesses, held=Held.LATE)
+    row = broken(clause, cause, one, allowed, seen, *witnesses, held=RowStatus.LATE)
     return replace(row, late=(by.promised_t, one.answer_t or by.limit_t), gaps=by.gaps)
 
 
