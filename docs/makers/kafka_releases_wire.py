@@ -64,6 +64,7 @@ KNOWN: Final = (
     ),
     Known("KAFKA-12890", "2.8.1", ("G5 waits-for-no-leader",)),
     Known("KIP-541", "2.5", ("F7 waits-though-ready", "F3 not-woken", "O4 left-to-the-time-out")),
+    Known("KAFKA-8487", "2.4", ("G9 told-of-a-rebalance",)),
     Known("KAFKA-8571", "2.4", ("F8 waits-for-deleted",)),
     Known(
         "KAFKA-7190", "2.4",
@@ -71,7 +72,8 @@ KNOWN: Final = (
     ),
 )  # fmt: skip
 """KAFKA-10134: until then a heartbeat while the assignments are awaited is told of a rebalance. KAFKA-12890: nobody's
-sync is waited for with a bound. KIP-541: min_bytes above max_bytes waits for max_wait. KAFKA-8571: what waits for a
+sync is waited for with a bound. KIP-541: min_bytes above max_bytes waits for max_wait. KAFKA-8487: while the
+assignments are awaited, a commit is told of a rebalance whoever sends it. KAFKA-8571: what waits for a
 deleted partition is left to its time-out. KAFKA-7190: deleting the records of an open transaction ends it."""
 
 

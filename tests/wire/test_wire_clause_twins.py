@@ -13,7 +13,7 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_wire import judge
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import Row, kept, now_and_then
-from purgatorio_wire.history.group import ILLEGAL_GENERATION, NO_SUCH_GROUP, UNKNOWN_MEMBER
+from purgatorio_wire.history.group import ILLEGAL_GENERATION, NO_SUCH_GROUP, REBALANCING, UNKNOWN_MEMBER
 from purgatorio_wire.history.history import COMMITS, Scene
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.judge import Tallied, judge_scene
@@ -605,6 +605,19 @@ def test_a_commit_where_nobody_is_surely_in_the_group_may_be_told_that_it_is_not
     s.commit(2200, "a", 1, error, api=api)
     right = error == UNKNOWN_MEMBER or (error and not there)
     assert s.judged("G9").verdict is (Verdict.PASS if right else Verdict.VIOLATED)
+
+
+@pytest.mark.parametrize(
+    ("error", "causes"),
+    [(UNKNOWN_MEMBER, []), (REBALANCING, [Way.TOLD_OF_A_REBALANCE]), (0, [Way.NOT_REFUSED])],
+)
+def test_a_commit_of_who_is_none_is_not_told_of_a_rebalance(error: int, causes: list[Way]) -> None:
+    """Kafka up to 2.3 does so while the assignments are awaited (KAFKA-8487), which is not as bad as taking it."""
+    s = Story()
+    s.gathered("ab")
+    s.leave(2100, "a")
+    s.commit(2200, "a", 1, error)
+    assert [*s.judged("G9").causes] == causes
 
 
 @pytest.mark.parametrize(("known", "counts"), [(30, False), (10, True)])

@@ -331,11 +331,14 @@ class Group:
 
 
 def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
-    """G9: at once, with that error, or one of these."""
+    """G9: at once, with that error, or one of these. A commit that is told of a rebalance breaks it in another way."""
     wanted = " or ".join(named(error) for error in errors)
     row = in_time(bounds, "G9", Way.REFUSAL_WAITS, one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
     if row.held is RowStatus.KEPT and one.error not in errors:
-        row = broken("G9", Way.NOT_REFUSED, one, wanted, named(one.error))
+        told = one.error == REBALANCING and one.api in COMMITS
+        row = broken(
+            "G9", Way.TOLD_OF_A_REBALANCE if told else Way.NOT_REFUSED, one, wanted, named(one.error)
+        )
     return row
 
 

@@ -172,6 +172,7 @@ class Way(StrEnum):
     TIMED_OUT_EARLY = "timed-out-early"
     TOLD_AGAIN = "told-again"
     TOLD_FOR_NOTHING = "told-for-nothing"
+    TOLD_OF_A_REBALANCE = "told-of-a-rebalance"
     TOLD_OTHERWISE = "told-otherwise"
     TOO_FEW_HAVE_IT = "too-few-have-it"
     TOO_MUCH = "too-much"

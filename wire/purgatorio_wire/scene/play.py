@@ -39,7 +39,9 @@ OF_MEMBERS: Final = frozenset({"join_group", "sync_group", "heartbeat", "leave_g
 """What a member lives by."""
 LEADS_SECONDS: Final = 20.0
 MUTE_SECONDS: Final = 1.0
-COORDINATES_SECONDS: Final = 30.0
+COORDINATES_SECONDS: Final = 45.0
+"""Longer than the 30 s after which Kafka tries again to begin the state of a share group, if the first attempt found no
+share coordinator in time (`group.share.initialize.retry.interval.ms`)."""
 LACKING_SECONDS: Final = 6.0
 """A topic that takes more replicas than there are brokers may have been made otherwise, and from Kafka 3.7 on no more
 are waited for than it has."""
