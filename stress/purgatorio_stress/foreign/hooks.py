@@ -25,7 +25,7 @@ from typing import Final, TypeVar, cast
 
 from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.explorer.step import READ, WRITE
-from purgatorio_stress.foreign.reach import CONTAINERS, Reach, is_python, is_rewritten
+from purgatorio_stress.foreign.reach import CONTAINERS, UNBOUND, Reach, is_python, is_rewritten
 from purgatorio_stress.foreign.world import World, described
 
 T = TypeVar("T")
@@ -62,6 +62,8 @@ _INSIDE: Final = frozenset("join format format_map".split())
 
 _NOTHING: Final = -1
 _LOOK: Final = -2
+_OF_CLASS: Final = (type, ModuleType)
+_ALONE: Final = (type, *UNBOUND)
 _SELF: Final = object()
 _MISSING: Final = object()
 
@@ -84,6 +86,7 @@ class Hooks:
         self._reach = Reach(is_known)
         self._nothing = self._reach.nothing
         self._transparent: set[object] = set()
+        self._callees: dict[object, Callable[..., object]] = {}
 
     def names(self) -> dict[str, object]:
         """By the names that `rewrite` uses."""
@@ -124,8 +127,7 @@ class Hooks:
         delattr(thing, name)
 
     def _use(self, thing: object, name: str, kind: int) -> None:
-        of_class = isinstance(thing, type | ModuleType)
-        key = (thing if of_class else type(thing)), name
+        key = (thing if isinstance(thing, _OF_CLASS) else type(thing)), name
         try:
             plan = self._places[key]
         except KeyError:
@@ -134,7 +136,17 @@ class Hooks:
             return
         owner, plain = plan
         where = thing if owner is _SELF else owner
-        self._step(where, name, kind, plain)
+        # As `_step`, without the calls: most steps are these.
+        world = self._world
+        known = world.numbers.get((id(where), name))
+        number = world.number(where, name) if known is None else known[1]
+        if world.rows is not None:
+            world.names[number] = described(where, name)
+        world.point(number, kind)
+        if plain:
+            world.plain(number, kind, where, name, sys._getframe(2))
+        else:
+            world.synchronise(number)
 
     def _step(self, where: object, name: str, kind: int, plain: bool) -> None:
         world = self._world
@@ -173,7 +185,8 @@ class Hooks:
 
     def _touch(self, container: object, kind: int) -> None:
         world = self._world
-        number = world.number(container)
+        known = world.numbers.get((id(container), ""))
+        number = world.number(container) if known is None else known[1]
         if world.rows is not None:
             world.names.setdefault(number, described(container, ""))
         world.point(number, kind)
@@ -248,9 +261,11 @@ class Hooks:
             plan = self._plan(thing, name)
             if plan >= 0:
                 self._touch(thing, plan)
-                if args:
-                    args = self._stepping(args)
-                    self._use_all(args, READ)
+                for one in args:
+                    if type(one) not in self._nothing:
+                        args = self._stepping(args)
+                        self._use_all(args, READ)
+                        break
                 if named:
                     self._use_all(named.values(), READ)
             elif plan == _LOOK:
@@ -269,14 +284,47 @@ class Hooks:
                 return function
         if not self._world.run.live:
             return function
-        if kind is not BuiltinFunctionType:
-            if isinstance(function, type):
-                known = self._reach.is_known(function) or issubclass(function, BaseException)
-            else:
-                known = self._reach.is_known(kind)
-            if known:
+        if kind is BuiltinFunctionType:
+            alone = type(function.__self__) is ModuleType  # type: ignore[attr-defined]  # all of C code have it
+        else:
+            alone = isinstance(function, _ALONE)
+            if not alone and self._reach.is_known(kind):
                 return function
-        return function if _is_among(function, _BLIND) else functools.partial(self.function, function)
+        if not alone:
+            return functools.partial(self.function, function)
+        known = self._callees.get(function)
+        if known is None:
+            known = self._callees[function] = self._callee_alone(function)
+        return cast("Callable[..., T]", known)
+
+    def _callee_alone(self, function: Callable[..., T]) -> Callable[..., T]:
+        """The same for one that has no container behind it; `callee` keeps what is found."""
+        if isinstance(function, type) and (
+            self._reach.is_known(function) or issubclass(function, BaseException)
+        ):
+            return function
+        if function in _BLIND:
+            return function
+        if (
+            function in _ACCESSES
+            or function in _CALL_BACK
+            or function is next
+            or self._reach.is_lazy(function)
+        ):
+            return functools.partial(self.function, function)
+        kind = READ if function in _READERS or _is_read(function) else WRITE
+        return functools.partial(self._call_alone, function, kind)
+
+    def _call_alone(self, function: Callable[..., T], kind: int, /, *args: object, **named: object) -> T:
+        """`function(...)`; where it is given more than containers as such, `self.function` looks."""
+        nothing = self._nothing
+        used = [one for one in (*args, *named.values()) if type(one) not in nothing]
+        for one in used:
+            if type(one) not in self._reach.whole:
+                return self.function(function, *args, **named)
+        for one in used:
+            self._touch(one, kind)
+        return function(*args, **named)
 
     def function(self, function: Callable[..., T], /, *args: object, **named: object) -> T:
         """`function(...)`, of code that is not rewritten and may look into its arguments."""
@@ -332,13 +380,14 @@ class Hooks:
         return thing
 
     def _items(self, thing: Iterable[T], containers: Iterable[object]) -> Iterator[T]:
-        for container in containers:
-            self._touch(container, WRITE if container is thing and hasattr(thing, "__next__") else READ)
-        going = iter(thing)
-        for one in going:
+        moves = hasattr(thing, "__next__")
+        uses = [(container, WRITE if moves and container is thing else READ) for container in containers]
+        for container, kind in uses:
+            self._touch(container, kind)
+        for one in iter(thing):
             yield one
-            for container in containers:
-                self._touch(container, WRITE if container is thing and hasattr(thing, "__next__") else READ)
+            for container, kind in uses:
+                self._touch(container, kind)
 
     def look(self, thing: T) -> T:
         """A value that is looked into: compared, unpacked, added to another, written into a string."""

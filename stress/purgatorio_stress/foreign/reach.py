@@ -17,12 +17,16 @@ from types import (
     FrameType,
     FunctionType,
     GeneratorType,
+    MethodDescriptorType,
     MethodType,
     ModuleType,
+    WrapperDescriptorType,
 )
 from typing import Final
 
 CONTAINERS: Final = (list, dict, set, deque, bytearray)
+UNBOUND: Final = (MethodDescriptorType, WrapperDescriptorType)
+"""Methods of C code as their class has them: no container behind them."""
 
 _PLAIN, _KNOWN, _CONTAINER, _THROUGH, _GENERATOR, _INSTANCE, _OPAQUE = range(7)
 
@@ -64,6 +68,8 @@ class Reach:
         self._kinds: dict[type, int] = {}
         self.nothing: set[type] = set()
         """Classes whose objects are known to show no container."""
+        self.whole: set[type] = set()
+        """Classes whose objects are known to be one location each."""
 
     def _kind(self, kind: type) -> int:
         known = self._kinds.get(kind)
@@ -71,6 +77,8 @@ class Reach:
             known = self._kinds[kind] = self._kind_of(kind)
             if known <= _KNOWN:
                 self.nothing.add(kind)
+            elif known in (_CONTAINER, _OPAQUE):
+                self.whole.add(kind)
         return known
 
     def is_plain(self, kind: type) -> bool:
@@ -99,6 +107,12 @@ class Reach:
 
     def containers(self, thing: object) -> tuple[object, ...]:
         """The containers that `thing` is or shows, each once."""
+        if type(thing) is tuple:
+            for one in thing:
+                if type(one) not in self.nothing:
+                    break
+            else:
+                return ()
         kind = self._kind(type(thing))
         if kind <= _KNOWN:
             return ()
@@ -107,8 +121,6 @@ class Reach:
             return () if isinstance(owner, ModuleType | None) else self.containers(owner)
         if kind in (_CONTAINER, _OPAQUE):
             return (thing,)
-        if type(thing) is tuple and all(type(one) in self.nothing for one in thing):
-            return ()
         behind = list(self._behind(thing))
         found = {id(one): one for one in behind if self._kind(type(one)) in (_CONTAINER, _OPAQUE)}
         if isinstance(thing, chain) or any(isinstance(one, chain) for one in behind):
@@ -176,6 +188,6 @@ class Reach:
 
 
 _NEVER_FOLLOWED: Final = frozenset(
-    (object, FunctionType, MethodType, ModuleType, CodeType, FrameType, CellType)
+    (object, FunctionType, MethodType, ModuleType, CodeType, FrameType, CellType, *UNBOUND)
 )
 _MADE_OF_CONTAINERS: Final = frozenset("UserDict UserList UserString ChainMap MappingView".split())

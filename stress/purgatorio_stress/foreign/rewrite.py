@@ -17,6 +17,10 @@ _OF_CONTAINERS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.BitOr, ast.Bit
 """Operators that a container has, or a string for what is written into it."""
 
 
+_NO_CONTAINER: Final = (ast.Constant, ast.JoinedStr)
+"""Expressions whose value shows no container."""
+
+
 def assigned_names(tree: ast.AST) -> tuple[set[str], bool]:
     """The attributes that this code ever binds; and whether it may bind any (`setattr`, `__dict__`)."""
     names: set[str] = set()
@@ -201,7 +205,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def _looked_into(self, node: ast.expr) -> ast.expr:
-        return _call("_pg_look", node, node) if self._depth and not isinstance(node, ast.Constant) else node
+        return _call("_pg_look", node, node) if self._depth and not isinstance(node, _NO_CONTAINER) else node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         node.values = [self._tested(one) for one in node.values]
