@@ -7,6 +7,8 @@ an item. An attribute is a location of its own. A method of a rewritten class is
 A call of code that is not rewritten uses all containers that the callee holds (a bound method, a `partial`) and that it
 is given, also behind a view, an iterator or a generator of other code: `Reach` follows them. How the callee was come by
 makes no difference. An object of a class that nobody knows is one location as a whole.
+
+An error in what finds and announces a step is ours, not the code's, which may not even catch it: see `World.fail`.
 """
 
 import functools
@@ -65,6 +67,7 @@ _LOOK: Final = -2
 _OF_CLASS: Final = (type, ModuleType)
 _ALONE: Final = (type, *UNBOUND)
 _SELF: Final = object()
+_DICTIONARY: Final = object()
 _MISSING: Final = object()
 
 
@@ -83,7 +86,7 @@ class Hooks:
         self._is_user_code = is_user_code
         self._places: dict[tuple[object, str], tuple[object, bool] | None] = {}
         self._plans: dict[tuple[type, str], int] = {}
-        self._reach = Reach(is_known)
+        self._reach = Reach(is_known, world.uncontrolled.add)
         self._nothing = self._reach.nothing
         self._transparent: set[object] = set()
         self._callees: dict[object, Callable[..., object]] = {}
@@ -94,7 +97,7 @@ class Hooks:
             "_pg_load": self.load, "_pg_store": self.store, "_pg_delete": self.delete,
             "_pg_item": self.item, "_pg_put": self.put, "_pg_drop": self.drop,
             "_pg_call": self.call, "_pg_callee": self.callee, "_pg_in": self.contains,
-            "_pg_look": self.look, "_pg_spread": self.spread,
+            "_pg_look": self.look, "_pg_vars": self.attributes, "_pg_spread": self.spread,
             "_pg_over": self.over, "_pg_test": self.look, "_pg_change": self.change,
             "_pg_read": self.read_name, "_pg_write": self.write_name, "_pg_turn": self._world.turn,
             "id": self._world.identity,
@@ -107,6 +110,12 @@ class Hooks:
         if self._world.run.live:
             self._use(thing, name, READ)
         return getattr(thing, name)
+
+    def attributes(self, thing: object) -> dict[str, object]:
+        """`vars(thing)`."""
+        if self._world.run.live:
+            self._use(thing, "__dict__", READ)
+        return vars(thing)
 
     def store(self, value: object, thing: object, name: str) -> None:
         """`thing.name = value`."""
@@ -127,37 +136,46 @@ class Hooks:
         delattr(thing, name)
 
     def _use(self, thing: object, name: str, kind: int) -> None:
-        key = (thing if isinstance(thing, _OF_CLASS) else type(thing)), name
         try:
-            plan = self._places[key]
-        except KeyError:
-            plan = self._places[key] = self._place_of(thing, name)
-        if plan is None:
-            return
-        owner, plain = plan
-        where = thing if owner is _SELF else owner
-        # As `_step`, without the calls: most steps are these.
-        world = self._world
-        known = world.numbers.get((id(where), name))
-        number = world.number(where, name) if known is None else known[1]
-        if world.rows is not None:
-            world.names[number] = described(where, name)
-        world.point(number, kind)
-        if plain:
-            world.plain(number, kind, where, name, sys._getframe(2))
-        else:
-            world.synchronise(number)
+            key = (thing if isinstance(thing, _OF_CLASS) else type(thing)), name
+            try:
+                plan = self._places[key]
+            except KeyError:
+                plan = self._places[key] = self._place_of(thing, name)
+            if plan is None:
+                return
+            owner, plain = plan
+            if owner is _DICTIONARY:
+                self._world.lose(f"{described(thing, name)}, used as a dictionary", sys._getframe(2))
+                return
+            where = thing if owner is _SELF else owner
+            # As `_step`, without the calls: most steps are these.
+            world = self._world
+            known = world.numbers.get((id(where), name))
+            number = world.number(where, name) if known is None else known[1]
+            if world.rows is not None:
+                world.names[number] = described(where, name)
+            world.point(number, kind)
+            if plain:
+                world.plain(number, kind, where, name, sys._getframe(2))
+            else:
+                world.synchronise(number)
+        except Exception as error:
+            self._world.fail(error)
 
     def _step(self, where: object, name: str, kind: int, plain: bool) -> None:
-        world = self._world
-        number = world.number(where, name)
-        if world.rows is not None:
-            world.names[number] = described(where, name)
-        world.point(number, kind)
-        if plain:
-            world.plain(number, kind, where, name, sys._getframe(3))
-        else:
-            world.synchronise(number)
+        try:
+            world = self._world
+            number = world.number(where, name)
+            if world.rows is not None:
+                world.names[number] = described(where, name)
+            world.point(number, kind)
+            if plain:
+                world.plain(number, kind, where, name, sys._getframe(3))
+            else:
+                world.synchronise(number)
+        except Exception as error:
+            self._world.fail(error)
 
     def _place_of(self, thing: object, name: str) -> tuple[object, bool] | None:
         """Whose location `thing.name` is, and whether it is the user's plain memory; None where it is no step."""
@@ -168,6 +186,8 @@ class Hooks:
         if home.startswith("purgatorio_stress.foreign") or isinstance(thing, Shared):
             return None
         plain = self._is_user_code(home)
+        if name == "__dict__" and thing is not kind:
+            return (_DICTIONARY, plain) if plain else None
         for base in kind.__mro__:
             found = vars(base).get(name, _MISSING)
             if found is _MISSING:
@@ -184,39 +204,48 @@ class Hooks:
     # Containers
 
     def _touch(self, container: object, kind: int) -> None:
-        world = self._world
-        known = world.numbers.get((id(container), ""))
-        number = world.number(container) if known is None else known[1]
-        if world.rows is not None:
-            world.names.setdefault(number, described(container, ""))
-        world.point(number, kind)
-        world.synchronise(number)
+        try:
+            world = self._world
+            known = world.numbers.get((id(container), ""))
+            number = world.number(container) if known is None else known[1]
+            if world.rows is not None:
+                world.names.setdefault(number, described(container, ""))
+            world.point(number, kind)
+            world.synchronise(number)
+        except Exception as error:
+            self._world.fail(error)
 
     def _use_all(self, things: Iterable[object], kind: int) -> None:
         """A step on every container that is among these or behind them."""
-        for thing in things:
-            if type(thing) not in self._nothing:
-                for container in self._reach.containers(thing):
-                    self._touch(container, kind)
+        try:
+            for thing in things:
+                if type(thing) not in self._nothing:
+                    for container in self._reach.containers(thing):
+                        self._touch(container, kind)
+        except Exception as error:
+            self._world.fail(error)
 
     def _plan(self, thing: object, name: str) -> int:
         """READ or WRITE where a method is a step on its object; `_LOOK` where it may be one on what it is given."""
-        kind = type(thing)
-        plan = self._plans.get((kind, name))
-        if plan is None:
-            reach = self._reach
-            plan = _NOTHING if kind in _FIXED and name not in _INSIDE else _LOOK
-            for base in kind.__mro__ if kind not in (type, ModuleType, super) else ():
-                if name in vars(base):
-                    if base in _CONTAINER_SET:
-                        plan = READ if name in _READS and base is not defaultdict else WRITE
-                    elif is_rewritten(vars(base)[name]) or reach.is_ours(vars(base)[name]):
-                        plan = _NOTHING
-                    break
-            if plan == _LOOK and reach.is_opaque(kind):
-                plan = READ if name in _READS else WRITE
-            self._plans[kind, name] = plan
-        return plan
+        try:
+            kind = type(thing)
+            plan = self._plans.get((kind, name))
+            if plan is None:
+                reach = self._reach
+                plan = _NOTHING if kind in _FIXED and name not in _INSIDE else _LOOK
+                for base in kind.__mro__ if kind not in (type, ModuleType, super) else ():
+                    if name in vars(base):
+                        if base in _CONTAINER_SET:
+                            plan = READ if name in _READS and base is not defaultdict else WRITE
+                        elif is_rewritten(vars(base)[name]) or reach.is_ours(vars(base)[name]):
+                            plan = _NOTHING
+                        break
+                if plan == _LOOK and reach.is_opaque(kind):
+                    plan = READ if name in _READS else WRITE
+                self._plans[kind, name] = plan
+            return plan
+        except Exception as error:
+            self._world.fail(error)
 
     def item(self, thing: object, key: object) -> object:
         """`thing[key]`."""
@@ -274,28 +303,31 @@ class Hooks:
 
     def callee(self, function: Callable[..., T]) -> Callable[..., T]:
         """What is called in place of `function`: itself, or where it is not rewritten, with a step before."""
-        kind = type(function)
-        if kind is FunctionType or kind is MethodType:
-            code = function.__code__ if kind is FunctionType else getattr(function, "__code__", None)
-            if code in self._transparent:
+        try:
+            kind = type(function)
+            if kind is FunctionType or kind is MethodType:
+                code = function.__code__ if kind is FunctionType else getattr(function, "__code__", None)
+                if code in self._transparent:
+                    return function
+                if is_rewritten(function) or self._reach.is_ours(function):
+                    self._transparent.add(code)
+                    return function
+            if not self._world.run.live:
                 return function
-            if is_rewritten(function) or self._reach.is_ours(function):
-                self._transparent.add(code)
-                return function
-        if not self._world.run.live:
-            return function
-        if kind is BuiltinFunctionType:
-            alone = type(function.__self__) is ModuleType  # type: ignore[attr-defined]  # all of C code have it
-        else:
-            alone = isinstance(function, _ALONE)
-            if not alone and self._reach.is_known(kind):
-                return function
-        if not alone:
-            return functools.partial(self.function, function)
-        known = self._callees.get(function)
-        if known is None:
-            known = self._callees[function] = self._callee_alone(function)
-        return cast("Callable[..., T]", known)
+            if kind is BuiltinFunctionType:
+                alone = type(function.__self__) is ModuleType  # type: ignore[attr-defined]  # all of C code have it
+            else:
+                alone = isinstance(function, _ALONE)
+                if not alone and self._reach.is_known(kind):
+                    return function
+            if not alone:
+                return functools.partial(self.function, function)
+            known = self._callees.get(function)
+            if known is None:
+                known = self._callees[function] = self._callee_alone(function)
+            return cast("Callable[..., T]", known)
+        except Exception as error:
+            self._world.fail(error)
 
     def _callee_alone(self, function: Callable[..., T]) -> Callable[..., T]:
         """The same for one that has no container behind it; `callee` keeps what is found."""
@@ -372,7 +404,10 @@ class Hooks:
                     return thing
                 if self._plan(thing, "__iter__") == _NOTHING:
                     thing = iter(thing)
-            containers = reach.containers(thing)
+            try:
+                containers = reach.containers(thing)
+            except Exception as error:
+                self._world.fail(error)
             if hasattr(type(thing), "__next__") and reach.is_lazy(type(thing)):
                 containers = (*containers, thing)
             if containers:

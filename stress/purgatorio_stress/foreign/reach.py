@@ -45,7 +45,7 @@ _WITHOUT_STATE: Final = frozenset(
 
 _DEEP: Final = 8
 _MANY: Final = 200
-"""An iterator over iterators is followed so far."""
+"""An iterator over iterators is followed so far; what is beyond is named."""
 
 
 def is_rewritten(function: object) -> bool:
@@ -63,8 +63,9 @@ def is_python(function: object) -> bool:
 class Reach:
     """See the module."""
 
-    def __init__(self, is_known: Callable[[str], bool]) -> None:
+    def __init__(self, is_known: Callable[[str], bool], gives_up: Callable[[str], None]) -> None:
         self._is_known = is_known
+        self._gives_up = gives_up
         self._kinds: dict[type, int] = {}
         self.nothing: set[type] = set()
         """Classes whose objects are known to show no container."""
@@ -134,15 +135,25 @@ class Reach:
         """What is found on the way; containers are not looked into, but for the maps of a `ChainMap`."""
         seen = {id(thing)}
         level = [thing]
+        left = _MANY
         for _ in range(_DEEP):
             following: list[object] = []
             for one in level:
                 for other in self._next(one):
-                    if id(other) not in seen and len(seen) < _MANY:
-                        seen.add(id(other))
-                        yield other
+                    if id(other) in seen:
+                        continue
+                    seen.add(id(other))
+                    yield other
+                    if self._kind(type(other)) > _KNOWN:
                         following.append(other)
+                        left -= 1
+                    if not left:
+                        self._gives_up(f"what is behind a {type(thing).__name__}: more than {_MANY} objects")
+                        return
             level = following
+        if any(self._kind(type(other)) > _KNOWN and id(other) not in seen
+               for one in level for other in self._next(one)):  # fmt: skip
+            self._gives_up(f"what is behind a {type(thing).__name__}: more than {_DEEP} levels")
 
     def _next(self, thing: object) -> list[object]:
         kind = self._kind(type(thing))

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
-from typing import Final
+from typing import Final, NoReturn
 
 from purgatorio_stress.explorer.run import Run, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
@@ -67,6 +67,10 @@ class World:
         """Of all runs; `run_races` are those of the last one."""
         self.run_races: set[Race] = set()
         self.rows: list[Row] | None = None
+        self.failure: Exception | None = None
+        """An error of ours; see `fail`."""
+        self.spins: set[str] = set()
+        """The lines of loops that went round too often."""
         self.diverged = False
         """A schedule did not fit the code that it was made from: the code is not deterministic."""
         self.loading = True
@@ -108,12 +112,33 @@ class World:
         self._real_threads = len(sys._current_frames())
 
     def end(self) -> None:
-        """The run has ended: whoever started a real thread meanwhile was not the scheduler."""
+        """The run has ended: whoever started a real thread meanwhile was not the scheduler.
+
+        Raises an error of ours that a hook met.
+        """
+        if self.failure is not None:
+            raise self.failure
         self.races |= self.run_races
         now = len(sys._current_frames())
         if now > self._real_threads:
             names = [thread.name for thread in threading.enumerate()]
             self.uncontrolled.add(f"a real thread ({names[-1]}) that another module or extension started")
+
+    def fail(self, error: Exception) -> NoReturn:
+        """An error of ours inside a hook. The code under test does not meet it: the run ends, and `end` raises it."""
+        self.failure = error
+        if self.run.live:
+            self.run.finish(Stop("end"))
+        raise error
+
+    def lose(self, what: str, frame: FrameType) -> None:
+        """From here on not every use is seen: name it, so that the verdict is no PASS.
+
+        In `__init__` the object is nobody else's yet.
+        """
+        code = frame.f_code
+        if code.co_name != "__init__":
+            self.uncontrolled.add(f"{what} at {_file(code.co_filename)}:{frame.f_lineno}")
 
     def number(self, thing: object, name: str = "") -> int:
         """The location `name` of `thing`, or `thing` itself; kept alive, so that the number stays its own."""
@@ -247,6 +272,7 @@ class World:
         loops[frame] = turn = loops.get(frame, 0) + 1
         if turn > MAX_TURNS:
             where = f"{_file(frame.f_code.co_filename)}:{frame.f_lineno}"
+            self.spins.add(where)
             run.finish(Stop("turns", f"{run.current.name} went round the loop at {where} {MAX_TURNS} times"))
 
     def _record(self, number: int, kind: int, gate: Gate | None = None) -> None:
