@@ -329,7 +329,7 @@ class Hooks:
         except Exception as error:
             self._world.fail(error)
 
-    def _callee_alone(self, function: Callable[..., T]) -> Callable[..., T]:
+    def _callee_alone(self, function: Callable[..., object]) -> Callable[..., object]:
         """The same for one that has no container behind it; `callee` keeps what is found."""
         if isinstance(function, type) and (
             self._reach.is_known(function) or issubclass(function, BaseException)
