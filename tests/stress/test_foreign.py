@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.command.explore import command
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.exploring import explore
 from purgatorio_stress.foreign.explored import AdapterResult, explore_foreign, replay_foreign, table
 from purgatorio_stress.foreign.load import CannotLoad
+from purgatorio_stress.foreign.shown_containers import Reach
 
 HERE = Path(__file__).parent / "foreign_code"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "racy_cache"
@@ -74,10 +76,51 @@ def test_a_data_race_is_named_and_counts_where_that_is_asked_for() -> None:
     assert strict.counterexample.clause == "RACE"
 
 
-def test_a_loop_beyond_its_bound_is_no_pass() -> None:
-    explored = _explored("planted:Spins")
+@pytest.mark.parametrize("name", ["Spins", "YieldsInVain"])
+def test_a_loop_beyond_its_bound_is_no_pass_and_says_why(name: str) -> None:
+    explored = _explored(f"planted:{name}")
     assert explored.exploration.beyond
     assert explored.verdict is Verdict.UNKNOWN
+    assert "went round 200 times" in explored.exploration.limit
+    assert "sleep longer than 0" in explored.exploration.limit
+
+
+def test_what_the_words_on_a_loop_advise_helps() -> None:
+    assert _explored("planted:SleepsBetween").verdict is Verdict.PASS
+
+
+def test_an_error_of_ours_is_not_the_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where the code contains every exception; without it the same program passes."""
+    assert _explored("planted:SwallowsAll").verdict is Verdict.PASS
+
+    def fails(*_: object) -> tuple[object, ...]:
+        raise ValueError("of ours")
+
+    monkeypatch.chdir(HERE)
+    monkeypatch.setattr(Reach, "containers", fails)
+    done = CliRunner().invoke(
+        purgatorio, ["explore", "--package", "planted", "--adapter", "planted:SwallowsAll"]
+    )
+    assert done.exit_code == 70, done.output
+    assert "ValueError: of ours" in done.stderr
+
+
+def test_a_for_that_unpacks_is_a_step_on_what_it_unpacks() -> None:
+    assert _explored("planted:UnpacksPairs").verdict is Verdict.VIOLATED
+    assert _explored("planted:UnpacksPairsWithLock").verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        ("UsesItsDictionary", "Account.__dict__, used as a dictionary at planted.py:"),
+        ("FarBehind", "what is behind a filter: more than 8 levels"),
+    ],
+)
+def test_what_is_not_followed_is_named(name: str, seen: str) -> None:
+    explored = _explored(f"planted:{name}")
+    assert explored.verdict is not Verdict.PASS
+    assert any(one.startswith(seen) for one in explored.uncontrolled), explored
 
 
 def test_what_cannot_be_controlled_is_named() -> None:

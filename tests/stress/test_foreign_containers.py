@@ -36,12 +36,14 @@ def _pairs(program: _Program) -> list[str]:
     return pairs
 
 
-def test_every_container_by_every_path(program: _Program) -> None:
-    pairs = _pairs(program)
+@pytest.mark.parametrize("part", [pytest.param(1, marks=pytest.mark.slow), 23], ids=["all", "a sample"])
+def test_every_container_by_every_path(program: _Program, part: int) -> None:
+    """A sample is every 23rd pair: the containers one after the other, each by other paths."""
+    pairs = _pairs(program)[::part]
     wrong = [pair for pair in pairs if _verdict(program, pair) is not Verdict.VIOLATED]
     wrong += [pair for pair in pairs if _verdict(program, f"{pair}__locked") is not Verdict.PASS]
     assert not wrong
-    assert len(Counter(pair.split("__")[0] for pair in pairs)) == 16
+    assert part > 1 or len(Counter(pair.split("__")[0] for pair in pairs)) == 16
 
 
 def test_the_table_sees_what_is_not_followed(program: _Program, monkeypatch: pytest.MonkeyPatch) -> None:

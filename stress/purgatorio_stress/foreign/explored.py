@@ -225,6 +225,8 @@ def _explored(
     if world.diverged:
         done.complete, done.limit = False, _NOT_DETERMINISTIC
         done.found.clear()
+    if world.spins and not done.found and not done.limit:
+        done.limit = _spinning(world.spins)
     if program.not_run:
         done.complete, done.limit = False, _not_run(program.not_run)
     explored = AdapterResult(
@@ -245,6 +247,15 @@ def _explored(
         done.found.clear()
         return explored
     return replace(explored, counterexample=small, token=token, rows=rows, names=tasks)
+
+
+def _spinning(places: set[str]) -> str:
+    """Why a loop without an end is no PASS, and what to do."""
+    named = ", ".join(sorted(places))
+    return (
+        f"the loop at {named} went round {MAX_TURNS} times, perhaps waiting for another thread: no schedule ends it "
+        "and time stands still. Wait with an Event, a Condition, a queue or join(), or sleep longer than 0"
+    )
 
 
 def _not_run(packages: set[str]) -> str:

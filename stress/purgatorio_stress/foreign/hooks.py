@@ -7,6 +7,8 @@ an item. An attribute is a location of its own. A method of a rewritten class is
 A call of code that is not rewritten uses all containers that the callee holds (a bound method, a `partial`) and that it
 is given, also behind a view, an iterator or a generator of other code: `Reach` follows them. How the callee was come by
 makes no difference. An object of a class that is unknown is one location as a whole.
+
+An error in what finds and announces a step is ours, not the code's, which may not even catch it: see `World.fail`.
 """
 
 import functools
@@ -25,7 +27,7 @@ from typing import Final, TypeVar, cast
 
 from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.explorer.step import READ, WRITE
-from purgatorio_stress.foreign.shown_containers import CONTAINERS, Reach, is_python, is_rewritten
+from purgatorio_stress.foreign.shown_containers import CONTAINERS, UNBOUND, Reach, is_python, is_rewritten
 from purgatorio_stress.foreign.world import World, described
 
 T = TypeVar("T")
@@ -62,7 +64,10 @@ _INSIDE: Final = frozenset("join format format_map".split())
 
 _NOTHING: Final = -1
 _LOOK: Final = -2
+_OF_CLASS: Final = (type, ModuleType)
+_ALONE: Final = (type, *UNBOUND)
 _SELF: Final = object()
+_DICTIONARY: Final = object()
 _MISSING: Final = object()
 
 
@@ -81,9 +86,10 @@ class Hooks:
         self._is_user_code = is_user_code
         self._places: dict[tuple[object, str], tuple[object, bool] | None] = {}
         self._plans: dict[tuple[type, str], int] = {}
-        self._reach = Reach(is_known)
+        self._reach = Reach(is_known, world.uncontrolled.add)
         self._nothing = self._reach.nothing
         self._transparent: set[object] = set()
+        self._callees: dict[object, Callable[..., object]] = {}
 
     def names(self) -> dict[str, object]:
         """By the names that `rewrite` uses."""
@@ -91,7 +97,7 @@ class Hooks:
             "_pg_load": self.load, "_pg_store": self.store, "_pg_delete": self.delete,
             "_pg_item": self.item, "_pg_put": self.put, "_pg_drop": self.drop,
             "_pg_call": self.call, "_pg_callee": self.callee, "_pg_in": self.contains,
-            "_pg_look": self.look, "_pg_spread": self.spread,
+            "_pg_look": self.look, "_pg_vars": self.attributes, "_pg_spread": self.spread,
             "_pg_over": self.over, "_pg_test": self.look, "_pg_change": self.change,
             "_pg_read": self.read_name, "_pg_write": self.write_name, "_pg_turn": self._world.turn,
             "id": self._world.identity,
@@ -103,6 +109,12 @@ class Hooks:
         if self._world.run.live:
             self._use(thing, name, READ)
         return getattr(thing, name)
+
+    def attributes(self, thing: object) -> dict[str, object]:
+        """`vars(thing)`."""
+        if self._world.run.live:
+            self._use(thing, "__dict__", READ)
+        return vars(thing)
 
     def store(self, value: object, thing: object, name: str) -> None:
         world = self._world
@@ -121,28 +133,46 @@ class Hooks:
         delattr(thing, name)
 
     def _use(self, thing: object, name: str, kind: int) -> None:
-        of_class = isinstance(thing, type | ModuleType)
-        key = (thing if of_class else type(thing)), name
         try:
-            plan = self._places[key]
-        except KeyError:
-            plan = self._places[key] = self._place_of(thing, name)
-        if plan is None:
-            return
-        owner, plain = plan
-        where = thing if owner is _SELF else owner
-        self._step(where, name, kind, plain)
+            key = (thing if isinstance(thing, _OF_CLASS) else type(thing)), name
+            try:
+                plan = self._places[key]
+            except KeyError:
+                plan = self._places[key] = self._place_of(thing, name)
+            if plan is None:
+                return
+            owner, plain = plan
+            if owner is _DICTIONARY:
+                self._world.lose(f"{described(thing, name)}, used as a dictionary", sys._getframe(2))
+                return
+            where = thing if owner is _SELF else owner
+            # As `_step`, without the calls: most steps are these.
+            world = self._world
+            known = world.numbers.get((id(where), name))
+            number = world.number(where, name) if known is None else known[1]
+            if world.rows is not None:
+                world.names[number] = described(where, name)
+            world.point(number, kind)
+            if plain:
+                world.plain(number, kind, where, name, sys._getframe(2))
+            else:
+                world.synchronise(number)
+        except Exception as error:
+            self._world.fail(error)
 
     def _step(self, where: object, name: str, kind: int, plain: bool) -> None:
-        world = self._world
-        number = world.number(where, name)
-        if world.rows is not None:
-            world.names[number] = described(where, name)
-        world.point(number, kind)
-        if plain:
-            world.plain(number, kind, where, name, sys._getframe(3))
-        else:
-            world.synchronise(number)
+        try:
+            world = self._world
+            number = world.number(where, name)
+            if world.rows is not None:
+                world.names[number] = described(where, name)
+            world.point(number, kind)
+            if plain:
+                world.plain(number, kind, where, name, sys._getframe(3))
+            else:
+                world.synchronise(number)
+        except Exception as error:
+            self._world.fail(error)
 
     def _place_of(self, thing: object, name: str) -> tuple[object, bool] | None:
         """Whose location `thing.name` is, and whether it is the user's plain memory; None where it is no step."""
@@ -153,6 +183,8 @@ class Hooks:
         if home.startswith("purgatorio_stress.foreign") or isinstance(thing, Shared):
             return None
         plain = self._is_user_code(home)
+        if name == "__dict__" and thing is not kind:
+            return (_DICTIONARY, plain) if plain else None
         for base in kind.__mro__:
             found = vars(base).get(name, _MISSING)
             if found is _MISSING:
@@ -169,38 +201,48 @@ class Hooks:
     # Containers
 
     def _touch(self, container: object, kind: int) -> None:
-        world = self._world
-        number = world.number(container)
-        if world.rows is not None:
-            world.names.setdefault(number, described(container, ""))
-        world.point(number, kind)
-        world.synchronise(number)
+        try:
+            world = self._world
+            known = world.numbers.get((id(container), ""))
+            number = world.number(container) if known is None else known[1]
+            if world.rows is not None:
+                world.names.setdefault(number, described(container, ""))
+            world.point(number, kind)
+            world.synchronise(number)
+        except Exception as error:
+            self._world.fail(error)
 
     def _use_all(self, things: Iterable[object], kind: int) -> None:
         """A step on every container that is among these or after them."""
-        for thing in things:
-            if type(thing) not in self._nothing:
-                for container in self._reach.containers(thing):
-                    self._touch(container, kind)
+        try:
+            for thing in things:
+                if type(thing) not in self._nothing:
+                    for container in self._reach.containers(thing):
+                        self._touch(container, kind)
+        except Exception as error:
+            self._world.fail(error)
 
     def _plan(self, thing: object, name: str) -> int:
         """READ or WRITE where a method is a step on its object; `_LOOK` where it may be one on what it is given."""
-        kind = type(thing)
-        plan = self._plans.get((kind, name))
-        if plan is None:
-            reach = self._reach
-            plan = _NOTHING if kind in _FIXED and name not in _INSIDE else _LOOK
-            for base in kind.__mro__ if kind not in (type, ModuleType, super) else ():
-                if name in vars(base):
-                    if base in _CONTAINER_SET:
-                        plan = READ if name in _READS and base is not defaultdict else WRITE
-                    elif is_rewritten(vars(base)[name]) or reach.is_ours(vars(base)[name]):
-                        plan = _NOTHING
-                    break
-            if plan == _LOOK and reach.is_opaque(kind):
-                plan = READ if name in _READS else WRITE
-            self._plans[kind, name] = plan
-        return plan
+        try:
+            kind = type(thing)
+            plan = self._plans.get((kind, name))
+            if plan is None:
+                reach = self._reach
+                plan = _NOTHING if kind in _FIXED and name not in _INSIDE else _LOOK
+                for base in kind.__mro__ if kind not in (type, ModuleType, super) else ():
+                    if name in vars(base):
+                        if base in _CONTAINER_SET:
+                            plan = READ if name in _READS and base is not defaultdict else WRITE
+                        elif is_rewritten(vars(base)[name]) or reach.is_ours(vars(base)[name]):
+                            plan = _NOTHING
+                        break
+                if plan == _LOOK and reach.is_opaque(kind):
+                    plan = READ if name in _READS else WRITE
+                self._plans[kind, name] = plan
+            return plan
+        except Exception as error:
+            self._world.fail(error)
 
     def item(self, thing: object, key: object) -> object:
         if self._world.run.live:
@@ -241,9 +283,11 @@ class Hooks:
             plan = self._plan(thing, name)
             if plan >= 0:
                 self._touch(thing, plan)
-                if args:
-                    args = self._stepping(args)
-                    self._use_all(args, READ)
+                for one in args:
+                    if type(one) not in self._nothing:
+                        args = self._stepping(args)
+                        self._use_all(args, READ)
+                        break
                 if named:
                     self._use_all(named.values(), READ)
             elif plan == _LOOK:
@@ -252,24 +296,60 @@ class Hooks:
 
     def callee(self, function: Callable[..., T]) -> Callable[..., T]:
         """What is called in place of `function`: itself, or where it is not rewritten, with a step before."""
-        kind = type(function)
-        if kind is FunctionType or kind is MethodType:
-            code = function.__code__ if kind is FunctionType else getattr(function, "__code__", None)
-            if code in self._transparent:
+        try:
+            kind = type(function)
+            if kind is FunctionType or kind is MethodType:
+                code = function.__code__ if kind is FunctionType else getattr(function, "__code__", None)
+                if code in self._transparent:
+                    return function
+                if is_rewritten(function) or self._reach.is_ours(function):
+                    self._transparent.add(code)
+                    return function
+            if not self._world.run.live:
                 return function
-            if is_rewritten(function) or self._reach.is_ours(function):
-                self._transparent.add(code)
-                return function
-        if not self._world.run.live:
-            return function
-        if kind is not BuiltinFunctionType:
-            if isinstance(function, type):
-                known = self._reach.is_known(function) or issubclass(function, BaseException)
+            if kind is BuiltinFunctionType:
+                alone = type(function.__self__) is ModuleType  # type: ignore[attr-defined]  # all of C code have it
             else:
-                known = self._reach.is_known(kind)
-            if known:
-                return function
-        return function if _is_among(function, _BLIND) else functools.partial(self.function, function)
+                alone = isinstance(function, _ALONE)
+                if not alone and self._reach.is_known(kind):
+                    return function
+            if not alone:
+                return functools.partial(self.function, function)
+            known = self._callees.get(function)
+            if known is None:
+                known = self._callees[function] = self._callee_alone(function)
+            return cast("Callable[..., T]", known)
+        except Exception as error:
+            self._world.fail(error)
+
+    def _callee_alone(self, function: Callable[..., object]) -> Callable[..., object]:
+        """The same for one that has no container behind it; `callee` keeps what is found."""
+        if isinstance(function, type) and (
+            self._reach.is_known(function) or issubclass(function, BaseException)
+        ):
+            return function
+        if function in _BLIND:
+            return function
+        if (
+            function in _ACCESSES
+            or function in _CALL_BACK
+            or function is next
+            or self._reach.is_lazy(function)
+        ):
+            return functools.partial(self.function, function)
+        kind = READ if function in _READERS or _is_read(function) else WRITE
+        return functools.partial(self._call_alone, function, kind)
+
+    def _call_alone(self, function: Callable[..., T], kind: int, /, *args: object, **named: object) -> T:
+        """`function(...)`; where it is given more than containers as such, `self.function` looks."""
+        nothing = self._nothing
+        used = [one for one in (*args, *named.values()) if type(one) not in nothing]
+        for one in used:
+            if type(one) not in self._reach.whole:
+                return self.function(function, *args, **named)
+        for one in used:
+            self._touch(one, kind)
+        return function(*args, **named)
 
     def function(self, function: Callable[..., T], /, *args: object, **named: object) -> T:
         """`function(...)`, of code that is not rewritten and may look into its arguments."""
@@ -316,7 +396,10 @@ class Hooks:
                     return thing
                 if self._plan(thing, "__iter__") == _NOTHING:
                     thing = iter(thing)
-            containers = reach.containers(thing)
+            try:
+                containers = reach.containers(thing)
+            except Exception as error:
+                self._world.fail(error)
             if hasattr(type(thing), "__next__") and reach.is_lazy(type(thing)):
                 containers = (*containers, thing)
             if containers:
@@ -324,13 +407,14 @@ class Hooks:
         return thing
 
     def _items(self, thing: Iterable[T], containers: Iterable[object]) -> Iterator[T]:
-        for container in containers:
-            self._touch(container, WRITE if container is thing and hasattr(thing, "__next__") else READ)
-        going = iter(thing)
-        for one in going:
+        moves = hasattr(thing, "__next__")
+        uses = [(container, WRITE if moves and container is thing else READ) for container in containers]
+        for container, kind in uses:
+            self._touch(container, kind)
+        for one in iter(thing):
             yield one
-            for container in containers:
-                self._touch(container, WRITE if container is thing and hasattr(thing, "__next__") else READ)
+            for container, kind in uses:
+                self._touch(container, kind)
 
     def look(self, thing: T) -> T:
         """A value that is looked into: compared, unpacked, added to another, written into a string."""

@@ -3,8 +3,8 @@
 Only bodies of functions are changed: what a module does while it is imported is done by one thread. Lines stay what
 they are, so tracebacks and tables show the user's own.
 
-Not seen: targets of `for`, `with` and `except` that are attributes or unpack, and `match` patterns. Such a use happens
-within another step.
+Not seen: targets of `with` that are attributes or unpack, those of a comprehension that unpack, and `match` patterns.
+Such a use happens within another step.
 """
 
 import ast
@@ -15,6 +15,10 @@ _BLIND: Final = frozenset("isinstance issubclass super callable type range id ob
 
 _OF_CONTAINERS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.BitOr, ast.BitAnd, ast.BitXor)
 """Operators that a container has, or a string for what is written into it."""
+
+
+_NO_CONTAINER: Final = (ast.Constant, ast.JoinedStr)
+"""Expressions whose value shows no container."""
 
 
 def assigned_names(tree: ast.AST) -> tuple[set[str], bool]:
@@ -147,6 +151,13 @@ class Rewriter(ast.NodeTransformer):
             name = ast.Constant(self._mangled(function.attr))
             return _call("_pg_call", node, thing, name, *node.args, keywords=node.keywords)
         node.func = self._expression(function)
+        if (
+            isinstance(function, ast.Name)
+            and function.id == "vars"
+            and "vars" not in self._bound
+            and node.args
+        ):
+            return _call("_pg_vars", node, *node.args)
         if not (isinstance(function, ast.Name) and function.id in _BLIND and function.id not in self._bound):
             node.func = _call("_pg_callee", function, node.func)
         return node
@@ -201,7 +212,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def _looked_into(self, node: ast.expr) -> ast.expr:
-        return _call("_pg_look", node, node) if self._depth and not isinstance(node, ast.Constant) else node
+        return _call("_pg_look", node, node) if self._depth and not isinstance(node, _NO_CONTAINER) else node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         node.values = [self._tested(one) for one in node.values]
@@ -256,7 +267,13 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> ast.AST:
         node.iter = self._gone_over(node.iter)
-        node.body = self._statements(node.body)
+        first: list[ast.stmt] = []
+        if self._depth and not (isinstance(node.target, ast.Name) and not self._owner(node.target.id)):
+            local = self._temporary()
+            bound = self.visit_Assign(ast.copy_location(ast.Assign([node.target], _name(local)), node.target))
+            first = [_copied(one, node.target) for one in (bound if isinstance(bound, list) else [bound])]
+            node.target = ast.copy_location(_name(local, store=True), node.target)
+        node.body = [*first, *self._statements(node.body)]
         node.orelse = self._statements(node.orelse)
         return node
 
@@ -266,12 +283,12 @@ class Rewriter(ast.NodeTransformer):
             node.msg = self._expression(node.msg)
         return node
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
         node.value = self._expression(node.value)
         if not self._depth:
             return node
         if any(isinstance(target, ast.Tuple | ast.List) for target in node.targets):
-            node.value = self._unpacked(node.value)
+            node.value = self._unpacked(node.value, node.targets)
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute | ast.Subscript):
             return self._bind(node.targets[0], node.value, node)
         after: list[ast.stmt] = []
@@ -333,8 +350,14 @@ class Rewriter(ast.NodeTransformer):
             _copied(ast.AugAssign(_name(name, store=True), node.op, _name(amount)), node),
         ]
 
-    def _unpacked(self, node: ast.expr) -> ast.expr:
-        return node if isinstance(node, ast.Tuple | ast.List) else self._looked_into(node)
+    def _unpacked(self, node: ast.expr, targets: list[ast.expr]) -> ast.expr:
+        """What is in a tuple is looked into only where it is unpacked, too."""
+        if isinstance(node, ast.Tuple | ast.List):
+            return node
+        lists = [
+            one for target in targets for one in ast.walk(target) if isinstance(one, ast.Tuple | ast.List)
+        ]
+        return self._looked_into(node) if len(lists) > len(targets) else _call("_pg_spread", node, node)
 
     def visit_Delete(self, node: ast.Delete) -> ast.AST | list[ast.stmt]:
         if not self._depth:

@@ -17,12 +17,16 @@ from types import (
     FrameType,
     FunctionType,
     GeneratorType,
+    MethodDescriptorType,
     MethodType,
     ModuleType,
+    WrapperDescriptorType,
 )
 from typing import Final
 
 CONTAINERS: Final = (list, dict, set, deque, bytearray)
+UNBOUND: Final = (MethodDescriptorType, WrapperDescriptorType)
+"""Methods of C code as their class has them: no container behind them."""
 
 _PLAIN, _KNOWN, _CONTAINER, _THROUGH, _GENERATOR, _INSTANCE, _OPAQUE = range(7)
 
@@ -41,7 +45,7 @@ _WITHOUT_STATE: Final = frozenset(
 
 _DEEP: Final = 8
 _MANY: Final = 200
-"""An iterator over iterators is followed so far."""
+"""An iterator over iterators is followed so far; what is beyond is named."""
 
 
 def is_rewritten(function: object) -> bool:
@@ -57,11 +61,14 @@ def is_python(function: object) -> bool:
 
 
 class Reach:
-    def __init__(self, is_known: Callable[[str], bool]) -> None:
+    def __init__(self, is_known: Callable[[str], bool], gives_up: Callable[[str], None]) -> None:
         self._is_known = is_known
+        self._gives_up = gives_up
         self._kinds: dict[type, int] = {}
         self.nothing: set[type] = set()
         """Classes whose objects are known to show no container."""
+        self.whole: set[type] = set()
+        """Classes whose objects are known to be one location each."""
 
     def _kind(self, kind: type) -> int:
         known = self._kinds.get(kind)
@@ -69,6 +76,8 @@ class Reach:
             known = self._kinds[kind] = self._kind_of(kind)
             if known <= _KNOWN:
                 self.nothing.add(kind)
+            elif known in (_CONTAINER, _OPAQUE):
+                self.whole.add(kind)
         return known
 
     def is_plain(self, kind: type) -> bool:
@@ -97,6 +106,12 @@ class Reach:
 
     def containers(self, thing: object) -> tuple[object, ...]:
         """The containers that `thing` is or shows, each once."""
+        if type(thing) is tuple:
+            for one in thing:
+                if type(one) not in self.nothing:
+                    break
+            else:
+                return ()
         kind = self._kind(type(thing))
         if kind <= _KNOWN:
             return ()
@@ -105,8 +120,6 @@ class Reach:
             return () if isinstance(owner, ModuleType | None) else self.containers(owner)
         if kind in (_CONTAINER, _OPAQUE):
             return (thing,)
-        if type(thing) is tuple and all(type(one) in self.nothing for one in thing):
-            return ()
         behind = list(self._behind(thing))
         found = {id(one): one for one in behind if self._kind(type(one)) in (_CONTAINER, _OPAQUE)}
         if isinstance(thing, chain) or any(isinstance(one, chain) for one in behind):
@@ -120,15 +133,25 @@ class Reach:
         """What is found on the way; containers are not looked into, but for the maps of a `ChainMap`."""
         seen = {id(thing)}
         level = [thing]
+        left = _MANY
         for _ in range(_DEEP):
             following: list[object] = []
             for one in level:
                 for other in self._next(one):
-                    if id(other) not in seen and len(seen) < _MANY:
-                        seen.add(id(other))
-                        yield other
+                    if id(other) in seen:
+                        continue
+                    seen.add(id(other))
+                    yield other
+                    if self._kind(type(other)) > _KNOWN:
                         following.append(other)
+                        left -= 1
+                    if not left:
+                        self._gives_up(f"what is behind a {type(thing).__name__}: more than {_MANY} objects")
+                        return
             level = following
+        if any(self._kind(type(other)) > _KNOWN and id(other) not in seen
+               for one in level for other in self._next(one)):  # fmt: skip
+            self._gives_up(f"what is behind a {type(thing).__name__}: more than {_DEEP} levels")
 
     def _next(self, thing: object) -> list[object]:
         kind = self._kind(type(thing))
@@ -174,6 +197,6 @@ class Reach:
 
 
 _NEVER_FOLLOWED: Final = frozenset(
-    (object, FunctionType, MethodType, ModuleType, CodeType, FrameType, CellType)
+    (object, FunctionType, MethodType, ModuleType, CodeType, FrameType, CellType, *UNBOUND)
 )
 _MADE_OF_CONTAINERS: Final = frozenset("UserDict UserList UserString ChainMap MappingView".split())

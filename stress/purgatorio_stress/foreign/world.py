@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
-from typing import Final
+from typing import Final, NoReturn
 
 from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
@@ -22,6 +22,7 @@ from purgatorio_stress.printed import Race
 
 _Clock = dict[int, int]
 _Place = tuple[CodeType, int]
+"""The code, and the instruction in it: the line is found out where it is shown."""
 
 MAX_TURNS: Final = 200
 """So many turns of one `while` loop by one thread in a run, and the run is cut: UNKNOWN."""
@@ -66,6 +67,10 @@ class World:
         """Of all runs; `run_races` are those of the last one."""
         self.run_races: set[Race] = set()
         self.rows: list[Row] | None = None
+        self.failure: Exception | None = None
+        """An error of ours; see `fail`."""
+        self.spins: set[str] = set()
+        """The lines of loops that went round too often."""
         self.diverged = False
         """A schedule did not fit the code that it was made from: the code is not deterministic."""
         self.loading = True
@@ -75,7 +80,8 @@ class World:
         self.bodies: dict[Task, object] = {}
         self.act_thread: Callable[[Task], object] = _not_loaded
         self.names: dict[int, str] = {}
-        self._numbers: dict[object, tuple[object, int]] = {}
+        self.numbers: dict[tuple[int, str], tuple[object, int]] = {}
+        """By `id` and attribute of what has a location: itself, so that it stays alive, and the number."""
         self._identities: dict[int, tuple[object, int]] = {}
         self._memory: dict[int, _Memory] = {}
         self._sync: dict[int, _Clock] = {}
@@ -96,7 +102,7 @@ class World:
         self.threads_made = 0
         self.clocks = {0: {0: 1}}
         self.bodies.clear()
-        self._numbers.clear()
+        self.numbers.clear()
         self._memory.clear()
         self.run_races.clear()
         self._sync.clear()
@@ -106,22 +112,43 @@ class World:
         self._real_threads = len(sys._current_frames())
 
     def end(self) -> None:
-        """The run has ended: the caller that started a real thread meanwhile was not the scheduler."""
+        """The run has ended: the caller that started a real thread meanwhile was not the scheduler.
+
+        Raises an error of ours that a hook met.
+        """
+        if self.failure is not None:
+            raise self.failure
         self.races |= self.run_races
         now = len(sys._current_frames())
         if now > self._real_threads:
             names = [thread.name for thread in threading.enumerate()]
             self.uncontrolled.add(f"a real thread ({names[-1]}) that another module or extension started")
 
+    def fail(self, error: Exception) -> NoReturn:
+        """An error of ours inside a hook. The code under test does not meet it: the run ends, and `end` raises it."""
+        self.failure = error
+        if self.run.live:
+            self.run.finish(ExecutionEnd("end"))
+        raise error
+
+    def lose(self, what: str, frame: FrameType) -> None:
+        """From here on not every use is seen: name it, so that the verdict is no PASS.
+
+        In `__init__` the object is nobody else's yet.
+        """
+        code = frame.f_code
+        if code.co_name != "__init__":
+            self.uncontrolled.add(f"{what} at {_file(code.co_filename)}:{frame.f_lineno}")
+
     def number(self, thing: object, name: str = "") -> int:
         """The location `name` of `thing`, or `thing` itself; kept alive, so that the number stays its own."""
-        known = self._numbers.get((id(thing), name))
+        known = self.numbers.get((id(thing), name))
         if known is not None:
             return known[1]
         maker = self.run.current
         maker.made += 1
         number = maker.index * 100_000 + maker.made
-        self._numbers[id(thing), name] = thing, number
+        self.numbers[id(thing), name] = thing, number
         return number
 
     def identity(self, thing: object) -> int:
@@ -134,15 +161,6 @@ class World:
                 return known[1]
             self._identities[id(thing)] = known
         return known[1]
-
-    def alias(self, view: object, container: object) -> None:
-        """`view` (an iterator, `items()`) shows `container`."""
-        self._numbers[id(view), "is a view of"] = (view, container), 0
-
-    def container_of(self, view: object) -> object | None:
-        """The container that a view shows."""
-        known = self._numbers.get((id(view), "is a view of"))
-        return None if known is None else known[0][1]  # type: ignore[index]  # as `alias` has put it
 
     @property
     def clock_number(self) -> int:
@@ -193,11 +211,15 @@ class World:
     def synchronise(self, number: int) -> None:
         """An operation on something that orders: all before it here comes before all after the next one there."""
         task = self.run.current.index
-        mine = self.clocks.setdefault(task, {task: 1})
+        mine = self.clocks.get(task)
+        if mine is None:
+            mine = self.clocks[task] = {task: 1}
         theirs = self._sync.get(number)
         if theirs is not None:
-            _join(mine, theirs)
-        self._sync[number] = dict(mine)
+            for other, clock in theirs.items():
+                if mine.get(other, 0) < clock:
+                    mine[other] = clock
+        self._sync[number] = mine.copy()
         mine[task] = mine.get(task, 0) + 1
 
     def started(self, child: Task) -> None:
@@ -217,8 +239,10 @@ class World:
         if not self.run.live:
             return
         task = self.run.current.index
-        mine = self.clocks.setdefault(task, {task: 1})
-        place = frame.f_code, frame.f_lineno
+        mine = self.clocks.get(task)
+        if mine is None:
+            mine = self.clocks[task] = {task: 1}
+        place = frame.f_code, frame.f_lasti
         memory = self._memory.get(number)
         if memory is None:
             memory = self._memory[number] = _Memory()
@@ -235,7 +259,7 @@ class World:
         memory.write = task, mine[task], place
 
     def _race(self, thing: object, name: str, first: _Place, second: _Place) -> None:
-        one, two = sorted(f"{_file(code.co_filename)}:{line}" for code, line in (first, second))
+        one, two = sorted(f"{_file(code.co_filename)}:{_line(code, at)}" for code, at in (first, second))
         self.run_races.add(Race(described(thing, name), one, two))
 
     def turn(self) -> None:
@@ -248,6 +272,7 @@ class World:
         loops[frame] = turn = loops.get(frame, 0) + 1
         if turn > MAX_TURNS:
             where = f"{_file(frame.f_code.co_filename)}:{frame.f_lineno}"
+            self.spins.add(where)
             run.finish(
                 ExecutionEnd("turns", f"{run.current.name} went round the loop at {where} {MAX_TURNS} times")
             )
@@ -292,6 +317,13 @@ def written(name: str) -> str:
     """A private attribute as it is written: `__data` for `_Cache__data`."""
     owner, separator, rest = name.partition("__")
     return f"__{rest}" if separator and owner.startswith("_") and len(owner) > 1 else name
+
+
+def _line(code: CodeType, instruction: int) -> int:
+    for start, end, line in code.co_lines():
+        if start <= instruction < end and line is not None:
+            return line
+    return code.co_firstlineno
 
 
 def _file(filename: str) -> str:

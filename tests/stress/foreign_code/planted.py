@@ -264,3 +264,106 @@ class SharesUnknown:
 
     def check(self) -> None:
         assert self.seen == 3, self.seen
+
+
+class SwallowsAll:
+    """It contains every exception, as many loops do; a counter is kept without a lock."""
+
+    def __init__(self) -> None:
+        self.items = [1, 2]
+
+    def threads(self) -> Acts:
+        return [self.walks, self.walks]
+
+    def walks(self) -> None:
+        try:
+            for _ in self.items:
+                pass
+        except Exception:
+            pass
+
+    def check(self) -> None:
+        assert len(self.items) == 2
+
+
+class UnpacksPairs:
+    """A `for` unpacks a list that another thread makes longer for a moment."""
+
+    def __init__(self) -> None:
+        self.pair = [1, 2]
+
+    def threads(self) -> Acts:
+        return [self.unpacks, self.lengthens]
+
+    def unpacks(self) -> None:
+        for _, _ in (self.pair,):
+            pass
+
+    def lengthens(self) -> None:
+        self.pair.append(3)
+        self.pair.pop()
+
+    def check(self) -> None:
+        assert len(self.pair) == 2
+
+
+class UnpacksPairsWithLock(UnpacksPairs):
+    """The same with a lock."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = Lock()
+
+    def unpacks(self) -> None:
+        with self.lock:
+            super().unpacks()
+
+    def lengthens(self) -> None:
+        with self.lock:
+            super().lengthens()
+
+
+class UsesItsDictionary(LostUpdate):
+    """Attributes by way of `vars`: their uses are not seen one by one."""
+
+    def pay(self) -> None:
+        vars(self.account)["balance"] += 1
+
+
+class FarBehind:
+    """A list behind more iterators than are followed."""
+
+    def __init__(self) -> None:
+        self.items = [1, 2]
+
+    def threads(self) -> Acts:
+        return [self.walks, self.puts]
+
+    def walks(self) -> None:
+        going = iter(self.items)
+        for _ in range(12):
+            going = filter(None, going)
+        list(going)
+
+    def puts(self) -> None:
+        self.items.append(3)
+        self.items.pop()
+
+    def check(self) -> None:
+        assert len(self.items) == 2
+
+
+class YieldsInVain(Spins):
+    """The same loop over `sleep(0)`, in which no time passes."""
+
+    def waits(self) -> None:
+        while not self.ready:
+            time.sleep(0)
+
+
+class SleepsBetween(Spins):
+    """It looks again after a while: time passes once the other thread has done what it can."""
+
+    def waits(self) -> None:
+        while not self.ready:
+            time.sleep(0.01)
