@@ -114,8 +114,11 @@ def test_the_reference_passes_what_is_drawn(name: str) -> None:
 def test_a_known_bug_fails_its_clause(number: int, name: str, clause: str) -> None:
     """The twin of the above."""
     with MUTANTS[number].applied():
-        found = outcomes(name, (clause,), scope=True)
-    assert any(outcome.verdict is Verdict.VIOLATED for outcome in found.values())
+        found = [*outcomes(name, (clause,)).values()]
+        if not any(outcome.verdict is Verdict.VIOLATED for outcome in found):
+            # The scope takes hundreds of programs: only where the short scenarios do not show it.
+            found += outcomes(name, (clause,), scope=True).values()
+    assert any(outcome.verdict is Verdict.VIOLATED for outcome in found)
 
 
 @pytest.mark.slow
