@@ -210,7 +210,7 @@ def test_verify_tells_what_it_found(put: Put, tmp_path: Path, monkeypatch: pytes
     assert done.exit_code == 1, done.output
     assert "VIOLATED" in done.stdout
     traces = list((tmp_path / "traces").glob("*-seed1.jsonl.gz"))
-    assert len(traces) == 2
+    assert len(traces) == 3
     for path in traces:
         reader = TraceReader(path)
         assert sum(len(batch) for batch in reader.batches())

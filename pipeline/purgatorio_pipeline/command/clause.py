@@ -61,7 +61,7 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
         for line in _lines(ROOT / folder, lambda line: f"[{name}]" in line)
     ]
     nothing = ["none" if (ROOT / "tests").is_dir() else "no checkout here, where they would be looked up"]
-    yield "kept in the reference", kept or nothing
+    yield "implemented in the reference", kept or nothing
     yield "broken by", _broken(name) or (["no mutant"] if MUTANTS.is_dir() else nothing)
     quoted = _tested(name)
     twins = _lines(ROOT / "tests", quoted, "*_twins.py")
@@ -105,7 +105,7 @@ def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
     twins = _lines(
         ROOT / "tests" / "wire" / "twins", lambda line: re.match(rf"{prefix}[_(]", line) is not None
     )
-    yield "twins", twins or nothing
+    yield "negative controls", twins or nothing
     files = _lines(ROOT / "tests" / "wire", lambda line: f'"{name}"' in line, "test_*.py")
     yield (
         "tests",
