@@ -28,12 +28,13 @@ STUBBORN = """
 import subprocess, sys, time
 {bound}
 subprocess.Popen(["sleep", "600"])
-print("begun", flush=True)
+said = "begun"
 while True:
     try:
+        print(said, flush=True)
         time.sleep(600)
     except KeyboardInterrupt:
-        print("still here", flush=True)
+        said = "still here"
 """
 """A main thread that an interrupt does not end, as inside a library; and a program that it started."""
 POOL = """
@@ -190,7 +191,6 @@ COMMANDS = {
     "stress": "stress -s two-events --seconds 60",
     "model": "model",
     "prove": "prove",
-    "mutants": "mutants --all",
     "campaign": "campaign --out {new}/nightly",
     "subjects": "subjects",
     "broker": "broker --port 0",

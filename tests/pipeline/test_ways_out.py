@@ -173,7 +173,6 @@ PRINTING = {
     "clauses": ["check", "--clauses"],
     "clause": ["clause", "O4"],
     "compare": ["compare", str(CLEAN), str(BROKEN)],
-    "mutants": ["mutants", "--list"],
     "explore": ["explore", "--list"],
     "stress": ["stress", "--list"],
     "subjects": ["subjects", "--list"],
