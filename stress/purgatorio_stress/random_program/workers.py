@@ -173,7 +173,7 @@ def threaded_executor(sync: Sync, log: _Log) -> Executor:
     for name, function in vars(original).items():
         if isinstance(function, FunctionType):
             body[name] = FunctionType(function.__code__, names, name, function.__defaults__)
-    made: Executor = type("Executor", (), body)("executor")
+    made: Executor = type("Executor", (), body)("executor", sync.outlives)
     # A run that puts back what has changed finds it there.
     vars(made)["seam"] = seam, cells
     return made
@@ -377,6 +377,7 @@ class ReaperPlayer(Player):
         before_ms = self._now_ms()
         mine = self.reaper._worker.is_current()
         self.reaper.await_shutdown()
+        self.reaper.raise_exit()
         took_ms = self._now_ms() - before_ms
         if took_ms > self.wait_ms:
             self.breaks("P3", "reaper", f"its end took {took_ms} ms, and a turn waits {self.wait_ms} ms")
