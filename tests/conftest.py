@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -43,9 +45,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+KNOWN_FAILURES = Path(__file__).with_name("known_failures.txt")
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what is marked slow, unless asked for, and say how to ask."""
+    """Skip what is marked slow, unless asked for, and say how to ask; expect the failures that are listed."""
+    known = [
+        line.split("  ", 1) for line in KNOWN_FAILURES.read_text().splitlines() if line[:1] not in ("", "#")
+    ]
+    for item in items:
+        for name, why in known:
+            if f"tests/{item.nodeid.removeprefix('tests/')}".startswith(name):
+                item.add_marker(pytest.mark.xfail(reason=f"known failure: {why}", run=False))
     if config.getoption("--slow"):
         return
     for item in items:
@@ -77,3 +88,9 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 def pytest_xdist_auto_num_workers() -> int:
     """Two more than there are cores: many tests wait, for a timer, a JVM or a child."""
     return (os.cpu_count() or 1) + 2
+
+
+@pytest.fixture(autouse=True)
+def _log_of_the_reference() -> None:
+    """The kill matrix silences this logger in its process: the next test hears it again."""
+    logging.getLogger("purgatorio").disabled = False

@@ -141,7 +141,7 @@ def driver(*lines: str, then: str = "") -> tuple[str, ...]:
         (driver(EVENT, "[1]"), "rubbish", "no JSON object"),
         (driver(EVENT, '{"kind":"event","i":1}'), "rubbish", "no record"),
         (driver(EVENT, '{"kind":"end","events":0,"dropped":0}'), "rubbish", "only the parent writes"),
-        (driver(EVENT, DONE, EVENT), "rubbish", "done before"),
+        (driver(EVENT, DONE, EVENT), "rubbish", "its end before"),
         (driver(EVENT, '{"kind":"done"}'), "rubbish", "done without the number 'events'"),
         (driver(EVENT, EVENT, DONE), "rubbish", "1 events announced, 2 came"),
         (driver(EVENT, then="[print('x' * 999) for _ in iter(int, 1)]"), "rubbish", "no JSON"),

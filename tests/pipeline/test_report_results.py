@@ -153,7 +153,7 @@ def test_many_findings_and_outcomes_are_bounded() -> None:
     """10,000 scenarios with 1,000 long outcomes each: the page still opens, and says what it leaves out."""
     lines = [outcome(f"{at} {'x' * 2_000}", 1, "forbidden", "O4", AGAIN) for at in range(1_000)]
     (big,) = findings_of(stress_of(raced() | {"outcomes": lines, "rounds": 1_000}))
-    assert "997 more forbidden outcomes" in big.said
+    assert "997 more outcomes that are forbidden" in big.said
     text = page_of(*[big] * 10_000)
     alone(text)
     assert len(text) < 1_000_000
