@@ -14,7 +14,9 @@ by then. *unseen*: entries of operations that the purge's estimate may have miss
 the number of tasks in the timer, so whatever was watched and not in the timer at that moment drops out of it for good:
 operations handed over to run, those without a time-out, those that one of several keys gave back, and registrations
 between watching and the timer's add. It counts what the *last* purge may have missed, at the moment at which that was
-most: after more completions than the interval and that allowance, there must have been another purge.
+most: after more completions than the interval and that allowance, there must have been another purge. A moment of
+virtual time may hold any number of registrations. Of those, it counts as many as were open at once, or as other threads
+began during one `advance_clock`: there a purge may be held between reading the timer's size and using it.
 
 *raced*: `locked` and `pending-flag` count a task that was cancelled while it was added, or moved from bucket to bucket,
 until its bucket is flushed: tasks of which a cancel began during an add, or another thread did something during it,
@@ -46,7 +48,7 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     *waiting*: the entries of what is registered, not completed, and not given back by every key. *most_entries(n)*:
     those of the n operations with the most keys. *unseen*: the most, over the moments at which the last purge may have
     been, of the entries of what was watched and out of the timer then, and completed since: handed over to run, without
-    a time-out, or being registered.
+    a time-out, or being registered. In virtual time only so many count as being registered as were so at once.
     """
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
