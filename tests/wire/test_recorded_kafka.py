@@ -26,8 +26,8 @@ from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.run import Asked, record
 from purgatorio_wire.trace.file import read_trace
 from purgatorio_wire.trace.record import Declared, WireHeader
+from wire.stories import stories
 from wire.story import Story
-from wire.twins import TWINS
 
 SETTINGS = Settings(port=0, initial_delay_ms=300)
 RECORDED = Path(__file__).parent / "recorded"
@@ -69,12 +69,9 @@ def test_every_judge_names_the_clauses_of_its_rows() -> None:
     watching = tuple((clauses, watched(at)) for at, (clauses, _) in enumerate(JUDGES))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judge, "JUDGES", watching)
-        for clause, twins in TWINS.items():
-            for twin in twins:
-                for bad in (False, True):
-                    story = Story()
-                    twin(story, bad)
-                    story.judged(clause)
+        for told in stories().values():
+            for variant in range(told.variants):
+                told.judged(variant)
     wrong = {JUDGES[at][0]: some for at, some in found.items() if not some <= {*JUDGES[at][0].split()}}
     assert not wrong
     assert {*" ".join(clauses for clauses, _ in JUDGES).split()} <= {*WIRE_CLAUSES}
