@@ -6,8 +6,8 @@
         fetch 10, 511 / 106, [("t", 0, 0, [0])], least=200
         -> F1 PASS / VIOLATED
 
-A line is a method of `Story`, a function of `verbs`, or another story, told as it is when it is legal; behind it are its
-arguments, as Python writes them. `a / b` differs between the variants of a story, most of which have two: the legal
+A line is a method of `Story`, a function of `verbs`, or another story, told as it is when it is legal; behind it are
+its arguments, as Python writes them. `a / b` differs between the variants of a story, most of which have two: the legal
 one, and one that is broken. A line behind `legal:` or `broken:` is in that one alone. `range(...)` as the time tells a
 line at each of these, and its answer as long after it. `twice` tells all that follows in two scenes. A line that begins
 further in continues the one before.

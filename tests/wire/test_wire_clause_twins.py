@@ -12,7 +12,7 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_wire import judge
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
-from purgatorio_wire.history.finding import Row, kept, now_and_then
+from purgatorio_wire.history.finding import Row, kept
 from purgatorio_wire.history.group import ILLEGAL_GENERATION, NO_SUCH_GROUP, UNKNOWN_MEMBER
 from purgatorio_wire.history.history import COMMITS, Scene
 from purgatorio_wire.history.violation_kind import Way
@@ -122,7 +122,7 @@ def test_what_a_broker_forgets_now_and_then_accuses_nobody(known: int, counts: b
     """As where topics are deleted all the time; it is no broker that forgets one of few."""
     tallied = Tallied()
     for t in (10, 20):
-        tallied.add("joins", now_and_then(Row("G0", RowStatus.BROKEN, "id-not-known", late=(t, t + 1))))
+        tallied.add("joins", Row("G0", RowStatus.LATE, "id-not-known", late=(t, t + 1), gaps=0.0))
     for _ in range(known):
         tallied.add("joins", kept("G0", Way.ID_NOT_KNOWN))
     assert bool(tallied.violations()) is counts

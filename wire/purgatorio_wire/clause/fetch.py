@@ -20,6 +20,7 @@ from purgatorio_wire.history.finding import (
     after,
     answered_with,
     broken,
+    checked,
     in_time,
     kept,
     named,
@@ -422,7 +423,7 @@ class Fetching:
         for a in self.asked:
             if a.offset < a.log.low_at(read_t):
                 allowed, right = f"{named(OUT_OF_RANGE)}: deleted meanwhile", a.error == OUT_OF_RANGE
-                yield (kept("D1", cause) if right else broken("D1", cause, self.one, allowed, named(a.error)))
+                yield (checked("D1", cause, self.one, right, allowed, named(a.error)))
 
     def _deleted(self) -> Rows:
         """F8, of a fetch that waited when a topic of it was deleted."""
@@ -525,9 +526,7 @@ class Fetching:
                 )
                 brought = any(other.batches for other in self.asked)
                 if a.batches or brought:
-                    yield (
-                        kept("F7", cause) if a.batches else broken("F7", cause, one, allowed, "others' alone")
-                    )
+                    yield (checked("F7", cause, one, a.batches, allowed, "others' alone"))
                 return
             if a.log.most(self.until, a.offset):
                 return
@@ -666,11 +665,7 @@ class Fetching:
             )
             allowed = f"producer {one.producer.id} {'not ' * one.commits}among the aborted, from {first} on"
             seen = f"aborted: {sorted(said)}"
-            yield (
-                kept("R3", cause)
-                if listed is not one.commits
-                else broken("R3", cause, self.one, allowed, seen)
-            )
+            yield (checked("R3", cause, self.one, listed is not one.commits, allowed, seen))
 
     @property
     def _room(self) -> int:

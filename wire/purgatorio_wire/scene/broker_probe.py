@@ -11,13 +11,8 @@ from purgatorio_wire.client.connection import Address, Connection, Got, NoAnswer
 from purgatorio_wire.client.message import API_NAMES
 from purgatorio_wire.client.recorder import Recorder
 from purgatorio_wire.history.history import integer, items, text
-from purgatorio_wire.scene.play import (
-    MOST_CONNECTIONS,
-    SOFTWARE,
-    Broker,
-    Second,
-    codes,
-)
+from purgatorio_wire.scene.asker import SOFTWARE, codes
+from purgatorio_wire.scene.broker import MOST_CONNECTIONS, Broker, Second
 from purgatorio_wire.trace.record import Declared
 
 LOOK_SECONDS = 10.0

@@ -13,17 +13,10 @@ from purgatorio_wire.client.connection import Connection, NoAnswer
 from purgatorio_wire.client.record_batch import batch_bytes
 from purgatorio_wire.history.history import integer, items, text
 from purgatorio_wire.history.log import BY_ID
-from purgatorio_wire.scene.play import (
-    ANSWER_SECONDS,
-    UNMADE,
-    FetchSession,
-    Play,
-    SceneLost,
-    codes,
-    first_append,
-    must,
-    settle,
-)
+from purgatorio_wire.scene.asker import ANSWER_SECONDS, codes, first_append, settle
+from purgatorio_wire.scene.broker import SceneLost, must
+from purgatorio_wire.scene.data_asker import UNMADE, FetchSession
+from purgatorio_wire.scene.play import Play
 from purgatorio_wire.trace.record import SEQUENCES, Written
 
 WAKE_MS: Final = 3000

@@ -10,6 +10,9 @@ from typing import Final
 
 from purgatorio_wire.client.connection import Connection, Sent
 from purgatorio_wire.history.history import integer, text
+from purgatorio_wire.scene.asker import settle
+from purgatorio_wire.scene.broker import must
+from purgatorio_wire.scene.data_asker import TOPIC_TIMES, UNMADE
 from purgatorio_wire.scene.member import (
     BEAT_MS,
     JOIN_SECONDS,
@@ -33,15 +36,7 @@ from purgatorio_wire.scene.member import (
     to_commit,
     without,
 )
-from purgatorio_wire.scene.play import (
-    CONSUMER,
-    PROTOCOL,
-    TOPIC_TIMES,
-    UNMADE,
-    Play,
-    must,
-    settle,
-)
+from purgatorio_wire.scene.play import CONSUMER, PROTOCOL, Play
 
 _NOTE_MOST_BYTES: Final = 1 << 16
 WARM_REBALANCE_MS: Final = 1000

@@ -9,15 +9,9 @@ from typing import Final
 
 from purgatorio_wire.client.connection import Connection, NoAnswer, Sent
 from purgatorio_wire.history.history import LOADING, integer, items, text
-from purgatorio_wire.scene.play import (
-    CONSUMER,
-    PROTOCOL,
-    Play,
-    SceneSkipped,
-    codes,
-    first_of,
-    must,
-)
+from purgatorio_wire.scene.asker import codes, first_of
+from purgatorio_wire.scene.broker import SceneSkipped, must
+from purgatorio_wire.scene.play import CONSUMER, PROTOCOL, Play
 
 JOIN_SECONDS: Final = 40.0
 LOADS_SECONDS: Final = 15.0

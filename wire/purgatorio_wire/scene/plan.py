@@ -25,15 +25,10 @@ from purgatorio_wire.history.history import Scene, items, scene_of, text
 from purgatorio_wire.judge import FAR_GAPS, LOST_GAPS, Wire, judge_scene, repeats, unmet
 from purgatorio_wire.scene import fetch as scene_fetch
 from purgatorio_wire.scene import topic as scene_other
+from purgatorio_wire.scene.asker import codes
+from purgatorio_wire.scene.broker import Broker, Made, SceneLost, SceneSkipped
 from purgatorio_wire.scene.catalogue import PATIENT, WARM_UPS, SceneSpec
-from purgatorio_wire.scene.play import (
-    Broker,
-    Made,
-    Play,
-    SceneLost,
-    SceneSkipped,
-    codes,
-)
+from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.random_scene import (
     LEAST_SCENE,
     RandomScene,

@@ -16,16 +16,9 @@ from typing import Final
 
 from purgatorio_wire.client.connection import Connection, Got, Sent
 from purgatorio_wire.history.history import EXCUSED, LOADING, integer, integers, items, text
-from purgatorio_wire.scene.play import (
-    ANSWER_SECONDS,
-    POLL_SECONDS,
-    Play,
-    SceneLost,
-    SceneSkipped,
-    codes,
-    must,
-    settle,
-)
+from purgatorio_wire.scene.asker import ANSWER_SECONDS, codes, settle
+from purgatorio_wire.scene.broker import POLL_SECONDS, SceneLost, SceneSkipped, must
+from purgatorio_wire.scene.play import Play
 from purgatorio_wire.trace.record import Body
 
 APIS: Final = ("share_group_heartbeat", "share_fetch", "share_acknowledge")

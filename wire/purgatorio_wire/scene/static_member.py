@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from purgatorio_wire.scene.asker import settle
+from purgatorio_wire.scene.broker import SceneSkipped, must
 from purgatorio_wire.scene.member import (
     JOIN_SECONDS,
     LONGER,
@@ -21,12 +23,7 @@ from purgatorio_wire.scene.member import (
     to_commit,
     without,
 )
-from purgatorio_wire.scene.play import (
-    Play,
-    SceneSkipped,
-    must,
-    settle,
-)
+from purgatorio_wire.scene.play import Play
 
 
 async def static_members(play: Play) -> None:

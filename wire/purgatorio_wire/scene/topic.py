@@ -14,21 +14,11 @@ from purgatorio_wire.client.connection import API_KEYS, Connection, NoAnswer, Se
 from purgatorio_wire.client.message import versions_of
 from purgatorio_wire.history.history import integer, items
 from purgatorio_wire.history.log import FETCHED, GONE, parts
+from purgatorio_wire.scene.asker import ANSWER_SECONDS, SOFTWARE, codes, first_append, first_of, settle
+from purgatorio_wire.scene.broker import SceneLost, SceneSkipped, Second
+from purgatorio_wire.scene.data_asker import TOPIC_TIMES, UNMADE
 from purgatorio_wire.scene.fetch import new_producer
-from purgatorio_wire.scene.play import (
-    ANSWER_SECONDS,
-    SOFTWARE,
-    TOPIC_TIMES,
-    UNMADE,
-    Play,
-    SceneLost,
-    SceneSkipped,
-    Second,
-    codes,
-    first_append,
-    first_of,
-    settle,
-)
+from purgatorio_wire.scene.play import Play
 from purgatorio_wire.trace.record import BY_NOBODY, Written
 
 CUTS: Final = 100

@@ -19,19 +19,12 @@ from purgatorio_wire.client.record_batch import batch_bytes
 from purgatorio_wire.history.history import LOADING, integer
 from purgatorio_wire.history.log import UNKNOWN_TOPIC
 from purgatorio_wire.history.transaction import ABORTED_NS, CONCURRENT, added
+from purgatorio_wire.scene.asker import codes, first_append, first_of, settle
+from purgatorio_wire.scene.broker import POLL_SECONDS, must
+from purgatorio_wire.scene.data_asker import FetchSession, by_topic
 from purgatorio_wire.scene.fetch import FIRST_SESSIONS
 from purgatorio_wire.scene.member import LONGER, NOT_TOLD, answered, is_told, members, stable, synced
-from purgatorio_wire.scene.play import (
-    POLL_SECONDS,
-    FetchSession,
-    Play,
-    by_topic,
-    codes,
-    first_append,
-    first_of,
-    must,
-    settle,
-)
+from purgatorio_wire.scene.play import Play
 from purgatorio_wire.trace.record import Body, Written
 
 WAIT_MS: Final = 3000
