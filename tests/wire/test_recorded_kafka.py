@@ -132,7 +132,8 @@ def test_rows_of_a_failed_judge_name_the_place(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(judge, "JUDGES", (("F2", _fails),))
     kept, failed = judge_scene(Wire.of(WireHeader("x"), []), scene_of("s#1", [], 0))
     assert (kept.held, failed.held) == (RowStatus.KEPT, RowStatus.FAILED)
-    assert "test_recorded_kafka.py" in failed.seen
+    assert failed.failure is not None
+    assert "test_recorded_kafka.py" in failed.failure.traceback
 
 
 def test_what_there_is_no_time_for_is_said_before_it_is_left_out(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from purgatorio_spec.failure import Failure
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus, Timed
 from purgatorio_wire.history.history import BUSY, EXCUSED, Exchange
 from purgatorio_wire.history.violation_kind import Way
@@ -47,6 +48,8 @@ class Row:
     gaps: float = 1.0
     """Of a row that is late, or was and could not be judged: by how much, in parts of the time by which a broken broker
     would be."""
+    failure: Failure | None = None
+    """Why there is no other row: an error of ours."""
 
 
 Rows: TypeAlias = Iterator[Row]
