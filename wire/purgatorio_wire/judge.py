@@ -34,6 +34,7 @@ from purgatorio_wire.clause.group_responses import coordinator_away, failed, ref
 from purgatorio_wire.clause.membership import memberships
 from purgatorio_wire.clause.produce import back_in_sync, produces
 from purgatorio_wire.clause.projection import PROJECTED, Projection, projected
+from purgatorio_wire.clause.quota import quotas
 from purgatorio_wire.clause.rebalance import rebalances
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.clause.share_group import shared
@@ -152,6 +153,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("G12 R7", _of_topics(committed)),
     ("C1", _of_bounds(cut_connections)),
     ("C1", _of_bounds(unread_answers)),
+    ("Q1", _of_bounds(quotas)),
 )
 """What judges a scene, each with the clauses that it has rows of."""
 

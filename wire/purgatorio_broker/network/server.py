@@ -34,6 +34,7 @@ from purgatorio_wire.client.message import (
 
 _log = logging.getLogger("purgatorio.broker")
 
+PRODUCE: Final = 0
 _PIECE_BYTES: Final = 1 << 16
 _BACKLOG: Final = 1024
 
@@ -47,6 +48,7 @@ class Server:
         self._open: dict[socket.socket, threading.Thread] = {}
         self._replies: dict[socket.socket, Reply] = {}
         self._closing = False
+        self._ended = threading.Event()
         self._listener = socket.create_server(
             (node.settings.host, node.settings.port), backlog=_BACKLOG, reuse_port=False
         )
@@ -73,6 +75,7 @@ class Server:
         """Close the listener and all connections, and wait for their threads."""
         with self._lock:
             self._closing = True
+            self._ended.set()
             threads = list(self._open.values())
             for connection in self._open:
                 _shut(connection)
@@ -147,8 +150,12 @@ class Server:
         finally:
             with self._lock:
                 self._replies.pop(connection, None)
+        produces = head.api == PRODUCE
+        throttle_ms = self._node.quotas.throttle_ms(head.client or "", len(frame)) if produces else 0
         if outcome.make is not None:
-            connection.sendall(_encoded(head.api, head.version, head.correlation, outcome.make()))
+            values = {**outcome.make(), "throttle_time_ms": throttle_ms} if throttle_ms else outcome.make()
+            connection.sendall(_encoded(head.api, head.version, head.correlation, values))
+        self._ended.wait(throttle_ms / 1000)
         return not outcome.close
 
 

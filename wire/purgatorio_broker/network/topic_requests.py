@@ -333,3 +333,25 @@ def _codes(results: Mapping[str, Error]) -> dict[str, int]:
 
 def _message(code: int) -> str | None:
     return ErrorCode(code).name.upper() if code else None
+
+
+def alter_client_quotas(node: Node, request: Request) -> None:
+    """Kafka's AlterClientQuotas, 0 to 1, of client ids and what they produce."""
+    entries = []
+    for entry in request.fields.entries("entries"):
+        entities = entry.entries("entity")
+        ours = len(entities) == 1 and entities[0].text("entity_type") == "client-id"
+        known = ours and all(op.text("key") == "producer_byte_rate" for op in entry.entries("ops"))
+        for op in entry.entries("ops") if known else ():
+            node.quotas.alter(
+                entities[0].text("entity_name"), None if op.number("remove") else op.real("value")
+            )
+        entries.append(
+            {
+                "error_code": (ErrorCode.none if known else ErrorCode.invalid_request).value,
+                "entity": [
+                    {name: one.text(name) for name in ("entity_type", "entity_name")} for one in entities
+                ],
+            }
+        )
+    request.reply.send(lambda: {"entries": entries})

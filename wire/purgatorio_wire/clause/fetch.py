@@ -23,6 +23,7 @@ from purgatorio_wire.history.finding import (
     checked,
     in_time,
     kept,
+    late_row,
     named,
     undecided,
 )
@@ -62,6 +63,8 @@ NO_WAIT_GAP_NS: Final = 2000 * MS
 """What a fetch with max_wait 0 has for a gap: a broker that made it wait would make it wait about so long."""
 FORGOTTEN_NS: Final = 1000 * MS
 """The least gap of a fetch that waits: a broker that forgets a short one makes it wait longer than it asked for."""
+SESSION_STAYS_NS: Final = 100_000 * MS
+"""Kafka evicts no session of a consumer in its first 120 s for another consumer's (KIP-227)."""
 EPOCH_FAR: Final = 50
 """An epoch so far above the known one has not come by itself."""
 
@@ -178,6 +181,12 @@ def sessions(bounds: Bounds, scene: Scene) -> Rows:
             yield answered_with(
                 "F6", Way.NEXT_REFUSED, one, one.error, 0, ": the next request of its session"
             )
+        if one.session and one.answer_t is not None and one.error == NO_SESSION:
+            age_ns = one.answer_t - one.session_t
+            if age_ns < SESSION_STAYS_NS:  # or the session of a follower has taken its place
+                allowed, seen = "its session, which stays for two minutes", f"none after {age_ns // MS} ms"
+                late = one.session_t, one.answer_t
+                yield late_row("F6", Way.FORGOTTEN, one, allowed, seen, late)
         if not one.session_error or one.behind or one.unread or one.throttled_ms:
             continue
         promise, gap = f"{named(one.session_error)} at once:", one.wait_ms * MS or NO_WAIT_GAP_NS

@@ -117,6 +117,8 @@ S9 | an unknown share session gets SHARE_SESSION_NOT_FOUND (122), a session epoc
 INVALID_SHARE_SESSION_EPOCH (123), at once | KIP-932
 C1 | a connection that closes while its requests wait is released by max_wait_ms; during that, or while a client \
 does not read, other connections are served | as Kafka
+Q1 | a client above its quota gets a throttle time; the next request of its connection is answered when that has \
+passed, not before | KIP-219
 O1 | a waiting request is answered once | as in a purgatory
 O4 | a waiting request that an append satisfied does not wait for its max_wait_ms | as in a purgatory
 O5 | every waiting request with a timeout has been answered at the end | as in a purgatory

@@ -122,6 +122,7 @@ class Way(StrEnum):
     NOT_PUT_OUT = "not-put-out"
     NOT_REFUSED = "not-refused"
     NOT_THERE = "not-there"
+    NOT_THROTTLED = "not-throttled"
     NOT_TOLD = "not-told"
     NOT_WOKEN = "not-woken"
     NO_BATCH = "no-batch"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from purgatorio_wire.client.connection import Address, Connection, Got, Sent, connect
+from purgatorio_wire.client.connection import CLIENT, Address, Connection, Got, Sent, connect
 from purgatorio_wire.client.recorder import Recorder
 from purgatorio_wire.history.history import integer, items
 from purgatorio_wire.scene.broker import Broker, SceneLost, SceneSkipped, Second
@@ -61,17 +61,22 @@ class Asker:
         await asyncio.sleep(milliseconds / 1000)
 
     async def open(
-        self, label: str = "c", second: Second | None = None, address: Address | None = None
+        self,
+        label: str = "c",
+        second: Second | None = None,
+        address: Address | None = None,
+        client: str = CLIENT,
     ) -> Connection:
-        """A new connection of the scene, to the second broker or the address that is given; SceneLost above the bound
-        of the run."""
+        """A new connection of the scene, to the second broker or the address that is given, as this client; SceneLost
+        above the bound of the run."""
         if self.broker.connections >= self.broker.most_connections:
             raise SceneLost(f"{self.broker.connections} connections are open, which is the bound")
         self.broker.connections += 1
         self._count += 1
         address = second.address if second is not None else address or self.broker.address
         try:
-            made = await connect(address, f"{label}{self._count}@{self.name}", self.name, self.recorder)
+            name = f"{label}{self._count}@{self.name}"
+            made = await connect(address, name, self.name, self.recorder, client)
         except BaseException:
             self.broker.connections -= 1
             raise

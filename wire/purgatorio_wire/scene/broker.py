@@ -65,6 +65,8 @@ class Made:
     topics: set[str] = field(default_factory=set)
     groups: dict[str, set[str]] = field(default_factory=dict)
     """The members of each, which leave before it is deleted."""
+    quotas: set[str] = field(default_factory=set)
+    """Clients that have one."""
     sharers: dict[str, set[str]] = field(default_factory=dict)
     """Of share groups."""
 

@@ -233,6 +233,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("order", "connections", ("X2", "X2 handled-ahead", "X1"), _OTHER.order),
         SceneSpec("versions", "connections", ("X3",), _OTHER.offered_versions),
         SceneSpec("cut", "connections", ("C1 does-not-go-on", "F3 not-woken"), _OTHER.cut),
+        SceneSpec("throttled", "connections", ("Q1 not-throttled", "Q1 late"), _OTHER.throttled),
         SceneSpec("slow-reader", "connections", ("C1 held-up",), _OTHER.slow_reader),
         SceneSpec(
             "replica-stopped", "replicas", ("M5", "M6", "F9", "D1", "F3", "F8", "M1"), _OTHER.replica_stopped, 120,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from purgatorio_wire.client.connection import Connection, Got, Sent
-from purgatorio_wire.client.record_batch import TRANSACTIONAL, filler, spoilt
+from purgatorio_wire.client.record_batch import TRANSACTIONAL, compressed, filler, spoilt
 from purgatorio_wire.history.history import BUSY, integer, items, text
 from purgatorio_wire.history.log import FETCHED, parts
 from purgatorio_wire.scene.asker import ANSWER_SECONDS, Asker, codes, first_of
@@ -122,14 +122,15 @@ class DataAsker(Asker):
     def produce(
         self, conn: Connection, *parts: str | tuple[str, int], acks: int = 1, size: int = 20, records: int = 1,
         timeout_ms: int = 10_000, corrupt: int | None = None, written: Written = BY_NOBODY,
-        transactional_id: str | None = None,
+        transactional_id: str | None = None, packs: bool = False,
     ) -> Sent:  # fmt: skip
         """An append of `records` records of `size` bytes, to each of these partitions; to 0 of a topic alone. What the
         partition `corrupt` is sent came to harm on its way. `written`: by an idempotent producer, in a transaction
-        where it has a `transactional_id`."""
+        where it has a `transactional_id`. `packs`: whether it is compressed."""
         # The time is now: what is dated long ago is deleted by retention half a minute after a broker's start.
         attributes = 0 if transactional_id is None else TRANSACTIONAL
         data = filler(size, records, int(time.time()) * 1000, written, attributes)
+        data = compressed(data) if packs else data
         into = ((one, 0) if isinstance(one, str) else one for one in parts)
         each = (
             (topic, {"index": number, "records": spoilt(data) if number == corrupt else data})
@@ -168,6 +169,14 @@ class DataAsker(Asker):
         )
         values = {"replica_id": -1, "isolation_level": int(committed), "topics": by_topic(wanted, "name")}
         return self.send(conn, "list_offsets", values)
+
+    async def quota(self, client: str, bytes_per_s: float | None) -> int:
+        """Let a client append so many bytes a second, or, by None, any number; the error that is told."""
+        self.broker.made.quotas.add(client)
+        told = (await self.ask(await self.admin(), "alter_client_quotas", quota_of(client, bytes_per_s))).body
+        if bytes_per_s is None and not codes(first_of(told, "entries")):
+            self.broker.made.quotas.discard(client)
+        return codes(first_of(told, "entries"))
 
     async def metadata(self, topic: str) -> Got:
         """What the broker says of a topic. Nothing is made by asking."""
@@ -291,3 +300,10 @@ def by_topic(
     for topic, part in parts:
         found.setdefault(topic, []).append(part)
     return [{name: topic, inner: asked} for topic, asked in found.items()]
+
+
+def quota_of(client: str, bytes_per_s: float | None) -> dict[str, object]:
+    """What is asked for a client that may append so many bytes a second, or, by None, any number."""
+    change = {"key": "producer_byte_rate", "value": bytes_per_s or 0.0, "remove": bytes_per_s is None}
+    entity = [{"entity_type": "client-id", "entity_name": client}]
+    return {"entries": [{"entity": entity, "ops": [change]}], "validate_only": False}

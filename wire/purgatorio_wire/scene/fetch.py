@@ -23,6 +23,8 @@ WAKE_MS: Final = 3000
 LONG_MS: Final = 8500
 RACES: Final = 60
 RACERS: Final = 6
+PACKED_SHARE: Final = 0.25
+"""Of the appends that race with a fetch: those that are compressed."""
 WAITERS: Final = 20
 PURGED_MS: Final = 8000
 PASSED: Final = 1200
@@ -82,7 +84,8 @@ async def idle_fetch(play: Play) -> None:
 
 
 async def woken_fetch(play: Play) -> None:
-    """An append while a fetch waits, over and over, at chosen moments around the fetch's own arrival."""
+    """An append, compressed or not, while a fetch waits, over and over, at chosen moments around the fetch's own
+    arrival."""
     topics = [await play.topic() for _ in range(RACERS)]
     wait = play.wait_ms(WAKE_MS)
     longest = (1 << 31) - 1
@@ -100,7 +103,7 @@ async def woken_fetch(play: Play) -> None:
             if delay:
                 await play.pause(delay)
             acks = play.rng.choice((1, 1, 1, -1, -1, 0))
-            append = play.produce(writer, topic, acks=acks)
+            append = play.produce(writer, topic, acks=acks, packs=play.rng.random() < PACKED_SHARE)
             # With acks 0 the next answer says that the append has been dealt with.
             told = append if acks else play.question(writer)
             if not await settle(told, fetch, seconds=wait / 1000 + 6):

@@ -28,6 +28,7 @@ from purgatorio_wire.scene import topic as scene_other
 from purgatorio_wire.scene.asker import codes
 from purgatorio_wire.scene.broker import Broker, Made, SceneLost, SceneSkipped
 from purgatorio_wire.scene.catalogue import PATIENT, WARM_UPS, SceneSpec
+from purgatorio_wire.scene.data_asker import quota_of
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.random_scene import (
     LEAST_SCENE,
@@ -399,6 +400,9 @@ async def clean_up(broker: Broker, recorder: Recorder, told: Callable[[str], Non
                 left = _refused(got, "responses", "name", left)
                 deletes.close()
             await _delete_groups(broker, conn)
+            quotas = broker.version("alter_client_quotas")
+            for client in [*made.quotas] if quotas is not None else ():
+                await conn.send("alter_client_quotas", quotas or 0, quota_of(client, None)).within(5)
             conn.close()
     except (NoAnswer, TimeoutError):
         pass

@@ -21,6 +21,12 @@ from purgatorio_wire.scene.fetch import new_producer
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.trace.record import BY_NOBODY, Written
 
+QUOTA_BYTES: Final = 2000
+QUOTA_HEARD_MS: Final = 1000
+"""A broker hears of a quota from the controller."""
+QUOTA_APPENDS: Final = 40
+QUOTA_ROUNDS: Final = 4
+QUOTA_SECONDS: Final = 15
 CUTS: Final = 100
 HALF_OF: Final = 10
 """One in so many is cut in the middle of a request."""
@@ -330,6 +336,26 @@ async def slow_reader(play: Play) -> None:
         if not await settle(fetch, play.question(writer), seconds=6):
             break
     slow.close()
+
+
+async def throttled(play: Play) -> None:
+    """A client appends more than its quota lets it, and asks on at once when it is told so; another asks beside it."""
+    play.need("alter_client_quotas")
+    topic, client = await play.topic(), play.unique("q")
+    if error := await play.quota(client, QUOTA_BYTES):
+        play.cannot(f"no quota can be set: error {error}", "Q1")
+        return
+    writer, other = await play.open("writer", client=client), await play.open("other")
+    await play.pause(QUOTA_HEARD_MS)
+    play.stimulus("quota", conn=writer.name, bytes_per_s=QUOTA_BYTES)
+    held, ends_t = 0, play.recorder.now() + QUOTA_SECONDS * 1e9
+    for _ in range(QUOTA_APPENDS):
+        got = await play.produce(writer, topic, size=QUOTA_BYTES * 3 // 2).within(ANSWER_SECONDS)
+        await play.ask_all(play.question(other), play.question(writer))
+        held += integer(got.body, "throttle_time_ms") > 0
+        if held == QUOTA_ROUNDS or play.recorder.now() > ends_t:
+            break
+    await play.quota(client, None)
 
 
 async def open_files(play: Play) -> None:
