@@ -21,9 +21,10 @@ from purgatorio_wire.history.finding import Row
 from purgatorio_wire.history.history import Scene, scene_of
 from purgatorio_wire.history.log import Topics
 from purgatorio_wire.judge import JUDGES, Wire, judge_file, judge_scene
-from purgatorio_wire.scene.catalogue import SCENES, SceneSpec
+from purgatorio_wire.scene.catalogue import SCENES
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.run import Asked, record
+from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.file import read_trace
 from purgatorio_wire.trace.record import Declared, WireHeader
 from wire.stories import stories

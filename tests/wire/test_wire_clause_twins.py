@@ -17,8 +17,9 @@ from purgatorio_wire.history.group import ILLEGAL_GENERATION, NO_SUCH_GROUP, UNK
 from purgatorio_wire.history.history import COMMITS, Scene
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.judge import Tallied, judge_scene
-from purgatorio_wire.scene.catalogue import SCENES, SceneSpec
+from purgatorio_wire.scene.catalogue import SCENES
 from purgatorio_wire.scene.play import Play
+from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.record import Declared, WireEvent
 from wire.stories import Told, of_clause, stories
 from wire.story import Story

@@ -27,7 +27,7 @@ from purgatorio_wire.scene import fetch as scene_fetch
 from purgatorio_wire.scene import topic as scene_other
 from purgatorio_wire.scene.asker import codes
 from purgatorio_wire.scene.broker import Broker, Made, SceneLost, SceneSkipped
-from purgatorio_wire.scene.catalogue import PATIENT, WARM_UPS, SceneSpec
+from purgatorio_wire.scene.catalogue import PATIENT, WARM_UPS
 from purgatorio_wire.scene.data_asker import quota_of
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.random_scene import (
@@ -40,6 +40,7 @@ from purgatorio_wire.scene.random_scene import (
     made_small,
     play_program,
 )
+from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.record import DRAWN, MAX_EVENTS, WireHeader
 
 LANES: Final = 4

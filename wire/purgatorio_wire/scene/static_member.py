@@ -24,8 +24,10 @@ from purgatorio_wire.scene.member import (
     without,
 )
 from purgatorio_wire.scene.play import Play
+from purgatorio_wire.scene.spec import scene
 
 
+@scene("groups", "G11 leads-on, G11 put-out, G4 static-not-awaited, G2, G8 not-told, G8 leave-by-name")
 async def static_members(play: Play) -> None:
     """Two members with instance ids; each comes back on a new connection, as a client that was started again. Then the
     leader does not rejoin. Elsewhere one leaves by its id, and another, for which the rebalance waits, by its name
@@ -68,6 +70,7 @@ async def static_members(play: Play) -> None:
     await pair[led].beat()
 
 
+@scene("groups", "G7 not-put-out, G11 let-in")
 async def static_silent(play: Play) -> None:
     """A static member comes back and falls silent: it is out after its session, as others are, and its name is free for
     who comes back later. Another comes back with a shorter session, and falls silent after a heartbeat."""
@@ -97,6 +100,7 @@ async def _static_silent(play: Play, former_sessions: int) -> None:
         await synced((later, stays))
 
 
+@scene("groups", "G11 other-protocol")
 async def static_protocols(play: Play) -> None:
     """A static member comes back without the protocol that the group has chosen: a rebalance chooses another."""
     if not knows_static(play):
@@ -116,6 +120,10 @@ async def static_protocols(play: Play) -> None:
         await settle(sent, seconds=REBALANCE_MS / 1000 + 2)
 
 
+@scene(
+    "groups",
+    "G11 waits-though-replaced, G11 unsynced, G8 leave-by-name, G3 joins-again, G4 waits-though-complete",
+)
 async def static_waits(play: Play) -> None:
     """Static members come back while their former ids wait, in a join and then in a sync; the former ids are fenced
     whatever they ask. Elsewhere one joins again by its id, and another comes back. In the end one leaves by its name
