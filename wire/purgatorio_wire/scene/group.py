@@ -28,9 +28,11 @@ from purgatorio_wire.scene.member import (
     gathered,
     is_told,
     knows_static,
+    led,
     members,
     rejoined,
     stable,
+    statics,
     synced,
     takes_other_times,
     to_commit,
@@ -260,8 +262,7 @@ async def nobody_rejoins(play: Play) -> None:
         if not knows_static(play):
             play.cannot(NO_STATIC, "G11", "G4")
             return
-        group = await play.group()
-        pair = [Member(play, await play.open("s"), group, rebalance_ms, instance=f"i{at}") for at in range(2)]
+        pair = await statics(play, rebalance_ms=rebalance_ms)
         await none_of(pair)
         await answered(pair, [one.ask_join() for one in pair])
         await synced(pair)
@@ -372,7 +373,7 @@ async def silent_leader(play: Play) -> None:
     rebalance_ms = int(play.session_ms * 3 + 4500 * play.pace)
     pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
     await gathered(pair)
-    leader, follower = sorted(pair, key=lambda one: not one.leads)
+    leader, follower = led(pair)
     if await settle(follower.sync(), seconds=rebalance_ms / 1000 + 4):
         await stable([follower])
         await leader.beat()
@@ -387,7 +388,7 @@ async def long_sync(play: Play) -> None:
     async def pair() -> tuple[Member, Member]:
         two = await members(play, await play.group(), 2, rebalance_ms=rebalance_ms)
         await gathered(two)
-        leader, follower = sorted(two, key=lambda one: not one.leads)
+        leader, follower = led(two)
         return leader, follower
 
     async def synced_at_last() -> None:
@@ -448,7 +449,7 @@ async def _never_synced(play: Play, again: bool) -> None:
         for one in four:
             one.rebalance_ms //= before
         await rejoined(four)
-    leader, behind, *absent = sorted(four, key=lambda one: not one.leads)
+    leader, behind, *absent = led(four)
     for one in (leader, behind):
         await one.sync().within(JOIN_SECONDS)
     # If the absent asked too, it would hear first that it is out, and of the others nothing could be said. Half as long
@@ -595,7 +596,7 @@ async def _resubscribed(play: Play) -> None:
     pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
     await stable(pair)
     for at in range(3):
-        leader, follower = sorted(pair, key=lambda one: not one.leads)
+        leader, follower = led(pair)
         if at == 1:
             follower.common = (*(name for name in follower.common if name != leader.protocol), "one more")
         else:
@@ -689,7 +690,7 @@ async def _silent(play: Play, since: _Silent) -> None:
     if since is _Silent.SHORTER:
         pair[0].session_ms = pair[1].session_ms = LONGER * play.session_ms
     await gathered(pair)
-    stays, silent = sorted(pair, key=lambda one: not one.leads)
+    stays, silent = led(pair)
     if since is _Silent.SHORTER:
         await synced(pair)
         silent.session_ms = play.session_ms
