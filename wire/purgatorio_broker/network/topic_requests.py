@@ -264,6 +264,7 @@ def describe_configs(node: Node, request: Request) -> None:
         "group.initial.rebalance.delay.ms": node.settings.initial_delay_ms,
         "group.min.session.timeout.ms": node.settings.session_bounds_ms[0],
         "group.max.session.timeout.ms": node.settings.session_bounds_ms[1],
+        "group.share.delivery.count.limit": node.shares.limits.max_deliveries,
         "fetch.max.bytes": node.settings.max_fetch_bytes,
         "max.connections": node.settings.max_connections,
         "message.max.bytes": node.settings.max_message_bytes,

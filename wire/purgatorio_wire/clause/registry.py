@@ -104,7 +104,7 @@ S1 | a ShareFetch with no record to acquire returns empty at max_wait_ms, not be
 S2 | a ShareFetch with records to acquire, or max_wait_ms=0, is answered at once; an append answers a waiting \
 ShareFetch with its records | as Kafka
 S3 | acquired records are delivered to one member only; their delivery count is 1, and grows by 1 with each \
-delivery | KIP-932
+delivery, up to the broker's limit | KIP-932
 S4 | a record that was accepted or rejected is not delivered again | KIP-932
 S5 | a released record can be acquired again, also part of a batch: at once by a new ShareFetch, by max_wait_ms by \
 one that waits | KIP-932

@@ -190,6 +190,9 @@ class _Judged:
         others = [x for x in group.acquired[held.part] if x.by is not held.by and offset in x.offsets]
         before = [x for x in others if x.answer_t <= held.by.t]
         perhaps = [x for x in others if x.by.t <= held.answer_t]
+        if (limit := self.bounds.declared.deliveries_most) is not None and held.count > limit:
+            allowed = f"at most {limit} deliveries of the record {offset}"
+            yield broken("S3", Way.TOO_OFTEN, held.by, allowed, f"delivery {held.count}")
         if group.lost_t < held.answer_t:
             return
         back = sum(

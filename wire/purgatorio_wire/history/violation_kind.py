@@ -177,6 +177,7 @@ class Way(StrEnum):
     TOLD_OTHERWISE = "told-otherwise"
     TOO_FEW_HAVE_IT = "too-few-have-it"
     TOO_MUCH = "too-much"
+    TOO_OFTEN = "too-often"
     UNDECIDED_SHOWN = "undecided-shown"
     UNDECODABLE = "undecodable"
     UNKNOWN = "unknown"

@@ -37,6 +37,8 @@ BATCH: Final = 5
 ROUNDS: Final = 3
 OFF: Final = frozenset({35, 42})
 """UNSUPPORTED_VERSION, INVALID_REQUEST: share groups are not switched on."""
+MOST_DELIVERIES: Final = 10
+"""Kafka lets nobody set more."""
 MOST_LOCK_MS: Final = 40_000
 SHORTEST_LOCK_MS: Final = 15_000
 """The shortest lock that Kafka lets a group have, unless `group.share.min.record.lock.duration.ms` is set."""
@@ -354,7 +356,8 @@ async def share_woken(play: Play) -> None:
 )
 async def share_acknowledge(play: Play) -> None:
     """A batch is released in parts, by acknowledgements alone and with fetches, while another waits; what is
-    accepted or rejected comes no more, and nobody acknowledges what another has or it has given back."""
+    accepted or rejected comes no more, and nobody acknowledges what another has or it has given back. One record is
+    released as often as it comes, which is not for ever."""
     first, second = await sharers(play, 2)
     wait = play.wait_ms(WAIT_MS)
     for alone in (True, False):
@@ -395,6 +398,11 @@ async def share_acknowledge(play: Play) -> None:
         await second.take(wait)
         await second.accept()
         await first.take(0)
+    most = play.broker.declared.deliveries_most or 0
+    await _append(play, first)
+    for _ in range(most + 1 if most <= MOST_DELIVERIES else 0):
+        for run in await first.take(play.wait_ms(IDLE_MS) // 2):
+            await play.ask_all(first.say(RELEASE, *run))
 
 
 @scene("shares", "S8 not-given, S9 unknown, S9 epoch, S9 refused, S9 refusal-waits", seconds=90)
