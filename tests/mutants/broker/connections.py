@@ -130,7 +130,7 @@ MUTANTS: Final = (
     felt("quota-ignored", "nobody is above a quota", "Q1",
          edited(Quotas, "throttle_ms", "max(0, round((paid - now) * 1000))", "0")),
     felt("throttle-untold", "who is held up is not told so", "Q1",
-         edited(Server, "_answer", "if throttle_ms else", "if False else")),
+         edited(Server, "_answer", "if throttle_ms:", "if False:")),
     felt("throttle-not-kept", "who is told a throttle time is not held up", "Q1",
          edited(Server, "_answer", "self._ended.wait(throttle_ms / 1000)", "pass")),
     felt("throttle-too-long", "who is told a throttle time is held up for four times as long", "Q1",

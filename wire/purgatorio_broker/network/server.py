@@ -22,6 +22,7 @@ from kio.static.protocol import ResponsePayload
 from purgatorio_broker.network.api import API_VERSIONS, APIS, offered
 from purgatorio_broker.network.fields import Fields, Values
 from purgatorio_broker.network.node import Node
+from purgatorio_broker.network.quotas import CONSUMER, PRODUCER
 from purgatorio_broker.network.reply import Reply, Request
 from purgatorio_wire.client.frame import FrameBroken, Frames, framed
 from purgatorio_wire.client.message import (
@@ -34,7 +35,8 @@ from purgatorio_wire.client.message import (
 
 _log = logging.getLogger("purgatorio.broker")
 
-PRODUCE: Final = 0
+_QUOTAS: Final = {0: PRODUCER, 1: CONSUMER}
+"""Of Produce by what is sent, of Fetch by what is answered."""
 _PIECE_BYTES: Final = 1 << 16
 _BACKLOG: Final = 1024
 
@@ -150,11 +152,16 @@ class Server:
         finally:
             with self._lock:
                 self._replies.pop(connection, None)
-        produces = head.api == PRODUCE
-        throttle_ms = self._node.quotas.throttle_ms(head.client or "", len(frame)) if produces else 0
+        throttle_ms = 0
         if outcome.make is not None:
-            values = {**outcome.make(), "throttle_time_ms": throttle_ms} if throttle_ms else outcome.make()
-            connection.sendall(_encoded(head.api, head.version, head.correlation, values))
+            values, said = outcome.make(), (head.api, head.version, head.correlation)
+            made = _encoded(*said, values)
+            if kind := _QUOTAS.get(head.api):
+                size_bytes = len(frame if kind == PRODUCER else made)
+                throttle_ms = self._node.quotas.throttle_ms(head.client or "", kind, size_bytes)
+            if throttle_ms:
+                made = _encoded(*said, {**values, "throttle_time_ms": throttle_ms})
+            connection.sendall(made)
         self._ended.wait(throttle_ms / 1000)
         return not outcome.close
 

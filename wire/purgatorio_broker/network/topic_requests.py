@@ -12,6 +12,7 @@ from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.network.cluster import Broker, Topic
 from purgatorio_broker.network.fields import Fields, Values, code_of
 from purgatorio_broker.network.node import Node
+from purgatorio_broker.network.quotas import CONSUMER, PRODUCER
 from purgatorio_broker.network.reply import Request
 
 _NAME: Final = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,249}\Z")
@@ -337,16 +338,15 @@ def _message(code: int) -> str | None:
 
 
 def alter_client_quotas(node: Node, request: Request) -> None:
-    """Kafka's AlterClientQuotas, 0 to 1, of client ids and what they produce."""
+    """Kafka's AlterClientQuotas, 0 to 1, of what client ids produce and consume."""
     entries = []
     for entry in request.fields.entries("entries"):
         entities = entry.entries("entity")
         ours = len(entities) == 1 and entities[0].text("entity_type") == "client-id"
-        known = ours and all(op.text("key") == "producer_byte_rate" for op in entry.entries("ops"))
+        known = ours and all(op.text("key") in (PRODUCER, CONSUMER) for op in entry.entries("ops"))
         for op in entry.entries("ops") if known else ():
-            node.quotas.alter(
-                entities[0].text("entity_name"), None if op.number("remove") else op.real("value")
-            )
+            rate = None if op.number("remove") else op.real("value")
+            node.quotas.alter(entities[0].text("entity_name"), op.text("key"), rate)
         entries.append(
             {
                 "error_code": (ErrorCode.none if known else ErrorCode.invalid_request).value,

@@ -4,14 +4,14 @@ from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
 from purgatorio_wire.history.finding import Rows, after, broken, checked, in_time
-from purgatorio_wire.history.history import Exchange, Lane, Scene, integer, text
-from purgatorio_wire.history.log import produced, summed
+from purgatorio_wire.history.history import Exchange, Lane, Scene, integer, items, text
+from purgatorio_wire.history.log import fetched, produced, summed
 from purgatorio_wire.history.violation_kind import Way
 
 WINDOW_S: Final = 11
 """Kafka counts over so many samples of a second (`quota.window.num`)."""
 TIMES: Final = 2
-"""Who has sent so many times as much as it may is above its quota certainly."""
+"""Who has sent or got so many times as much as it may is above its quota certainly."""
 LEAST_GAP_NS: Final = 1000 * MS
 
 
@@ -26,13 +26,19 @@ def quotas(bounds: Bounds, scene: Scene) -> Rows:
 
 
 def _told(lane: Lane, since_t: int, bytes_per_s: int) -> Rows:
-    appends = [one for one in lane.requests if one.api == "produce" and one.t >= since_t]
-    sent = sum(summed(batches, "bytes") for one in appends for _, batches, _ in produced(one))
-    told = any(one.throttled_ms for one in appends)
-    most = TIMES * bytes_per_s * (WINDOW_S + (appends[-1].t - since_t) / 1e9) if appends else 0
-    if appends and (told or sent > most):
+    asked = [one for one in lane.requests if one.api in ("produce", "fetch") and one.t >= since_t]
+    size = sum(map(_bytes, asked))
+    told = any(one.throttled_ms for one in asked)
+    most = TIMES * bytes_per_s * (WINDOW_S + (asked[-1].t - since_t) / 1e9) if asked else 0
+    if asked and (told or size > most):
         allowed = f"a throttle time, at {bytes_per_s} bytes a second"
-        yield checked("Q1", Way.NOT_THROTTLED, appends[-1], told, allowed, f"none for {sent} bytes")
+        yield checked("Q1", Way.NOT_THROTTLED, asked[-1], told, allowed, f"none for {size} bytes")
+
+
+def _bytes(one: Exchange) -> int:
+    """What a quota counts: the records that were sent, or that came."""
+    sent = sum(summed(batches, "bytes") for _, batches, _ in produced(one))
+    return sent + sum(summed(items(said, "records"), "bytes") for _, _, said in fetched(one))
 
 
 def _held_up(bounds: Bounds, one: Exchange, behind: Exchange) -> Rows:

@@ -171,7 +171,7 @@ class DataAsker(Asker):
         return self.send(conn, "list_offsets", values)
 
     async def quota(self, client: str, bytes_per_s: float | None) -> int:
-        """Let a client append so many bytes a second, or, by None, any number; the error that is told."""
+        """Let a client append and fetch so many bytes a second, or, by None, any number; the error that is told."""
         self.broker.made.quotas.add(client)
         told = (await self.ask(await self.admin(), "alter_client_quotas", quota_of(client, bytes_per_s))).body
         if bytes_per_s is None and not codes(first_of(told, "entries")):
@@ -303,7 +303,8 @@ def by_topic(
 
 
 def quota_of(client: str, bytes_per_s: float | None) -> dict[str, object]:
-    """What is asked for a client that may append so many bytes a second, or, by None, any number."""
-    change = {"key": "producer_byte_rate", "value": bytes_per_s or 0.0, "remove": bytes_per_s is None}
+    """What is asked for a client that may append and fetch so many bytes a second, or, by None, any number."""
+    value = {"value": bytes_per_s or 0.0, "remove": bytes_per_s is None}
+    changes = [{"key": key, **value} for key in ("producer_byte_rate", "consumer_byte_rate")]
     entity = [{"entity_type": "client-id", "entity_name": client}]
-    return {"entries": [{"entity": entity, "ops": [change]}], "validate_only": False}
+    return {"entries": [{"entity": entity, "ops": changes}], "validate_only": False}

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +25,7 @@ from purgatorio_wire.trace.record import BY_NOBODY, Written
 QUOTA_BYTES: Final = 2000
 QUOTA_HEARD_MS: Final = 1000
 """A broker hears of a quota from the controller."""
-QUOTA_APPENDS: Final = 40
+QUOTA_ASKS: Final = 40
 QUOTA_ROUNDS: Final = 4
 QUOTA_SECONDS: Final = 15
 CUTS: Final = 100
@@ -349,23 +349,35 @@ async def slow_reader(play: Play) -> None:
 
 @scene("connections", "Q1 not-throttled, Q1 late")
 async def throttled(play: Play) -> None:
-    """A client appends more than its quota lets it, and asks on at once when it is told so; another asks beside it."""
+    """A client appends, and fetches, more than its quota lets it, and asks on at once when it is told so; another asks
+    beside it."""
     play.need("alter_client_quotas")
     topic, client = await play.topic(), play.unique("q")
     if error := await play.quota(client, QUOTA_BYTES):
         play.cannot(f"no quota can be set: error {error}", "Q1")
         return
-    writer, other = await play.open("writer", client=client), await play.open("other")
+    other, size = await play.open("other"), QUOTA_BYTES * 3 // 2
+    await play.ask_all(play.produce(other, topic, size=size))
     await play.pause(QUOTA_HEARD_MS)
-    play.stimulus("quota", conn=writer.name, bytes_per_s=QUOTA_BYTES)
+    await asyncio.gather(
+        _above_quota(play, client, other, lambda conn: play.produce(conn, topic, size=size)),
+        _above_quota(
+            play, client, other, lambda conn: play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1)
+        ),
+    )
+    await play.quota(client, None)
+
+
+async def _above_quota(play: Play, client: str, other: Connection, ask: Callable[[Connection], Sent]) -> None:
+    conn = await play.open("limited", client=client)
+    play.stimulus("quota", conn=conn.name, bytes_per_s=QUOTA_BYTES)
     held, ends_t = 0, play.recorder.now() + QUOTA_SECONDS * 1e9
-    for _ in range(QUOTA_APPENDS):
-        got = await play.produce(writer, topic, size=QUOTA_BYTES * 3 // 2).within(ANSWER_SECONDS)
-        await play.ask_all(play.question(other), play.question(writer))
+    for _ in range(QUOTA_ASKS):
+        got = await ask(conn).within(ANSWER_SECONDS)
+        await play.ask_all(play.question(other), play.question(conn))
         held += integer(got.body, "throttle_time_ms") > 0
         if held == QUOTA_ROUNDS or play.recorder.now() > ends_t:
             break
-    await play.quota(client, None)
 
 
 async def open_files(play: Play) -> None:
