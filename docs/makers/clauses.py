@@ -57,7 +57,7 @@ def _code() -> str:
         "## Clauses of the code\n\nJudged by the explorer, which runs the reference through its interleavings "
         "([explorer.md](explorer.md)), by the models ([models.md](models.md)), and by tests of the structures. "
         "Of a subject that hangs, or ends a call with an error, P3 is judged as told in "
-        "[subject-protocol.md](subject-protocol.md#misbehaviour).\n\n"
+        "[subject-protocol.md](subject-protocol.md#misbehavior).\n\n"
         + table(("clause", "promise"), list(CODE_CLAUSES.items()))
     )
 
