@@ -388,7 +388,7 @@ def advances(rows: Iterable[AdvanceRow]) -> list[Advance]:
             found[i] = Advance(th, i, i, t)
         elif c in found:
             found[c] = Advance(found[c].th, found[c].call_i, i, t)
-    return sorted(found.values(), key=lambda advance: advance.ret_t)
+    return sorted(found.values(), key=lambda advance: (advance.ret_t, advance.ret_i))
 
 
 def _unreturned(table: pa.Table) -> dict[str, int]:
