@@ -297,6 +297,10 @@ class _OfTimer(_Words):
 
     def steps_inside(self, place: str, whose: str, start: _Start) -> Sequence[_Step]:
         live = [_Step("cancel live", (Cancel("live"),))] if "cancel" in self.knows else []
+        if live:
+            # What a task frees by that may be what the other gets.
+            moved = (Cancel(whose), Add("x", self._ns["soon"]))
+            live.append(_Step(f"add x soon in place of {whose}", moved, adds="x"))
         return (*self._cancels(), *live, *self._again_steps(start), *self._adds("x"))
 
     def at_last(self, there: Sequence[str], where: str) -> tuple[LaneCall, ...]:

@@ -3,12 +3,13 @@
 Lanes are threads of this process. The operation that the purgatory gets is made here, so its callbacks report and stop
 without anything from the user. A step is a line of any code that is neither Python's own nor the suite's.
 
-A thread that turns for ever ends at its next callback. One that waits for ever cannot be ended: it is a daemon, and
-stays until the process ends.
+When a run ends, a thread that still turns is ended, wherever it is. One that waits for ever cannot be: it is a daemon,
+uses nothing, and stays until the process ends.
 """
 
 from __future__ import annotations
 
+import ctypes
 import queue
 import sys
 import sysconfig
@@ -20,7 +21,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Final, Protocol
 
 import orjson
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from _typeshed import TraceFunction
 
 LANES: Final = 4
+_ENDS_S: Final = 0.2
+"""A thread that has nothing more to do has ended by then."""
 
 
 def describe_purgatory(promise: Promise) -> Description:
@@ -168,7 +171,7 @@ class InProcess:
                 with Steps(stage, call):
                     result = run.made(call)
             except Exception as error:
-                self._error = "".join(traceback.format_exception_only(error)).strip()
+                self._error = "".join(traceback.format_exception_only(error)).strip() + _raised_at(error)
                 result = {"err": type(error).__name__}
             stage.say("answer", n=call["n"], **result)
 
@@ -223,7 +226,7 @@ class InProcess:
             for frame, line in inwards:
                 code = frame.f_code
                 if _is_subjects(code.co_filename):
-                    yield f"; {thread.name} is at {Path(code.co_filename).name}:{line} in {code.co_name}"
+                    yield f"; {thread.name} is at {_position(code, line)}"
                     break
 
     def check_exit(self, why: str = "") -> None:
@@ -238,11 +241,33 @@ class InProcess:
         for calls in self._lanes.values():
             calls.put(None)
         self._lanes = {}
+        for thread in self._threads:
+            thread.join(_ENDS_S)
+            if thread.is_alive() and thread.ident is not None:
+                # One that waits in C is told when it comes back, if ever.
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                    ctypes.c_ulong(thread.ident), ctypes.py_object(Over)
+                )
+        self._threads = []
 
 
 _OURS: Final = str(Path(__file__).resolve().parents[1])
 _PYTHONS: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
 _INSTALLED: Final = tuple({sysconfig.get_path(name) for name in ("purelib", "platlib")})
+
+
+def _raised_at(error: BaseException) -> str:
+    """The subject's own line that the error came through last."""
+    at = [
+        _position(frame.f_code, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if _is_subjects(frame.f_code.co_filename)
+    ]
+    return f" at {at[-1]}" if at else ""
+
+
+def _position(code: CodeType, line: int) -> str:
+    return f"{code.co_qualname} ({Path(code.co_filename).name}:{line})"
 
 
 @cache
@@ -278,7 +303,7 @@ class Steps:
             self._seen += 1
             if self._seen > self._left[0]:
                 del self._left[0]
-                self._stage.stop(STEP)
+                self._stage.stop(STEP, at=_position(frame.f_code, frame.f_lineno))
         return self._line
 
 
