@@ -37,6 +37,16 @@ LACKS: Final[Mapping[str, str]] = {
 }
 """What a subject may lack. The reason is the subject's own."""
 
+CAPABILITIES: Final[Mapping[str, str]] = {
+    "cancel": "cancel",
+    "size": "gauge",
+    "gauges": "gauge",
+    "cancel-for-key": "cancel-key",
+    "force": "force",
+    "raising": "failing",
+}
+"""Lacks that are the want of a capability in the words of the protocol."""
+
 
 OFFERS: Final[Mapping[str, str]] = {
     "fixed-rate": "timers: `fixed_rate`; the promise says its `catch_up`",

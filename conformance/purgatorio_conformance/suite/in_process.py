@@ -16,7 +16,7 @@ import sysconfig
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -31,6 +31,9 @@ from purgatorio_conformance.subject.at_work import AtWork, all_wait, used_s
 from purgatorio_conformance.subject.child import Quiet
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 from purgatorio_conformance.suite.contract import (
+    CAPABILITIES,
+    LACKS,
+    OFFERS,
     BadPromise,
     Cancels,
     Counts,
@@ -56,23 +59,23 @@ _ENDS_S: Final = 0.2
 
 def describe_purgatory(promise: Promise) -> Description:
     """What a purgatory's promise says, as a description of the protocol."""
-    has = {"cancel-key": "cancel-for-key", "force": "force", "gauge": "gauges", "failing": "raising"}
     untold = {"timer_add", "timer_cancel", "timer_fire"} if "timer" in promise.lacks else set()
     untold |= {"on_expiration"} if "expiry" in promise.lacks else set()
     reports = tuple(f for f in REPORTABLE if f not in untold)
-    return _described(promise, "purgatory", has, reports)
+    return _described(promise, "purgatory", ("cancel-for-key", "force", "gauges", "raising"), reports)
 
 
 def describe_timer(promise: Promise) -> Description:
     """What a timer's promise says, as a description of the protocol."""
-    has = {"cancel": "cancel", "gauge": "size", "failing": "raising"}
-    described = _described(promise, "timer", has, ("timer_fire",))
+    described = _described(promise, "timer", ("cancel", "size", "raising"), ("timer_fire",))
     capabilities = (*described.capabilities, *promise.offers)
     return replace(described, capabilities=capabilities, catch_up=promise.catch_up, turn=promise.turn)
 
 
-def _described(promise: Promise, part: str, has: Mapping[str, str], reports: tuple[str, ...]) -> Description:
-    capabilities = [part, "virtual-time", *(name for name, lack in has.items() if lack not in promise.lacks)]
+def _described(promise: Promise, part: str, lacks: Sequence[str], reports: tuple[str, ...]) -> Description:
+    """`lacks`: those whose capability it has, unless it says that it lacks it."""
+    has = (CAPABILITIES[lack] for lack in lacks if lack not in promise.lacks)
+    capabilities = [part, "virtual-time", *has]
     if "cancel" in capabilities and PROFILES[promise.profile].cancel_is_barrier:
         capabilities.append("cancel-barrier")
     if "other-keys" in promise.lacks:
@@ -344,6 +347,16 @@ class DrivenPurgatory:
         return self._ready.setdefault(name, threading.Event())
 
 
+_METHODS: Final[Mapping[str, tuple[type, str]]] = {
+    "cancel": (Cancels, "cancel(handle)"),
+    "size": (Counts, "size()"),
+    "fixed-rate": (RepeatsAtRate, "fixed_rate(first_ns, period_ns, task)"),
+    "fixed-delay": (RepeatsAfterDelay, "fixed_delay(first_ns, period_ns, task)"),
+    "reset": (Resets, "reset(handle, delay_ns)"),
+}
+"""What a timer must have, unless it says that it lacks it, or if it says that it offers it."""
+
+
 class DrivenTimer:
     """A timer under test, by the calls of the protocol."""
 
@@ -351,25 +364,15 @@ class DrivenTimer:
         self._timer = factory(promise)
         self._stage = stage
         self._counts = "size" not in promise.lacks
-        for lack, can, method in (
-            ("cancel", isinstance(self._timer, Cancels), "cancel(handle)"),
-            ("size", isinstance(self._timer, Counts), "size()"),
-        ):
-            if not can and lack not in promise.lacks:
+        for name, (kind, method) in _METHODS.items():
+            if isinstance(self._timer, kind):
+                continue
+            if name in OFFERS and name in promise.offers:
+                raise BadPromise(f"the timer has no {method}, and the promise offers {name!r}")
+            if name in LACKS and name not in promise.lacks:
                 raise BadPromise(
-                    f"the timer has no {method}: give it one, or a lack {lack!r} with its reason"
+                    f"the timer has no {method}: give it one, or a lack {name!r} with its reason"
                 )
-        for offer, can, method in (
-            ("fixed-rate", isinstance(self._timer, RepeatsAtRate), "fixed_rate(first_ns, period_ns, task)"),
-            (
-                "fixed-delay",
-                isinstance(self._timer, RepeatsAfterDelay),
-                "fixed_delay(first_ns, period_ns, task)",
-            ),
-            ("reset", isinstance(self._timer, Resets), "reset(handle, delay_ns)"),
-        ):
-            if offer in promise.offers and not can:
-                raise BadPromise(f"the timer has no {method}, and the promise offers {offer!r}")
         self._now_ns = now_ns
         self._handles: dict[str, object] = {}
 
