@@ -319,10 +319,10 @@ def _simpler(steps: tuple[ProgramStep, ...], place: int, tick_ns: int) -> Iterat
     simpler: list[ProgramStep] = []
     if isinstance(step, Pass) and step.times > 1:
         simpler += (replace(step, times=times) for times in (1, step.times // 2, step.times - 1))
-    elif isinstance(step, Add | Register) and tick_ns < step.delay_ns < NEVER_NS:
-        ticks, between_ns = divmod(step.delay_ns, tick_ns)
-        fewer = () if between_ns else (1, ticks // 2, ticks - 1)
-        simpler += (replace(step, delay_ns=ticks * tick_ns) for ticks in fewer)
+    elif isinstance(step, Add | Register) and step.delay_ns < NEVER_NS:
+        ticks, rest_ns = divmod(step.delay_ns, tick_ns)
+        delays_ns = (fewer * tick_ns + rest_ns for fewer in (0, 1, ticks // 2, ticks - 1))
+        simpler += (replace(step, delay_ns=one) for one in delays_ns if 0 < one < step.delay_ns)
     for one in simpler:
         yield (*steps[:place], one, *steps[place + 1 :])
 
