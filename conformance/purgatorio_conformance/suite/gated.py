@@ -71,18 +71,15 @@ class PlayedSession:
     session: tuple[str, ...]
 
     def lines(self) -> Iterable[str]:
-        return in_words(self.session)
+        return session_in_words(self.session)
 
 
-def in_words(session: Iterable[str]) -> Iterator[str]:
+def session_in_words(session: Iterable[str]) -> Iterator[str]:
     """The calls of a session, with who made them where that was not the one lane alone, and where threads stood."""
     said = [orjson.loads(line[2:]) for line in session]
     threads = any(one.get("lane") for one in said)
-    now_ns, stands, in_lane = (
-        0,
-        dict[int, str](),
-        {one["n"]: one.get("lane", 0) for one in said if "n" in one},
-    )
+    in_lane = {one["n"]: one.get("lane", 0) for one in said if "n" in one}
+    now_ns, stands = 0, dict[int, tuple[str, str]]()
     for one in said:
         match one:
             case {"m": "start", "now_ns": int(start_ns)}:
