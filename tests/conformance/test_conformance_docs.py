@@ -26,11 +26,7 @@ def block(name: str) -> str:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "timer",
-        "purgatory",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("event_loop", "real_time")),
-    ],
+    ["purgatory", *(pytest.param(name, marks=pytest.mark.slow) for name in ("event_loop", "real_time"))],
 )
 def test_the_files_of_the_page_run(
     name: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
