@@ -29,13 +29,12 @@ import orjson
 from purgatorio_conformance.protocol.message import MAX_TIME_NS, REPORTABLE, SPOKEN, STEP, Description
 from purgatorio_conformance.subject.at_work import AtWork, all_wait, used_s
 from purgatorio_conformance.subject.child import Quiet
-from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
+from purgatorio_conformance.subject.contract import Cancels, FailureKind, SubjectFailed
 from purgatorio_conformance.suite.contract import (
     CAPABILITIES,
     LACKS,
     OFFERS,
     BadPromise,
-    Cancels,
     Counts,
     Promise,
     PurgatoryFactory,
