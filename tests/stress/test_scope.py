@@ -56,7 +56,7 @@ PURGATORY = replace(
 @pytest.mark.parametrize(
     ("part", "description", "sizes"),
     [
-        ("timer", TIMER, [136, 1_616]),
+        ("timer", TIMER, [143, 1_711]),
         ("timer", replace(TIMER, gates=()), [76, 800]),
         ("timer", replace(TIMER, capabilities=("timer",), gates=()), [54, 276]),
         ("purgatory", PURGATORY, [268, 2_995]),

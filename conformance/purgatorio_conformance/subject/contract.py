@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, runtime_checkable
 
 from purgatorio_conformance.subject.plan import Plan
 
@@ -70,6 +70,21 @@ class SubjectFailed(Exception):
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.kind}: {self.why}"
+
+
+class Adds(Protocol):
+    """A timer, as every adapter has it."""
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        """Let `task` run `delay_ns` from now; what comes back is for `cancel`."""
+
+
+@runtime_checkable
+class Cancels(Protocol):
+    """A timer whose tasks can be cancelled."""
+
+    def cancel(self, handle: object) -> bool | None:
+        """True: it will not run. False: too late. None: the timer does not say."""
 
 
 class Subject(Protocol):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
+from purgatorio_conformance.subject.contract import Adds
 from purgatorio_conformance.suite.probe import Probe
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.record import CATCH_UP, TURNS
@@ -36,6 +37,16 @@ LACKS: Final[Mapping[str, str]] = {
     "gauges": "purgatories: nothing tells how much waits",
 }
 """What a subject may lack. The reason is the subject's own."""
+
+CAPABILITIES: Final[Mapping[str, str]] = {
+    "cancel": "cancel",
+    "size": "gauge",
+    "gauges": "gauge",
+    "cancel-for-key": "cancel-key",
+    "force": "force",
+    "raising": "failing",
+}
+"""Lacks that are the want of a capability in the words of the protocol."""
 
 
 OFFERS: Final[Mapping[str, str]] = {
@@ -111,22 +122,11 @@ class Promise:
         return self.wheel_size or 8
 
 
-class TimerUnderTest(Protocol):
+class TimerUnderTest(Adds, Protocol):
     """A timer, its clock at 0. Needs `cancel` (`Cancels`) and `size` (`Counts`) too, or the lack."""
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """Let `task` run `delay_ns` from now; what comes back is for `cancel`."""
 
     def advance(self, by_ns: int) -> None:
         """Let so much time pass, and run what is due by then, on the caller, before it returns."""
-
-
-@runtime_checkable
-class Cancels(Protocol):
-    """A timer whose tasks can be cancelled."""
-
-    def cancel(self, handle: object) -> bool | None:
-        """True: it will not run. False: too late. None: the timer does not say."""
 
 
 @runtime_checkable
