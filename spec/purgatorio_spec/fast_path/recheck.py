@@ -44,6 +44,7 @@ _NOT_ROWS: Final = frozenset(
         "claimed_t",
         "begun_t",
         "armed_t",
+        "in_call",
     }
 )
 

@@ -346,8 +346,13 @@ def summaries(b: Block) -> Ints:
         "claimed_t": row(b.win_t),
         "begun_t": row(b.reg_t),
         "armed_t": np.where(b.reg_n.equals(1).yes, row(greatest(b.reg_ret_t, b.add_ret_t)), NEVER),
+        "in_call": (b.reg_n.equals(1) & (b.add_n.equals(0) | _added_within(b))).yes.astype(np.int64),
     }
     return np.stack([column[name] for name in Summary._fields], axis=1)
+
+
+def _added_within(b: Block) -> Truth:
+    return b.add_n.equals(1) & (b.reg_call < b.add_call) & (b.add_ret < b.reg_ret)
 
 
 def _may_be_watched(b: Block) -> Flags:
