@@ -48,7 +48,7 @@ LATE: Final = frozenset({"O4", "T2"})
 
 @dataclass(slots=True)
 class Projection:
-    """The events, and the exchange behind each operation with the name of its scene."""
+    """The events, and the exchange of each operation with the name of its scene."""
 
     header: Header
     events: list[Event]

@@ -10,7 +10,7 @@ import struct
 from typing import Final
 
 MAX_FRAME_BYTES: Final = 16 << 20
-"""A longer frame is refused. Nothing that is asked for here comes near it."""
+"""A longer frame is refused. No response to our requests comes near it."""
 
 _LENGTH: Final = struct.Struct(">i")
 

@@ -86,7 +86,8 @@ class Bounds:
         return late, rtt
 
     def added_ns(self, start_t: int = 0, end_t: int = 1 << 62) -> int:
-        """What the machine may have added to a wait from `start_t` to `end_t`; to any, where nothing is said."""
+        """The time that the machine may have added to a wait from `start_t` to `end_t`; to any wait, without
+        arguments."""
         return 2 * sum(self.machine(start_t, end_t))
 
     def allowed_ns(self, start_t: int, end_t: int) -> int:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Way(StrEnum):
-    """A way in which a clause may break. What it means is said where a row of it is made."""
+    """A way in which a clause may break. The code that makes its rows explains it."""
 
     ANY = ""
     """Whichever, of a scene that asks for a clause; of a row, one that is not distinguished."""
