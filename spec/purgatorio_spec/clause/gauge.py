@@ -16,7 +16,7 @@ number of tasks in the timer. So the estimate permanently loses every operation 
 at that moment: operations handed over to run, those without a time-out, those that one of several keys returned, and
 registrations between watching and the timer's add. *unseen* counts the entries that the *last* purge may have missed,
 at the time at which there were most. After more completions than the interval and that allowance, there must have
-been another purge. A moment of virtual time may hold any number of registrations. Of those, it counts as many as
+been another purge. An instant of virtual time may contain any number of registrations. Of those, it counts as many as
 were open at once, or as other threads began during one `advance_clock`: there a purge may be paused between reading
 the timer's size and using it.
 
@@ -50,9 +50,9 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     *waiting*: the entries of operations that are registered, not completed, and not returned by every key.
     *most_entries(n)*: the entries of the n operations with the most keys. *unseen*: the entries that the last purge
     may have missed. They belong to operations that were watched but not in the timer at the time of the purge, and
-    were completed later. Such an operation was handed over to run, had no time-out, or was being registered. In
-    virtual time, of the latter only as many count as were being registered at once. The time of the purge is unknown,
-    so the time with the most such entries counts.
+    were completed later. Such an operation was handed over to run, had no time-out, or was being registered. The time
+    of the purge is unknown, so the time with the most such entries counts. In virtual time, at most as
+    many count as being registered as were being registered at once.
     """
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION

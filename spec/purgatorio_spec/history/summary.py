@@ -39,8 +39,8 @@ class Summary(NamedTuple):
     `stopped_i`, `left_i`: the end of the claim, or where the first or the last of its keys returned it. From `out_t`
     to `done_t`, it may have been watched, or its task handed over, but not in the timer: overdue, or without a
     time-out, or returned by some of its keys only. `claimed_t`: when its claim had returned. From `begun_t` to
-    `armed_t` it was being registered: it may have been watched, and not yet in the timer. `in_call`: 1 if this was
-    one call, which contained its adds.
+    `armed_t` it was being registered: it may have been watched, and not yet in the timer. `in_call`:
+    1 if the registration was one call, which contained its adds.
     """
 
     registered_call_i: int
@@ -290,11 +290,11 @@ class Bounds:
         that the last one missed. So a span of time contains the last purge only if at most this many operations, and
         those that were out of the timer from that span on, were completed since:
 
-            unseen = the most, over the spans that may be the last, of the operations out of the timer, and of entries
-            span may be the last:  completed since <= purge interval + carried(span) + 2 * beside + 1
+            unseen = the most, over the spans that may be the last, of the operations out of the timer in it, and
+            their entries span may be the last:  completed since <= purge interval + carried(span) + 2 * beside + 1
 
-        Of the operations being registered it counts at most `RunFacts.registering`. In virtual time a span may hold
-        any number of them, one after the other, and a purge overlaps no more than these.
+        Of those in their registrations it counts `RunFacts.registering` at most. In virtual time a span may hold
+        any number of them, one after the other, of which a purge meets no more.
 
         with `beside` the other threads: each may change the timer's size while it is read, and may be completing an
         operation during the purge, as may the purge's own.

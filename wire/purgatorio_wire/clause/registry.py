@@ -104,7 +104,7 @@ S1 | a ShareFetch with no record to acquire returns empty at max_wait_ms, not be
 S2 | a ShareFetch with records to acquire, or max_wait_ms=0, is answered at once; an append answers a waiting \
 ShareFetch with its records | as Kafka
 S3 | acquired records are delivered to one member only; their delivery count is 1, and grows by 1 with each \
-delivery | KIP-932
+delivery, up to the broker's limit | KIP-932
 S4 | a record that was accepted or rejected is not delivered again | KIP-932
 S5 | a released record can be acquired again, even if the rest of its batch cannot: at once by a new ShareFetch, by \
 max_wait_ms by a waiting one | KIP-932
@@ -117,6 +117,8 @@ S9 | an unknown share session gets SHARE_SESSION_NOT_FOUND (122), a session epoc
 INVALID_SHARE_SESSION_EPOCH (123), at once | KIP-932
 C1 | if a connection closes while its requests wait, its resources are released by max_wait_ms; meanwhile, and while \
 a client does not read, other connections are served | as Kafka
+Q1 | a client above its quota gets a throttle time; the next request of its connection is answered after that time, \
+not before | KIP-219
 O1 | a waiting request is answered once | as in a purgatory
 O4 | a waiting request that an append satisfied does not wait for its max_wait_ms | as in a purgatory
 O5 | every waiting request with a timeout has been answered at the end | as in a purgatory
