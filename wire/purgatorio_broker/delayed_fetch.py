@@ -8,12 +8,12 @@ The cases, per partition in the order of the request (clauses B201 to B214):
 
     A  the broker does not lead (nor follow, where a follower may serve)   complete
     B  the replica is not here any more                                     complete
-    C  the partition is unknown                                           complete
+    C  the partition is unknown                                             complete
     D  its directory is offline                                             complete
     E  the fetcher's leader epoch is fenced, or unknown here                complete
     F1 the fetch offset is beyond the end: the log was truncated            complete
     F2 the end is on a later segment, unless a throttled follower asks      complete
-    H  the fetcher's log has diverged, or that cannot be told               complete
+    H  the fetcher's log has diverged, or this is unknown                   complete
     -  else the bytes up to the end, at most the partition's maximum, add up
 
     G  and the sum over the partitions has reached min bytes                complete

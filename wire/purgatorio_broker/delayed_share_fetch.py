@@ -18,8 +18,8 @@ The locks are the difficult part of this operation: the caller that took them mu
 
 * `force_complete` may return False to the try that has taken locks: another thread has completed the operation, and
   does not know of them. Then the try releases them itself (KAFKA-17848).
-* A try that continues waiting with locks puts them where completion finds them, and looks again whether it is
-completed.
+* A try that continues waiting with locks puts them where completion finds them, and tests again whether it is
+  completed.
 * Locks that are forgotten before they are released are never released (KAFKA-18918): so an immutable tuple names
   them.
 * The checks of other members' operations are queued, not called: their completion would check again, as deep as the

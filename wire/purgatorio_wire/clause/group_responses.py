@@ -1,10 +1,10 @@
 """The response to each group request, by the state of the member and of the group: G3, G8 to G10, G12.
 
-    who                               | heartbeat    | sync | commit     | join | leave
-    nobody knows, or was given an id  | 25           | 25   | 25 (or 22) | -    | 0 (an id), 25
-    has left, or was told so          | 25           | 25   | 25 (or 22) | 25   | 25
-    a member while a rebalance waits  | 27           | 27   | 0          |      | 0
-    a member that has its share       | 0 (or 27)    | G5   | 0          |      | 0
+    the client                        | heartbeat    | sync | commit     | join | leave
+    is unknown, or has only an id     | 25           | 25   | 25 (or 22) | -    | 0 (an id), 25
+    has left, or was removed          | 25           | 25   | 25 (or 22) | 25   | 25
+    is a member in a rebalance        | 27           | 27   | 0          |      | 0
+    is a member with an assignment    | 0 (or 27)    | G5   | 0          |      | 0
     names another protocol            |              | 23   |            | 23   |
 
 A commit with a transaction (KIP-447) is judged by its sender, not by the state of the group: R7. A client is judged

@@ -457,8 +457,9 @@ NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
     ),
     "find_coordinator": (("coordinator_keys", "", "", ""), ("coordinators", "key", "", "")),
 }  # fmt: skip
-"""Of requests about several topics, partitions, members or groups: how these are named in the request, and in the
-answer. A name of "" stands for the texts of a list themselves, a number of "" beside partitions for their numbers."""
+"""For requests about several topics, partitions, members or groups: the names of these fields in the request and in
+the response. A name of "" means the strings of a list themselves; a number of "" with partitions means their
+numbers."""
 
 
 def parts(body: Body | None, names: Names) -> Iterator[tuple[Part, Body]]:

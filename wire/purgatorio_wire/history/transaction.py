@@ -2,11 +2,11 @@
 
     open      from its first partition or group, which `add_partitions_to_txn` or `add_offsets_to_txn` was answered
               without an error
-    may end   from the moment at which its end is asked for, by `end_txn`, or by `init_producer_id` with its id, which
+    may end   from the moment at which its end is requested, by `end_txn`, or by `init_producer_id` with its id, which
               aborts it; or at its time-out
     has ended when its coordinator lets its producer continue, with the next transaction or a new epoch: markers are
-              written behind the answer to the end, and who asks until then is asked to wait (CONCURRENT_TRANSACTIONS);
-              or, where nobody asks for its end, some time after its time-out: coordinators search for that now and then
+              written after the response to the end, and requests until then get CONCURRENT_TRANSACTIONS; or, if no
+              client ends it, some time after its time-out: coordinators check for that periodically
 
 This is about clients before KIP-890's second part, whose epoch lasts for several transactions.
 """

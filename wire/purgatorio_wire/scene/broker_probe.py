@@ -137,8 +137,8 @@ _DIGITS: Final = 20
 
 
 async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> None:
-    """What the broker itself says of what nobody declared: constants, bounds, and what scenes must go round. Of several
-    nodes it is the one that it speaks for: asked for another's settings Kafka refuses."""
+    """The broker's own settings that were not declared: constants, bounds, and what scenes must avoid. With several
+    nodes, each is asked for its own settings, because Kafka refuses those of another."""
     version = broker.version("describe_configs")
     if version is None or not nodes:
         return

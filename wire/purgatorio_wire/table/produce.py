@@ -69,7 +69,7 @@ def request_is_complete(partitions: Iterable[str | None]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """`accepted`: the leader moved its own log start. `reached`: so have all replicas, by what they said."""
+    """`accepted`: the leader moved its own log start. `reached`: all replicas have reported the same."""
 
     accepted: bool
     replica: Replica
