@@ -1,6 +1,6 @@
-"""Drawn programs over the parts of a timer on their own: two buckets, and the queue of what is due.
+"""Random programs over single parts of a timer: two buckets, and the delay queue.
 
-Within a timer most of this cannot be seen: one gate keeps adders and drains apart.
+Within a timer most of these races are hidden, because a reader-writer lock separates adders and drains.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class _Item:
 
 
 class QueuePlayer(Player):
-    """A `DelayQueue`. What lies inside for sure: its offer has returned, and nobody has begun to take it."""
+    """A `DelayQueue`. An item is certainly inside if its offer has returned, and no take of it has begun."""
 
     def __init__(self, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)

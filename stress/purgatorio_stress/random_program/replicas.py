@@ -1,7 +1,8 @@
-"""Drawn programs over a broker's replica manager: producers, consumers, a follower, changes of leadership.
+"""Random programs over a broker's replica manager: producers, consumers, a follower, changes of leadership.
 
-A thing is a request. When nothing happens any more every key is checked once more, and that completes nothing: what
-was ready has been told (B108, B214). With one thread, a fetch that waited is asked again at the moment of its answer.
+A thing is a request. When no task can run, every key is checked once more, and this completes no operation, because
+each ready one has been notified before (B108, B214). With one thread, a waiting fetch is evaluated again at the
+moment of its answer.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Random programs over the threads of the reference: its executors, and the reaper without a timer.
 
 The executor of the real binding (`purgatorio.threads`) is run as it is written. Its functions are bound to a
-`threading` and a `deque` that are made of the explorer's seam, so each use of its state is a step. An accepted action
-runs once or is dropped by `shutdown_now`. Actions run in the order of their submissions. After a shutdown none is
-accepted.
+`threading` and a `deque` that are made of the explorer's seam, so each use of its state is a scheduling point. An
+accepted action runs once or is dropped by `shutdown_now`. Actions run in the order of their submissions. After a
+shutdown none is accepted.
 
-The reaper's work is a wait that a notice ends. No two turns run at once. None begins after its shutdown was awaited. A
-turn that fails is reported to the fault policy, and the next one begins after a pause (O8).
+The reaper's work is a wait that a notice ends. Two turns never overlap. No turn begins after its shutdown was
+awaited. A turn that fails is reported to the fault policy, and the next one begins after a pause (O8).
 """
 
 from __future__ import annotations
@@ -306,7 +306,7 @@ class ExecutorPlayer(Player):
     # The end.
 
     def final(self) -> Iterator[Broken]:
-        """All that was taken ran once, or was dropped; who was first came first."""
+        """Every accepted action ran once, or was dropped; they ran in order."""
         self.do_run()
         counts = {number: self.ran.count(number) for number in self.ran}
         if any(count > 1 for count in counts.values()):

@@ -224,7 +224,7 @@ class World:
         self.labels: set[str] = set()
 
     def last_ms(self) -> int:
-        """What the clock last told the present task."""
+        """The last reading of the clock by the current task."""
         return self.clock.last_ms()
 
     @property
