@@ -27,7 +27,7 @@ def early_bound_ns(longest_ns: int) -> int:
 
 
 def asyncio_loop(call: Literal["call_later", "call_at"]) -> PythonSubject:
-    """The loop, asked for relative (`call_later`) or absolute (`call_at`) times."""
+    """The loop, with relative (`call_later`) or absolute (`call_at`) times."""
     return PythonSubject(
         name=f"asyncio-{call}",
         implementation=f"asyncio.{call}",

@@ -103,7 +103,7 @@ def _turns(promise: Promise) -> Iterator[CallProgram]:
 
 
 def _random(promise: Promise) -> Iterator[CallProgram]:
-    """Up to four tasks and thirty steps, the same every time."""
+    """Up to four tasks and thirty calls, the same every time."""
     tick_ns = promise.tick_ns
     for seed in range(_RANDOM_PROGRAMS):
         rng = Random(f"periodic/{seed}")

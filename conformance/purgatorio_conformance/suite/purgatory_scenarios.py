@@ -116,7 +116,7 @@ def _garbage(promise: Promise) -> Iterator[CallProgram]:
 
 @st.composite
 def drawn_programs(draw: st.DrawFn, promise: Promise) -> CallProgram:
-    """Programs of up to 14 steps over three keys and a few operations."""
+    """Programs of up to 14 calls over three keys and a few operations."""
     keys = st.sampled_from("abc")
     timeouts = [NEVER_NS, NEVER_NS]
     if "expiry" not in promise.lacks:
