@@ -39,8 +39,8 @@ def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress
         stdout=subprocess.PIPE,
         start_new_session=True,
     ) as process:
-        assert process.stdin is not None, "the pipes were asked for"
-        assert process.stdout is not None, "the pipes were asked for"
+        assert process.stdin is not None, "created with pipes"
+        assert process.stdout is not None, "created with pipes"
         _under_way.add(process)
         try:
             pickle.dump((subject, seed, ops, path), process.stdin)
@@ -59,7 +59,7 @@ def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress
 def end_all() -> None:
     """End the runs that are under way, as `LineChild.end_all` does those of this interpreter."""
     for process in list(_under_way):
-        assert process.stdin is not None, "the pipes were asked for"
+        assert process.stdin is not None, "created with pipes"
         process.stdin.close()
 
 

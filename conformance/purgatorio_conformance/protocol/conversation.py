@@ -447,7 +447,7 @@ class Conversation:
             stopping = (one for one in self._open.values() if one.stops)
             asked = next(stopping, None) if said.during is None else self._open[said.during]
             if asked is None or not asked.stops:
-                raise Misbehaved("rubbish", "it stops at a step in no call that was to stop there, or again")
+                raise Misbehaved("rubbish", "it is paused at a step that its call did not request")
             asked.stops -= 1
         if len(self._holds) >= _MAX_THREADS:
             raise Misbehaved("flood", f"more than {_MAX_THREADS} threads held")

@@ -143,9 +143,9 @@ class LineChild(AbstractContextManager["LineChild"]):
             raise SubjectFailed(
                 name, "unavailable", f"{command[0]} does not start: {error.strerror}"
             ) from None
-        assert self._process.stdin is not None, "the pipes were asked for"
-        assert self._process.stdout is not None, "the pipes were asked for"
-        assert self._process.stderr is not None, "the pipes were asked for"
+        assert self._process.stdin is not None, "created with pipes"
+        assert self._process.stdout is not None, "created with pipes"
+        assert self._process.stderr is not None, "created with pipes"
         self._in = self._process.stdin
         self._out, self._err = self._process.stdout.fileno(), self._process.stderr.fileno()
         # Readable once the child has ended, though somebody else holds its pipes.

@@ -32,7 +32,7 @@ class Undriven:
         waiting = self._waiting()
         if waiting:
             warnings.warn(
-                f"timer {self._name!r} ends with {waiting:,} waiting that never ran: nobody has drained it. Wrap it "
+                f"timer {self._name!r} ends with {waiting:,} waiting that never ran: it was never drained. Wrap it "
                 "in a ReaperTimer, or call advance_clock(0) in your loop (a Purgatory without its reaper: pass_time)",
                 RuntimeWarning,
                 stacklevel=3,

@@ -135,7 +135,7 @@ class TimingWheel:
         )
         require(
             above_ms == floor_to_tick(clock_ms, overflow.tick_ms),
-            f"the level above stands at {above_ms} ms, this one at {clock_ms} ms",
+            f"the clock of the level above is {above_ms} ms, that of this one {clock_ms} ms",
         )
         overflow.check()
 

@@ -175,13 +175,13 @@ def _several(users: int) -> bool:
 def explore_bounded(program: Program, limits: Limits) -> Exploration:
     """All schedules with at most `limits.preemptions`, fewest first."""
     most = counted(limits.preemptions, "preemption")
-    text = f"all interleavings with at most {most}, marked loops up to {program.turns} turns"
+    text = f"all interleavings with at most {most}, bounded loops up to {program.turns} turns"
     return explore_by(BoundedSearch(limits.preemptions), program, limits, Exploration("bounded", text))
 
 
 def explore_states(program: Program, limits: Limits) -> Exploration:
     """All reachable states, each left by every task that can continue."""
-    result = Exploration("states", f"all states, marked loops up to {program.turns} turns")
+    result = Exploration("states", f"all states, bounded loops up to {program.turns} turns")
     search = BoundedSearch(bound=_UNLIMITED, level=_UNLIMITED, cache=True)
     explore_by(search, program, limits, result, track_state=True)
     result.states = len(search.seen)

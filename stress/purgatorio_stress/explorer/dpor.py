@@ -320,5 +320,5 @@ class Dpor:
 
 def explore_dpor(program: Program, limits: Limits) -> Exploration:
     """Explore completely, or up to the limits."""
-    bound = f"all classes of interleavings, marked loops up to {program.turns} turns"
+    bound = f"all classes of interleavings, bounded loops up to {program.turns} turns"
     return explore_by(Dpor(), program, limits, Exploration("dpor", bound))

@@ -158,7 +158,7 @@ class MemberPlayer(Player):
         completed = rebalances.check_and_complete(GroupJoinKey("g"))
         completed += rebalances.check_and_complete(GroupSyncKey("g"))
         if completed:
-            yield Broken("B402", "rebalance", f"{completed} were ready, and nobody had told them")
+            yield Broken("B402", "rebalance", f"{completed} were ready, and were not notified")
         asked = any(kind == _ASKS_FOR_ID for (kind,) in self.drawn.things)
         if group.state() is not GroupState.DEAD and not asked:
             # (The session of one that was given an id, and went, has ended at its time-out: B603.)

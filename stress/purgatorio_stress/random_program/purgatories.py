@@ -337,7 +337,7 @@ class PurgatoryPlayer(Player):
     def _stranded(self) -> Iterator[Broken]:
         """Every action was added before somebody ran them, so none is left."""
         if self.actions.size():
-            yield Broken("O4", "actions", f"{self.actions.size()} are left, and nobody will run them")
+            yield Broken("O4", "actions", f"{self.actions.size()} are left, and no thread will run them")
 
     def _lost(self) -> Iterator[Broken]:
         for number in self.evented & self.registered - self.fails_to_try:

@@ -208,7 +208,7 @@ class RemotePlayer(_WaitingPlayer):
             else:
                 right = result.error is Error.NONE and result.data is outcome.value
             if not right:
-                self.breaks("B907", str(partition), f"answered {result}, and the tier said {outcome}")
+                self.breaks("B907", str(partition), f"answered {result}, and the tier returned {outcome}")
 
     def do_done(self, thing: int, part: int) -> None:
         """The tier has one of its values."""

@@ -135,7 +135,7 @@ class DrawnSearch:
         if self.refused:
             yield f"          {self.refused:,} programs break the code without the bug too, and are not counted"
         if self.found is not None:
-            yield f"          broken by program {self.found.at} after {self.found.cpu_seconds:.1f} s; made small:"
+            yield f"          broken by program {self.found.at} after {self.found.cpu_seconds:.1f} s; minimized:"
             for line in self.found.program.lines():
                 yield f"            {line}"
             for broken in self.found.found.broken[:3]:

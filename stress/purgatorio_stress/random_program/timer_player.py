@@ -368,7 +368,7 @@ class TimerPlayer(Player):
         refused = self.executor.refused[0]
         error = self._failing(add)
         if self.executor.refused[0] != refused and not error and self._is_calm():
-            self.breaks("CHECK", "timer", f"its executor refused {name}, and who added it was not told")
+            self.breaks("CHECK", "timer", f"its executor refused {name}, and add reported no error")
         deadline_ms = self.clock.first_ms() + delay_ms
         if self.kind.moves_clock and delay_ms <= 0:
             # It has run, without a check of the clock.
@@ -527,11 +527,11 @@ class TimerPlayer(Player):
         self.line.end(at, error=error, refused=refuses)
         alone = self._is_calm()
         if refuses and not error and alone:
-            self.breaks("CHECK", "timer", "its executor refused a task, and nobody was told")
+            self.breaks("CHECK", "timer", "its executor refused a task, and no error was reported")
         waited_ms = self.line.now_ms() - self.line.rows[at][1].begin_ms
         closed = any(call.do in _ENDS for _, call in self.line.rows)
         if told and not told[0] and waited_ms < timeout_ms and alone and not closed:
-            self.breaks("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and was told of nothing")
+            self.breaks("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and got no notice")
 
     def _is_calm(self) -> bool:
         """Whether one thread does all, and nothing is called back."""
@@ -678,7 +678,9 @@ class TimerPlayer(Player):
             if "drain" in done and not guard.driven.get():
                 yield Broken("CHECK", f"timer-{number}", "it was drained, and says that no thread drives it")
             if "close" in done and not guard.asked:
-                yield Broken("CHECK", f"timer-{number}", "it was closed, and nobody asked who drove it")
+                yield Broken(
+                    "CHECK", f"timer-{number}", "it was closed, and it was not tested whether it was driven"
+                )
             for driven, waiting, warned in guard.asked:
                 if warned != (waiting > 0 and not driven):
                     seen = f"{waiting} waited, {driven=}, {warned=}"

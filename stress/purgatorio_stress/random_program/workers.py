@@ -263,7 +263,7 @@ class ExecutorPlayer(Player):
         except ExecutorClosed:
             self.refused.append(begun)
             if not self.begun_to_shut:
-                self.breaks("T3", "executor", "refused, and nobody has shut it down")
+                self.breaks("T3", "executor", "refused, although it was not shut down")
             return
         if any(end < begun for end in self.shut) and self.kind != _DIRECT:
             self.breaks("CHECK", "executor", "it took an action after its shutdown")
@@ -290,7 +290,7 @@ class ExecutorPlayer(Player):
         ended = self.executor.await_termination(timeout_ms)
         left = taken - set(self.ran)
         if ended and inside and self.kind == _THREADED:
-            self.breaks("P3", "executor", "an action was told that its own executor has ended")
+            self.breaks("P3", "executor", "an action got the result that its own executor has ended")
         # (Who runs a queue on its own thread may have taken one out, and so may who drops them.)
         exact = self.kind != _QUEUED or len(self.drawn.threads) == 1
         if ended and exact and len(left) > self.dropped[0] and not self.running[0]:

@@ -89,7 +89,7 @@ class ShareGroup:
         world.cover("answered with the record", bool(self.answers and self.answers[0]))
         world.cover("answered with nothing", bool(self.answers and not self.answers[0]))
         if self.fetches.share(P0).is_locked():
-            yield Broken("B925", "t-0", "a fetch lock that nobody will give back")
+            yield Broken("B925", "t-0", "a fetch lock that no thread will release")
 
 
 def _event_against_force(world: World) -> Final_:

@@ -382,7 +382,7 @@ def _given_up(bounds: Bounds, one: Exchange, error: int, told_t: int) -> Row:
     """M6, where a replica is given up instead: the others have it all, and are enough. Metadata tells of it when the
     controller has, and the leader hears of it from there."""
     due, late_ms = one.t + one.wait_ms * MS, bounds.declared.late_topics_ms
-    promise = "an answer as the replica is out of sync,"
+    promise = "an answer when the replica leaves the in-sync set,"
     row = in_time(
         bounds, "M6", Way.GIVEN_UP, one, told_t, due - told_t, promise, late_ms=late_ms, since_t=told_t
     )

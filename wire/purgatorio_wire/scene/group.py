@@ -758,7 +758,7 @@ async def leave(play: Play) -> None:
     while len(joined) > 1:
         followers = [one for one in joined if not one.leads][: 2 if several else 1]
         joined = [one for one in joined if one not in followers]
-        must(bool(joined and followers), "everybody leads, or nobody does")
+        must(bool(joined and followers), "every member leads, or none does")
         await play.leave(followers[0].conn, group, *(one.id for one in followers)).within(8)
         must(await is_told(joined[0]), NOT_TOLD)
         await stable(joined)

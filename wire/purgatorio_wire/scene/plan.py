@@ -376,7 +376,7 @@ class PlanRun:
             )
 
         least = await made_small(program, fails, SMALL_TRIES, SMALL_AT_A_TIME)
-        self.told(f"{row.clause} {row.cause} by {least.steps} of {program.steps} random steps: {least}")
+        self.told(f"{row.clause} {row.cause} by {least.steps} of {program.steps} random requests: {least}")
         await self.play_least(least, least_name)
 
     async def play_least(self, program: RandomScene, name: str = LEAST_SCENE) -> None:

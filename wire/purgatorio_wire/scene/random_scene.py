@@ -106,7 +106,7 @@ def parsed(text: str) -> RandomScene:
     program = RandomScene(lanes)
     for step in (step for lane in lanes for step in lane):
         if _STEP.fullmatch(step) is None:
-            raise ProgramBroken(f"{step!r} is no step: see the steps in docs/wire.md")
+            raise ProgramBroken(f"{step!r} is no request: see the requests in docs/wire.md")
     if not lanes or program.steps > MOST_STEPS:
         raise ProgramBroken(f"{program.steps} steps: write 1 to {MOST_STEPS}")
     return program
