@@ -1,32 +1,32 @@
 """`DelayedShareFetch`: a share group's member waits for records that it may acquire (Kafka's DelayedShareFetch).
 
-It waits under two keys a partition: the group's, for acknowledgements, released locks and reads that ended, and the
-partition's, for the high watermark and the leadership.
+It waits under two keys for each partition. The group's key is checked after acknowledgements, released locks and
+finished reads; the partition's key after a change of the high watermark or the leadership.
 
-Trying takes the fetch locks of the partitions that can be acquired; none: wait. Where the place of each first offset
-is known, the distance to the log's end is arithmetic; where it is not, it is read, perhaps on another thread: then
-the locks are kept, and the end of the read is an event. Enough, or an error: complete with what was read. Too
-little: the locks are released, so that other members can fetch, and the operation waits. If an event came during the
-read, it first evaluates again, because the event (a record before those that were read, another partition) will not
-come again. Records that are only in the remote tier are read there: those partitions stay locked, the others do not.
+`try_complete` takes the fetch locks of the partitions that have records to acquire; if there are none, the operation
+waits. If the position of each first offset is known, the available bytes are computed. Otherwise the records are
+read, perhaps on another thread; the locks are kept, and the end of the read is an event. With enough bytes, or an
+error, the operation completes. With too few, it releases the locks, so that other members can fetch, and waits. If
+an event came during the read, it evaluates again before it waits, because that event does not come again. Records
+that are only in the remote tier are read there, and their partitions stay locked.
 
-On completion the rest is read, the records are acquired, and the locks are released. Reads of the tier may have more
-time than the request. If they are not done at its time-out, they delay the answer: **completed is not answered**
-here, the answer comes from the caller that ends the reads, or from a timer (`share_holding.LateAnswer`).
+On completion the remaining partitions are read, the records are acquired, and the locks are released. If reads of
+the tier are not done at the request's time-out, the operation is completed, but **not answered yet**: the thread
+that ends the reads answers, or a timer (`share_holding.LateAnswer`).
 
-The locks are the difficult part of this operation: the caller that took them must release them, however it ends.
+The difficult part is that the locks must be released in every case:
 
 * `force_complete` may return False to the try that has taken locks: another thread has completed the operation, and
   does not know of them. Then the try releases them itself (KAFKA-17848).
-* A try that continues waiting with locks puts them where completion finds them, and tests again whether it is
+* A try that waits with locks stores them for the completion, and then tests again whether the operation is
   completed.
-* Locks that are forgotten before they are released are never released (KAFKA-18918): so an immutable tuple names
-  them.
-* The checks of other members' operations are queued, not called: their completion would check again, as deep as the
-  members are many (KAFKA-17509).
+* An immutable tuple names the locks, so that the list of locks cannot be cleared before they are released
+  (KAFKA-18918).
+* The checks of other members' operations are queued, not called. Otherwise each completion would make the next
+  check, one call deeper for each member (KAFKA-17509).
 
-Not promised: that a fetch which waits for a lock is woken when the lock is released without records. Two fetches
-that both want more than there is would wake each other for ever; the next event wakes them.
+Not promised: that a fetch which waits for a lock is woken when the lock is released without records. (Otherwise two
+fetches that both need more records would wake each other for ever.) The next event wakes it.
 
 Clauses B921 to B949.
 """

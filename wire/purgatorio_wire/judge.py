@@ -1,13 +1,14 @@
 """Turns a recorded wire trace into verdicts: the rows of every scene, counted by clause.
 
-A scene tests clauses in many rows. If a row was late or undecided, the scene is repeated (`name#2`). A broken row is
-a violation by itself. A late row is a violation only together with another one of the same clause, cause and scene.
-Late rows that overlap in time may have met one pause, and count as one. Slightly late rows, as by a thread that did
-not get the processor, count only if they are at least one in ten; otherwise they are undecided. Two rows that count
-are VIOLATED, one is UNKNOWN. A clause is also UNKNOWN if none of its rows could be judged, or one of its scenes did
-not end. The same holds if a scene declares that it tests the clause (`Scene.asked`) and no row of that scene decided
-it. Other undecided rows are only counted and reported. An exception are rows that are late by the whole gap, as a
-forgotten request is, unless they are outnumbered in their scene.
+A row is one judged response, for one clause. A scene gives many rows. If a row was late or undecided, the scene is
+repeated (`name#2`). A broken row is a violation by itself. A late row is a violation only together with another one
+of the same clause, cause and scene. Late rows that overlap in time may have met one pause, and count as one. Rows
+may be slightly late because a thread did not get the processor. They count only if they are at least one in ten;
+otherwise they are undecided. Two rows that count are VIOLATED, one is UNKNOWN. A clause is also UNKNOWN if none of
+its rows could be judged, or one of its scenes did not end. The same holds if a scene declares that it tests the
+clause (`Scene.asked`) and no row of that scene decided it. Other undecided rows are only counted and reported, with
+one exception: rows that are late by the whole gap look like a forgotten request. They make the clause UNKNOWN unless
+their scene has more rows in time.
 """
 
 from __future__ import annotations

@@ -7,12 +7,12 @@ the caller's thread, in the order in which the lines were written and read. A ca
 written and its return after the answer was read, so the recorded interval contains the real one.
 
 `message` says how an event of a subject is recorded. An event inside a call (`during`) is on that call's thread of
-the trace, `caller-0` for lane 0; any other is on the thread that it names (`th`). Without either, it is inside the
-one open call in virtual time, and on the thread `subject` in real time.
+the trace, `caller-0` for lane 0; any other is on the thread that it names (`th`). Without either field, an event
+belongs to the one open call in virtual time, and to the thread `subject` in real time.
 
 Gates (pause points): until a paused thread (`held`) is resumed, it only makes the calls that name it (`hold`). These
-are recorded on its thread, inside the callback in which it is paused. A call may request pauses at steps (scheduling
-points) of the subject's own code (`step`); there the thread is outside of callbacks, and makes no calls.
+are recorded on its thread, inside the callback in which it is paused. A call may request a pause at a step
+(scheduling point) of the subject's own code (`step`). A thread that is paused there makes no calls.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WAN
 
 T1 = Clause(
     "T1",
-    "not early: a task fires no earlier than its deadline minus early_ns, the early bound of its tick",
+    "not early: a task fires no earlier than its deadline minus early_ns, the declared early bound",
     formula="every fire answers an add of its own with fire.t >= deadline_t - early_ns",
     records=("timer_add", "timer_fire"),
     constants=("early_ns",),
@@ -62,7 +62,7 @@ def not_early(run: Run, history: OperationHistory) -> Finding:
 
 T2 = Clause(
     "T2",
-    "not late: a task fires at most late_ns after its deadline, the lateness that the header declares",
+    "not late: a task fires at most late_ns after its deadline, the declared late bound",
     formula="fire.t <= max(deadline_t, add.ret.t + delay_ns) + late_ns",
     records=("timer_add", "timer_fire"),
     constants=("late_ns",),

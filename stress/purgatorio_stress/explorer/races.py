@@ -1,9 +1,9 @@
 """Data races of cells: two unordered uses, one of them a write. The reference promises that it has none.
 
-`RacingSync` is the explorer's `Sync` with vector clocks in its locks and atomics. Everything before a release of a
-lock, or a write of an atomic, happens before everything after the next acquire, or read. A use of a cell that does
-not happen after the last write of another task is a race; so is a write that does not happen after all reads,
-whatever order this run had. It is slower than the plain `Sync`, so it is used on request.
+`RacingSync` is the explorer's `Sync` with vector clocks in its locks and atomics. A release of a lock happens before
+the next acquire, and a write of an atomic before the reads that follow. A use of a cell is a race if it is not
+ordered after the last write of another task. So is a write that is not ordered after all reads. The order in which
+they ran does not matter. It is slower than the plain `Sync`, so it is used on request.
 """
 
 from __future__ import annotations
