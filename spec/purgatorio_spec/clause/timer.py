@@ -227,10 +227,10 @@ class _Stop(NamedTuple):
 @T4.of_operation
 def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a task with a stop that took effect before the deadline minus `early_ns`. A stop is a cancel, a
-    `cancel_for_key` that returned the task's operation, or a completion by another call than its expiry. If cancel is
-    a barrier in the profile, every successful cancel is an occasion. If the operation was completed before its task
-    was in the timer, the task counts as cancelled from the return of the registration on. If `cancel_for_key`
-    returned the operation during its registration, nothing is judged."""
+    `cancel_for_key` that returned the task's operation, or a completion by another call than its expiry. If a
+    successful cancel forbids every later run (a *barrier*, by the profile), every successful cancel is an occasion.
+    If the operation was completed before its task was in the timer, the task counts as cancelled from the return of
+    the registration on. If `cancel_for_key` returned the operation during its registration, nothing is judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)
