@@ -1,7 +1,7 @@
 """The known bugs: mistakes that were made in real systems of this kind.
 
-Models, proofs, mutants and pages name them by number. Numbers are public interface, and not all are taken: what this
-reference cannot have is listed with the mutants.
+Models, proofs, mutants and pages name them by number. Numbers are public interface, and some are not used: bugs that
+this reference cannot have are listed with the mutants.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""A warning for a timer that no thread drains: what waits in it never runs, and nothing else would say so.
+"""A warning for a timer that no thread drains: its tasks never run, without any other sign.
 
-Only a timer with the real clock has this guard; with another clock somebody moves the time by hand. It warns once, a
-RuntimeWarning, when the timer is closed or freed with something in it that no drain has ever checked.
+Only a timer with the real clock has this guard; another clock is moved by hand. It gives one RuntimeWarning, when
+the timer is closed or freed with tasks in it and was never drained.
 """
 
 import warnings

@@ -1,4 +1,4 @@
-"""Produce, Fetch, ListOffsets, DeleteRecords, OffsetForLeaderEpoch: what is asked of partitions."""
+"""The requests about partitions: Produce, Fetch, ListOffsets, DeleteRecords, OffsetForLeaderEpoch."""
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet

@@ -1,4 +1,4 @@
-"""Record batches (magic 2) as bytes: what the header says, and where the broker writes into it.
+"""Record batches (magic 2) as bytes: the fields of the header, and those that the broker writes.
 
 A batch is stored as it came. It is one record of the reference's log for each of its offsets: the last one has all the
 bytes, the others none, so that a read from within a batch gives the whole of it, as Kafka's does. On the way out the

@@ -1,4 +1,4 @@
-"""ShareGroupHeartbeat, ShareFetch, ShareAcknowledge: what a member of a share group asks for (KIP-932)."""
+"""The requests of members of a share group (KIP-932): ShareGroupHeartbeat, ShareFetch, ShareAcknowledge."""
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby

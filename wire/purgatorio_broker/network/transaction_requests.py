@@ -1,5 +1,5 @@
-"""InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, TxnOffsetCommit, EndTxn: what a transactional producer asks for,
-but for its appends."""
+"""The requests of a transactional producer except its appends: InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn,
+TxnOffsetCommit, EndTxn."""
 
 from kio.schema.errors import ErrorCode
 

@@ -1,4 +1,4 @@
-"""X1 to X4: answers as such, whatever was asked."""
+"""X1 to X4: clauses about every response, whatever the request."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Frames: what stands between a stream of bytes and the messages of the Kafka protocol.
+"""Frames: they divide a stream of bytes into the messages of the Kafka protocol.
 
 A frame is a length (four bytes, big-endian, signed) and that many bytes. A peer is not trusted: a length that is
 negative, or above the bound, ends the connection before anything is held for it.

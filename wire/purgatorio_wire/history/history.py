@@ -1,4 +1,4 @@
-"""What was asked and answered in one scene of a trace: exchanges, connections, and the typed views of their bodies.
+"""The requests and responses of one scene of a trace: exchanges, connections, and typed views of their bodies.
 
 Bodies are untrusted: a field that is missing or of another type reads as its zero, and what cannot be understood gives
 no occasion to any clause.

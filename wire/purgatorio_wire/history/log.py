@@ -1,10 +1,10 @@
-"""What is known of topics and partitions from outside: which appends are surely there, and which may be.
+"""Topics and partitions as clients see them: which appends are certainly there, and which may be.
 
-An append takes effect between its sending and its acknowledgement. So at any moment there is a least that must be there
-(what was acknowledged by then) and a most that can be (what had been sent). Clauses demand by the least and accuse by
-the most. So it is with the end of a transaction, which puts a marker into each of its partitions, and with the last
-stable offset, the end for who reads what is committed: it is not above the first record of what surely is open, nor
-below that of what may be, of what is not deleted.
+An append takes effect between its sending and its acknowledgement. So at any time there is a minimum that must be
+there (the acknowledged appends) and a maximum that may be there (the sent ones). Clauses require the minimum and
+allow the maximum. The same holds for the end of a transaction, which writes a marker to each of its partitions, and
+for the last stable offset. That offset is not above the first record of a transaction that is certainly open, and
+not below that of one that may be open.
 """
 
 from __future__ import annotations

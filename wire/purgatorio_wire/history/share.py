@@ -1,4 +1,4 @@
-"""What is known of a share group from outside (KIP-932): its sessions, and who has acquired which records until when.
+"""A share group as clients see it (KIP-932): its sessions, and which member has acquired which records until when.
 
 a session   begins with a fetch of epoch 0, has all the partitions that its fetches named, and ends with epoch -1 or
             with the connection that began it

@@ -1,4 +1,5 @@
-"""The ways in which clauses of the wire break: what a row is an occasion of, and what a scene asks.
+"""The ways in which clauses of the wire break. A row is an occasion of one of them, and a scene declares those that
+it tests.
 
 They are part of the public interface: of results, where they name causes, and of traces (`{"what": "asks"}`). One that
 no judge knows cannot be written: the type checker and the plan refuse it.

@@ -1,4 +1,4 @@
-"""The first check at a broker: what it offers, who it is among its nodes, and what it says of its own settings."""
+"""The first requests to a broker: its API versions, its node id, and its settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenes of the standard plan: what the modules of scenes have, in the order in which it is played."""
+"""The scenes of the standard plan, from all modules of scenes, in order of execution."""
 
 from __future__ import annotations
 

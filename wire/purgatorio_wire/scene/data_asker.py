@@ -1,7 +1,7 @@
-"""What a scene asks about topics and their records, in few words.
+"""Short methods for the requests of a scene about topics and their records.
 
-Whatever a scene makes has a name that no other client has, and is deleted at the end. A scene never writes to a topic
-that it did not make.
+Every topic and group of a scene has a unique name, and is deleted at the end. A scene never writes to a topic that
+it did not create.
 """
 
 from __future__ import annotations

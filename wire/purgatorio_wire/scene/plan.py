@@ -1,8 +1,8 @@
 """The run that plays scenes against a broker.
 
-Scenes are played several at a time, each on connections, topics and groups of its own. A scene with a late row, or
-whose rows could not be judged, or that broke off, is played again: a slow machine is not taken for a slow broker. What
-the run made is deleted at the end, whatever the end is.
+Several scenes run at a time, each on its own connections, topics and groups. A scene with a late row, with undecided
+rows, or that was interrupted, is repeated, so that a slow machine is not mistaken for a slow broker. Topics and
+groups of the run are deleted at the end, in every case.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a scene is played with: requests about topics (`data_asker`), and those about groups, in few words."""
+"""Short methods for the requests of a scene: those about topics (`data_asker`), and those about groups."""
 
 from __future__ import annotations
 

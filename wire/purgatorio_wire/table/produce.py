@@ -1,5 +1,6 @@
-"""What waits for replicas: `PRODUCE`, one partition of a produce request with acks=-1 (Kafka's DelayedProduce; clauses
-B101 to B109), and `DELETE_RECORDS`, one of a delete-records request (DelayedDeleteRecords; B301 to B307).
+"""The requests that wait for replicas: `PRODUCE`, one partition of a produce request with acks=-1 (Kafka's
+DelayedProduce; clauses B101 to B109), and `DELETE_RECORDS`, one of a delete-records request (DelayedDeleteRecords;
+B301 to B307).
 
 The answer is the error that the partition ends with, or None where it waits. B307 is `request_is_complete`: the request
 completes when none of its partitions waits.
