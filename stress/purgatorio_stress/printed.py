@@ -1,7 +1,7 @@
 """What `stress`, `explore` and `mutants` print with --json, and what `mutants --kept` keeps: records by their `kind`.
 
-They are written and read by these types. Nothing of the reference or of the explorer is imported here: who only reads
-results needs neither.
+They are written and read by these types. This module imports neither the reference nor the explorer, because a
+reader of results needs neither.
 """
 
 from __future__ import annotations

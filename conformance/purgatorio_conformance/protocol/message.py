@@ -1,4 +1,5 @@
-"""Every message of `purgatorio-subject/1` as a typed record: what the driver asks, and what the subject says.
+"""Every message of `purgatorio-subject/1` as a typed record: the driver's calls, and the subject's answers and
+events.
 
 One JSON object a line, UTF-8, `m` names the message. Times are nanoseconds. A field that is null is absent. The driver
 numbers its calls (`n`), the subject answers each exactly once, and reports what happened by itself as events.

@@ -1,4 +1,5 @@
-"""Why a run that failed breaks a promise: what silence or an error alone does not prove, a program started again does.
+"""Proves that a failed run breaks a promise: silence or an error alone proves nothing, so the program is started
+again.
 
 See the page of the protocol, under misbehaviour.
 """

@@ -1,4 +1,4 @@
-"""What came of a run of a program, next to its trace."""
+"""The record of a program's run, in addition to its trace."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

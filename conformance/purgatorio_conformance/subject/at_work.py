@@ -1,4 +1,4 @@
-"""Whether a subject that is silent may only be slow: what its threads do meanwhile, as Linux tells of each."""
+"""Whether a silent subject may only be slow: the states of its threads, as Linux reports them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A child process that speaks lines, and cannot harm its parent: what it says is bounded, and so is its silence.
+"""A child process that writes lines, and cannot harm its parent: its output is bounded, and so is its silence.
 
-What it says, on standard error too, is read by the caller that hears it, so a flood costs no memory: the child waits
-at its own full pipe. It has ended when it has ended, the caller that else holds its pipes. However the `with` block
-is left, the child and all that it started are gone after it, also what has left its process group: it is known by its
-environment.
+The caller reads its output, on standard error too, so a flood costs no memory: the child blocks at its own full
+pipe. The child has ended when its process has ended, even if another process still has its pipes. However the `with`
+block ends, the child and all processes that it started are killed. Processes that left its process group are
+recognized by their environment.
 """
 
 import os

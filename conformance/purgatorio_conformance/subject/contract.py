@@ -1,4 +1,4 @@
-"""What a subject is: something that can carry out a plan of timer operations and leave a trace of it."""
+"""The interface of a subject: it executes a plan of timer operations and leaves a trace."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

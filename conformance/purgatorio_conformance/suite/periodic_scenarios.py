@@ -1,4 +1,4 @@
-"""What a timer that offers periodic tasks or resets, or declares its turns, is put through.
+"""The scenarios for a timer that offers periodic tasks or resets, or declares its turns.
 
 Periods sit on and next to the ends of levels, as the delays of the other scenarios do. Time goes tick by tick, and over
 several periods at once, so that runs are missed.

@@ -1,4 +1,4 @@
-"""What a timer is put through: named scenarios, each with the clauses that it gives an occasion to fail.
+"""The scenarios for a timer, each with the clauses that it can break.
 
 Delays sit where wheels go wrong: on and next to the ends of ticks and levels (uniform ones find almost nothing), under
 clocks that do not start at 0, after time has passed unused, in one bucket again and again.

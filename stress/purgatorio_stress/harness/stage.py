@@ -1,4 +1,4 @@
-"""The stage of threads: what a `World` needs to run a scenario on the real interpreter instead of under the explorer.
+"""The stage of threads: it lets a `World` run a scenario on the real interpreter instead of under the explorer.
 
 One stage a round. Its time is virtual and moves only in set-up and judgement, before the threads start and after they
 have ended: no time-out can pass in a race, and a completion that was lost stays lost (and is seen).

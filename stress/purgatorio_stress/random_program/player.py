@@ -1,4 +1,4 @@
-"""Carrying out a random program in a world: what every vocabulary has in common."""
+"""Executes a random program in a world: the part that every vocabulary shares."""
 
 from __future__ import annotations
 

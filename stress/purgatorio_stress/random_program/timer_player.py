@@ -1,7 +1,7 @@
-"""What a random program over a timer is played with: its tasks and functions, its clock, its calls in their order.
+"""Executes a random program over a timer: its tasks and functions, its clock, its calls in order.
 
-What became of each task is compared with `purgatorio_spec.oracle.timer_history`; a task that is added once is recorded
-too, so that the clauses judge it.
+The history of each task is compared with `purgatorio_spec.oracle.timer_history`; a task that is added once is
+recorded too, so that the clauses judge it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Running a stateful test as a search: what it found, after how many examples, or None."""
+"""Runs a stateful test as a search: returns the failure and the number of examples, or None."""
 
 from __future__ import annotations
 
