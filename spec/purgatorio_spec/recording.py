@@ -1,4 +1,4 @@
-"""A recorded run in memory, judged by the clauses; written to a file where somebody is to check it."""
+"""A recorded run in memory, judged by the clauses; and written to a file if a command should check it."""
 
 from __future__ import annotations
 

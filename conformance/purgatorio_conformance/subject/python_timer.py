@@ -149,7 +149,8 @@ class _Run:
             self._take(step)
 
     async def _on_loop(self) -> None:
-        """Each step at its time, on the loop's thread; until nothing is open, since the loop must run for that."""
+        """Each call at its time, on the loop's thread; it runs until no task is open, because the tasks need the
+        loop."""
         self._timer = self._subject.make()
         for number, step in enumerate(self._plan.steps):
             left_ns = self._start_ns + step.at_ns - time.monotonic_ns()

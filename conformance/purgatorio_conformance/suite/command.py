@@ -1,7 +1,7 @@
 """A program in any language under the suite: the scenarios as calls of `purgatorio-subject/1`, in virtual time.
 
-What it promises and lacks follows from its own description. One child plays all programs, each from a `start` of its
-own; one that misbehaves ends that run, says so, and is started again for the next.
+Its promises and lacks follow from its own description. One child executes all programs, each from its own `start`. A
+child that misbehaves ends that run with a message, and is started again for the next.
 """
 
 from __future__ import annotations

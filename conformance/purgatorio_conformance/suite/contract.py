@@ -1,11 +1,9 @@
-"""What a user writes to have a timer or a purgatory checked in-process: an adapter of a few lines, and its promises.
+"""The interface that a user implements to test a timer or a purgatory in-process: a short adapter, and its promises.
 
-Time is virtual: nothing happens by itself, `advance` is the only way in which it passes. All times are integers in
-nanoseconds, whatever unit the subject counts in.
+Time is virtual: only `advance` moves it. All times are integers in nanoseconds, whatever unit the subject counts in.
 
-What a subject cannot do is a *lack*, with its reason: the scenarios that need it are SKIPPED with that reason, and what
-is not recorded for want of it makes its clauses SKIPPED. Nothing is guessed: a method that is missing without a lack is
-an error.
+What a subject cannot do is a *lack*, with its reason: the scenarios that need it are SKIPPED with that reason, and
+so are the clauses that need records of it. A method that is missing without a lack is an error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""An adapter under the suite: programs of calls played to it, the enumerated scope, and races by control.
+"""Runs programs of calls, the enumerated scope, and gated runs against an adapter.
 
-Of the scope, of the races at gates and of those at steps one run each plays all; its verdicts are asked for clause by
-clause. A violation is shown by the one play that made it, played again to a fresh subject, as a session.
+The scope, the gated runs at gates and those at steps are one run each; the tests read its verdicts clause by clause.
+A violation is shown by the execution that caused it, repeated with a new subject, as a session.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a scenario consists of: programs of calls of the protocol, written short; and when it cannot be run."""
+"""The content of a scenario: programs of protocol calls in a short form; and when it cannot be run."""
 
 from __future__ import annotations
 

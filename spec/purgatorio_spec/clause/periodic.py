@@ -281,7 +281,7 @@ T10 = Clause(
 
 @T10.of_operation
 def cancel_ends_it(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task with a cancel that returned, without an exception, and not 0."""
+    """An occasion is a periodic task with a cancel that returned a value other than 0."""
     task = _task(run, history)
     cancels = [c for c in history.cancels if c.out != 0 and c.err is None and c.ret_i is not None]
     if task is None or not cancels:

@@ -1,9 +1,9 @@
 """A counterexample: the shortest prefix of a run that shows a violation, cut down to the events that matter.
 
-The prefix ends at the largest witness, where the promise is broken. Of what comes before, only events of the operation
-itself (or of the one call that is judged) are kept, and the calls of others that may have made it happen (`company`);
-and of those no `try_complete` that found nothing and was over before it could matter. What is left out is counted,
-never silent.
+The prefix ends at the largest witness, where the promise is broken. Of the earlier events, only those of the
+operation itself (or of the judged call) are kept, and the calls of others that may have caused the violation
+(`company`). A `try_complete` that returned false and ended too early to matter is left out. Events that are left out
+are counted.
 """
 
 import sys
