@@ -139,6 +139,20 @@ def skipped_though_the_clock_stopped_there(made: Trace, broken: bool) -> None:
     advance_to(made, d + 2 * P + 50 * MS)
 
 
+@twin("T9", "drifted", "timer")
+def due_when_the_clock_has_come(made: Trace, broken: bool) -> None:
+    """Due at once: the advance that brought the clock there is over, and the next one must run it."""
+    declared(made, virtual=True)
+    made.header = replace(made.header, timer=replace(made.header.timer, late_ns=0))
+    advance_to(made, made.t + P)
+    made.t -= 1_000
+    d = repeat(made, first_ns=0)
+    made.events[-1] = made.events[-1]._replace(t=d)
+    made.t = d
+    advance_to(made, d + 10 * MS, 0 if broken else 1)
+    advance_to(made, d + 20 * MS, 1 if broken else 0)
+
+
 @twin("T9", "stopped-running", "timer")
 def lost_its_place(made: Trace, broken: bool) -> None:
     """It runs twice and never again."""

@@ -3,7 +3,8 @@ cancelled.
 
 With P the period, D(k) = deadline_t + k * P the deadline of the k-th run counted from 0, `early` and `late` the bounds
 of the header, and f(n) the n-th fire. In virtual time a task can run at an `advance_clock` only, so there "by t" means
-by the first one that returned at t or later: `chance(t)`. In real time chance(t) = t.
+by the first one that returned at t or later, and not before the add or the fire before: `chance(t)`. In real time
+chance(t) = t.
 
     fixed delay  T8  f(n).t >= f(n-1).ret.t + P - early, less `late` in real time
                  T9  f(n).t <= chance(f(n-1).ret.t + P + late)
@@ -238,7 +239,7 @@ def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
     for fire, due in _played(task, history):
         if fire.call_i > stop_i:
             break
-        last_t = run.chance_t(due.latest_t + run.late_ns)
+        last_t = run.chance_t(due.latest_t + run.late_ns, before.call_i)
         if fire.call_t > last_t:
             return Broken(
                 "drifted",
@@ -252,7 +253,7 @@ def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
         return occasion
     if any(fire.call_i > before.call_i for fire in history.fires):
         return occasion
-    last_t = run.chance_t(task.due(None).latest_t + run.late_ns)
+    last_t = run.chance_t(task.due(None).latest_t + run.late_ns, before.call_i)
     until_t = run.facts.end_t if stop is None else min(stop.call_t, run.facts.end_t)
     if last_t >= until_t:
         return occasion

@@ -95,7 +95,7 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     claim = history.claim
     if due_t is None or (claim is not None and claim.call_i < fire.call_i):
         return NO_OCCASION
-    last_t = run.chance_t(due_t + late_ns)
+    last_t = run.chance_t(due_t + late_ns, add.call_i)
     if fire.call_t <= last_t:
         return KEPT
     return Broken(

@@ -103,13 +103,16 @@ class Run:
     virtual: bool = False
     """Its clock moves by `advance_clock` alone."""
 
-    def chance_t(self, t: int) -> int:
+    def chance_t(self, t: int, asked_i: int) -> int:
         """By when what must be done by `t` can be done: in virtual time at the first `advance_clock` from then on, if
-        they are known; if there is none, never."""
+        they are known; if there is none, never. One that had returned before it was asked for, at `asked_i`, is none.
+        """
         advances = self.facts.advances
         if not self.virtual or not advances:
             return t
         place = bisect_left(advances, t, key=Advance.returned_t)
+        while place < len(advances) and advances[place].ret_i < asked_i:
+            place += 1
         return advances[place].ret_t if place < len(advances) else MAX_INT
 
     def records(self, *functions: str) -> bool:
