@@ -21,9 +21,11 @@ WARM_UPS: Final = {
 """Of these areas, in addition of fetches."""
 MODULES: Final = (scene_share, scene_transactions, scene_group, static_member, scene_fetch, topic)
 SCENES: Final[Mapping[str, SceneSpec]] = {
-    one.name: one for one in sorted(FOUND, key=lambda one: one.seconds, reverse=True)
+    one.name: one
+    for one in sorted(FOUND, key=lambda one: (one.alone, one.seconds if one.alone else -one.seconds))
 }
-"""The standard plan, by name. The long ones first: it takes as long as its longest lane."""
+"""The standard plan, by name. The long ones first, as it takes as long as its longest lane; of those that are played
+alone last, as they stop brokers."""
 PATIENT: Final = SceneSpec("patient", DRAWN, ("F3 not-woken",), scene_fetch.patient)
 """Played next to the random programs."""
 
