@@ -57,7 +57,8 @@ SEQUENCES: Final = 1 << 31
 @dataclass(frozen=True, slots=True)
 class Declared:
     """Constants of the broker, in milliseconds. `initial_delay_ms` is group.initial.rebalance.delay.ms; None where
-    nobody knows it. `late_ms` is allowed to every answer, `late_topics_ms` to what creating or deleting a topic brings.
+    nobody knows it. `late_ms` is allowed to every answer, `late_topics_ms` to what creating or deleting a topic
+    brings, and a replica that continues.
     `session_least_ms` and `session_most_ms`: the bounds of a session, `note_most_bytes` that of what a commit says
     beside an offset, `deliveries_most` how often a share group is given a record, where they are known.
     """
