@@ -10,16 +10,16 @@ NO_SESSION, NOT_THE_NEXT = 70, 71
 """FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH."""
 
 _Parts = dict[tuple[str, int], Body]
-"""What is asked or told of partitions, by topic and number."""
+"""The partitions of a request or a response, by topic and number."""
 _MARKS: Final = ("high_watermark", "log_start_offset")
-"""Who has a session is told of a partition when one of these is another than it was told last."""
+"""The response of a fetch session contains a partition if one of these fields has changed since the last one."""
 
 
 def complete_sessions(scene: Scene) -> None:
-    """Give the fetches of a session (KIP-227) all that it has, and their answers what they leave out, as that of which
-    there is no news: so they are judged as others are. What is new in it is told, and once more what was told with an
-    error last, so of that nothing is given. What names a session that is not there, or another request of it than the
-    next, stays as it is, with the error that it is to be refused with."""
+    """Add to the fetches of a session (KIP-227) all partitions of the session, and to their responses the partitions
+    without changes. Then they are judged as other fetches are. A partition that is new in the session, or had an
+    error last, must be in the response, so it is not added. A request with an unknown session, or not the next
+    epoch, stays as it is, with the expected error."""
     sessions: dict[int, tuple[int, _Parts, _Parts]] = {}
     begun_t: dict[int, int] = {}
     for one in scene.of("fetch"):

@@ -1,4 +1,4 @@
-"""What was asked and answered in one scene of a trace: exchanges, connections, and the typed views of their bodies.
+"""The requests and responses of one scene of a trace: exchanges, connections, and typed views of their bodies.
 
 Bodies are untrusted: a field that is missing or of another type reads as its zero, and what cannot be understood gives
 no occasion to any clause.
@@ -23,7 +23,7 @@ EXCUSED: Final[Mapping[int, str]] = {
     81: "the broker limits the members of a group",
     89: "the broker's quota is used up",
 }
-"""Errors that say nothing of the promise that was asked for, and what they say instead."""
+"""Errors that are unrelated to the tested promise, and what they mean."""
 BUSY: Final = frozenset({7, 8, 41, *EXCUSED})
 """The controller did not answer in time, is not there or another, or is asked too often."""
 END_OF_TIME: Final = 1 << 62
@@ -77,7 +77,7 @@ def integers(body: Mapping[str, object] | None, name: str) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The end of a connection: when, by whom, and why where that was said."""
+    """The end of a connection: when, by which side, and why if known."""
 
     i: int
     t: int
@@ -212,7 +212,7 @@ class Scene:
 
     @property
     def without_coordinator(self) -> bool:
-        """Whether it searched for a coordinator, and was told of none."""
+        """Whether it searched for a coordinator, and none was found."""
         looked = self.of("find_coordinator")
         told = [said for one in looked for said in ([*items(one.got, "coordinators")] or [one.got or {}])]
         return bool(looked) and all(integer(said, "error_code", 15) in LOADING for said in told)

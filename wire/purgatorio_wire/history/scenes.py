@@ -91,8 +91,8 @@ def topic_names(answers: Iterable[Body | None]) -> dict[str, str]:
 
 
 def _name_topics(scene: Scene) -> None:
-    """Give the topics that are named by their ids their names as well (KIP-516), by what creations and metadata told;
-    an id that nobody told is a name of its own."""
+    """Give the topics that are named by their ids their names as well (KIP-516), by the responses of CreateTopics
+    and Metadata; an unknown id is a name of its own."""
     names = topic_names(one.got for one in scene.of("create_topics", "metadata"))
     for one in scene.of(*_NAMED_BY_ID):
         asked, told = _NAMED_BY_ID[one.api]

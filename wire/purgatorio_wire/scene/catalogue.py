@@ -1,4 +1,4 @@
-"""The scenes of the standard plan: what the modules of scenes have, in the order in which it is played."""
+"""The scenes of the standard plan, from all modules of scenes, in order of execution."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
     one.name: one
     for one in sorted(FOUND, key=lambda one: (one.alone, one.seconds if one.alone else -one.seconds))
 }
-"""The standard plan, by name. The long ones first, as it takes as long as its longest lane; of those that are played
-alone last, as they stop brokers."""
+"""The standard plan, by name. The long scenes come first, because scenes run concurrently; scenes that stop a broker
+run alone and last."""
 PATIENT: Final = SceneSpec("patient", DRAWN, ("F3 not-woken",), scene_fetch.patient)
 """Played next to the random programs."""
 
