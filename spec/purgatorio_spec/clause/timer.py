@@ -200,9 +200,9 @@ def _taken_back(history: OperationHistory, add: Call) -> bool:
 T4 = Clause(
     "T4",
     "a task does not fire if, before its deadline, it was cancelled, or its operation was returned by cancel_for_key "
-    "or completed by another call than its expiry",
+    "or completed by another call than its expiry; no cancel reports success after the task has run",
     formula="stop.ret.t < deadline_t - early_ns => no later fire of the adds before the stop;  "
-    "a barrier's cancel.out = 1 => none at any time",
+    "a barrier's cancel.out = 1 => none at any time;  cancel.out = 1 => no fire had ended before it",
     records=("timer_add", "timer_fire"),
     constants=("early_ns",),
     asks=("timer_add", "timer_cancel|force_complete|cancel_for_key"),
@@ -228,7 +228,8 @@ class _Stop(NamedTuple):
 def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a task with a stop that took effect before the deadline minus `early_ns`. A stop is a cancel, a
     `cancel_for_key` that returned the task's operation, or a completion by another call than its expiry. If a
-    successful cancel forbids every later run (a *barrier*, by the profile), every successful cancel is an occasion.
+    successful cancel forbids every later run (a *barrier*, by the profile), every successful cancel is an occasion. So
+    is, in every profile, a cancel that answered 1 although a run of the task had ended before it.
     If the operation was completed before its task was in the timer, the task counts as cancelled from the return of
     the registration on. If `cancel_for_key` returned the operation during its registration, nothing is judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
@@ -293,7 +294,7 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
         # If one thread made all these calls and starts the task itself afterwards, the task was not running then.
         alone = cancel.out == 1 and all(add.th == cancel.th for add in answered)
         th = None
-        if barrier and one and cancel.out == 1:
+        if one and not beside and cancel.out == 1 and (barrier or _had_run(history, answered[0], cancel)):
             from_i = answered[0].call_i
         elif _in_time(run, cancel.ret_t, deadline_t):
             from_i = cancel.call_i
@@ -314,6 +315,11 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
             )
         )
     return stops
+
+
+def _had_run(history: OperationHistory, add: Call, cancel: Call) -> bool:
+    """Whether a run of the task had ended when the cancel began: then no cancel can have been in time."""
+    return any(add.end_i < fire.call_i and fire.end_i < cancel.call_i for fire in history.fires)
 
 
 def _completion_stops(run: Run, history: OperationHistory) -> list[_Stop]:
