@@ -167,7 +167,9 @@ which has two cores: what a busy machine leaves undecided is UNKNOWN.
 {table}
 A VIOLATED release is a false alarm until a public issue explains it. Two causes of 2.3.1 have none. G13: its
 `member_metadata` is the assignment, byte for byte, which is a bug of that release. A1 is a false alarm of ours: 14
-CreateTopics timed out after 10 s, while others succeeded after 8 to 9.4 s, so the controller was busy. Made, and played again, by:
+CreateTopics timed out after 10 s, while others succeeded after 8 to 9.4 s, so the controller was busy.
+
+Made, and played again, by:
 
 ```console
 $ python -m docs.makers.kafka_releases_wire docs/measured/kafka-releases-wire.md --results DIR 3.9.0 4.4.0
