@@ -43,6 +43,8 @@ _POM: Final = """\
 """
 _LOG4J_1: Final = (("org.slf4j", "slf4j-reload4j", "1.7.36"), ("ch.qos.reload4j", "reload4j", "1.2.25"))
 """Releases up to 3.9 use log4j 1, and not all of them name it as a dependency."""
+_ZOOKEEPER: Final = (("org.apache.zookeeper", "zookeeper", "3.5.9"),)
+"""Instead of 3.4.13 and 3.4.14, which resolve no address on Java 14 or newer (ZOOKEEPER-3779)."""
 _LOG4J: Final = """\
 log4j.rootLogger=INFO, out
 log4j.appender.out=org.apache.log4j.ConsoleAppender
@@ -125,6 +127,7 @@ def class_path(release: Release) -> str:
     kept.parent.mkdir(parents=True, exist_ok=True)
     wanted = [("org.apache.kafka", f"kafka_{release.scala}", release.version)]
     wanted += _LOG4J_1 if release.numbers < (4,) else ()
+    wanted += _ZOOKEEPER if (2, 1) <= release.numbers < (2, 4) else ()
     named = (
         f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version></dependency>"
         for group, artifact, version in wanted

@@ -18,8 +18,9 @@ from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.client.connection import Address
 from purgatorio_wire.history.bound import RowStatus
 from purgatorio_wire.history.finding import Row
-from purgatorio_wire.history.history import Scene, scene_of
+from purgatorio_wire.history.history import Scene
 from purgatorio_wire.history.log import Topics
+from purgatorio_wire.history.scenes import scene_of
 from purgatorio_wire.judge import JUDGES, Wire, judge_file, judge_scene
 from purgatorio_wire.scene.catalogue import SCENES
 from purgatorio_wire.scene.play import Play

@@ -19,6 +19,7 @@ from kio.static.protocol import RequestPayload
 from mutants.broker import MUTANTS
 from purgatorio_broker.network.api import API_VERSIONS, APIS
 from purgatorio_broker.network.fields import Fields
+from purgatorio_broker.network.quotas import CONSUMER, PRODUCER, Quotas
 from purgatorio_broker.network.record_batch import MAX_RECORDS, Corrupt, Invalid, read_header
 from purgatorio_broker.network.running import Running
 from purgatorio_broker.network.settings import Settings
@@ -463,6 +464,18 @@ def test_there_are_bounds() -> None:
         assert error_of(peer.ask(JOIN, join("h"))) is ErrorCode.coordinator_not_available
         assert Peer(running.port).is_closed()
         assert running.connections() == 1
+
+
+def test_who_is_above_its_quota_is_held_up_by_what_is_over() -> None:
+    now = [100.0]
+    quotas = Quotas(clock=lambda: now[0])
+    quotas.alter("limited", PRODUCER, 100.0)
+    assert [quotas.throttle_ms("limited", PRODUCER, size) for size in (900, 100, 50)] == [0, 0, 500]
+    assert quotas.throttle_ms("limited", CONSUMER, 9000) == quotas.throttle_ms("another", PRODUCER, 9000) == 0
+    now[0] += 2.0
+    assert quotas.throttle_ms("limited", PRODUCER, 200) == 500
+    quotas.alter("limited", PRODUCER, None)
+    assert quotas.throttle_ms("limited", PRODUCER, 9000) == 0
 
 
 def test_the_end_answers_who_waits_and_leaves_no_thread() -> None:

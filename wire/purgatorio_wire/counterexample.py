@@ -14,8 +14,9 @@ from purgatorio_spec.show.counterexample import SHOWN_ROWS, Counterexample, Show
 from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.show.visible import first_few, shell_word
 from purgatorio_wire.history.finding import ERRORS
-from purgatorio_wire.history.history import integer, integers, items, text, topic_names
+from purgatorio_wire.history.history import integer, integers, items, text
 from purgatorio_wire.history.log import written_by
+from purgatorio_wire.history.scenes import topic_names
 from purgatorio_wire.trace.file import WireTrace
 from purgatorio_wire.trace.record import BY_NOBODY, PROFILE, SECOND, Body, WireEvent
 

@@ -50,8 +50,9 @@ from purgatorio_wire.clause.topic import (
 from purgatorio_wire.history.bound import Bounds, RowStatus
 from purgatorio_wire.history.finding import Row, Rows
 from purgatorio_wire.history.group import Group, groups
-from purgatorio_wire.history.history import Scene, scenes
+from purgatorio_wire.history.history import Scene
 from purgatorio_wire.history.log import Topics
+from purgatorio_wire.history.scenes import scenes
 from purgatorio_wire.trace.file import WireTrace, read_trace
 from purgatorio_wire.trace.record import DRAWN, PROFILE, WireEnd, WireEvent, WireHeader
 

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
+from purgatorio_wire.history.fetch_session import NO_SESSION, NOT_THE_NEXT
 from purgatorio_wire.history.finding import (
     Row,
     Rows,
@@ -28,16 +29,7 @@ from purgatorio_wire.history.finding import (
     named,
     undecided,
 )
-from purgatorio_wire.history.history import (
-    END_OF_TIME,
-    EXCUSED,
-    NO_SESSION,
-    NOT_THE_NEXT,
-    Exchange,
-    Scene,
-    integer,
-    items,
-)
+from purgatorio_wire.history.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer, items
 from purgatorio_wire.history.log import (
     CommittedLog,
     Log,

@@ -369,7 +369,8 @@ def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
 
 
 def _goes_on(bounds: Bounds, one: Exchange, error: int, end: int, on_t: int, due: int) -> Row:
-    row = in_time(bounds, "M6", Way.WAITS_ON, one, on_t, due - on_t, "an answer as the replica continues,")
+    late_ms, promise = bounds.declared.late_topics_ms, "an answer as the replica continues,"
+    row = in_time(bounds, "M6", Way.WAITS_ON, one, on_t, due - on_t, promise, late_ms=late_ms)
     if row.held is RowStatus.KEPT and error:
         row = broken("M6", Way.OTHER_ERROR, one, "no error", named(error))
     if one.answer_t is not None and one.answer_t < end - EARLY_NS:

@@ -74,8 +74,8 @@ D1 | DeleteRecords returns the low watermark, or REQUEST_TIMED_OUT (7) at its ti
 deletion beyond the end, get OFFSET_OUT_OF_RANGE (1)
 L1 | ListOffsets returns the earliest offset, the offset for a timestamp, and an end offset above every acknowledged \
 record; an unknown leader epoch gets an error
-E1 | ElectLeaders returns ELECTION_NOT_NEEDED (84) if the preferred replica leads, and UNKNOWN_TOPIC_OR_PARTITION (3) \
-for a partition that does not exist | KIP-460
+E1 | ElectLeaders returns when the preferred replica leads, ELECTION_NOT_NEEDED (84) if it did already, and \
+UNKNOWN_TOPIC_OR_PARTITION (3) for a partition that does not exist | KIP-460
 G0 | a JoinGroup without a member id gets MEMBER_ID_REQUIRED (79) with an id at once; the member can join with that \
 id | KIP-394
 G1 | the first rebalance of an empty group lasts the declared initial delay, and longer while members keep joining

@@ -45,6 +45,8 @@ from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 OUT_OF_RANGE, UNKNOWN, TIMED_OUT, EXISTS, NOT_NEEDED = 1, 3, 7, 36, 84
+NOT_PREFERRED: Final = 80
+"""PREFERRED_LEADER_NOT_AVAILABLE."""
 INVALID_TOPIC, INVALID_PARTITIONS, INVALID_REPLICATION = 17, 37, 38
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 REFUSED: Final = frozenset({37, 38, 39, 40, 44})
@@ -290,13 +292,17 @@ def _grown(bounds: Bounds, scene: Scene, name: str, count: int, since_t: int) ->
     yield from _seen(bounds, "A3", asked, since_t, {0}, f"{count} partitions")
 
 
-def elections(_: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """E1: elections of partitions with one replica, which leads already, and of partitions that do not exist."""
+def elections(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """E1: elections of partitions with one replica, which leads already, of partitions that do not exist, and of a
+    preferred leader that was stopped and is back."""
     for one in scene.of("elect_leaders"):
         if one.error:
             continue
         for part, said in parts(one.got, NAMED[one.api][1]):
             topic, error = topics.topics.get(part.topic), integer(said, "error_code")
+            if topic is not None and topic.replicas > 1 and not part.number and topic.delete_t is None:
+                yield from _elected(bounds, scene, one, topic, error, topics)
+                continue
             had = None if topic is None or topic.made_t is None else topic.partitions_at(one.t)
             unmade = topic is None or (had is not None and part.number >= had)
             if topic is not None and (
@@ -305,6 +311,33 @@ def elections(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             ):  # fmt: skip
                 continue
             yield answered_with("E1", Way.OTHER_ERROR, one, error, UNKNOWN if unmade else NOT_NEEDED)
+
+
+def _elected(bounds: Bounds, scene: Scene, one: Exchange, topic: Topic, error: int, topics: Topics) -> Rows:
+    """Its preferred leader led, another does, and all are in sync: then it leads again, and who asked is told so."""
+    part, preferred = Part(topic.name, 0), topic.preferred
+    before = [node for t, node in topics.leaders[part] if t <= one.t]
+    if preferred not in before or before[-1] in (preferred, -1) or one.answer_t is None:
+        return
+    in_sync = [count for _, t, count in topics.insync[part] if t <= one.t]
+    if in_sync[-1] != topic.replicas:
+        return
+    if error == TIMED_OUT and one.answer_t < one.t + one.wait_ms * MS - EARLY_NS:
+        seen = f"{named(error)} after {after(one.answer_t, one.t)}"
+        yield broken("E1", Way.TIMED_OUT_EARLY, one, f"not before its time-out, {one.wait_ms} ms", seen)
+    # It may have been elected meanwhile, or the controller has not heard of it.
+    excused, about = {NOT_NEEDED, NOT_PREFERRED, *BUSY}, ": its preferred leader is in sync"
+    yield answered_with("E1", Way.ELECTED, one, error, 0, about, excused)
+    half, promise = one.wait_ms * MS // 2, "an answer when it leads, long before the time-out,"
+    if error in (0, TIMED_OUT):
+        yield in_time(bounds, "E1", Way.LEFT_TO_ITS_TIME_OUT, one, one.t + half, half, promise)
+    if not error:
+        told = [
+            (asked, 0 if integer(partition, "leader_id", -1) == preferred else UNKNOWN)
+            for asked, said in _told(scene, topic.name, one.answer_t)
+            for partition in items(said, "partitions")
+        ]
+        yield from _seen(bounds, "E1", told, one.answer_t, {0}, "its preferred leader leads")
 
 
 def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:

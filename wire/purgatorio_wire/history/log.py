@@ -236,6 +236,8 @@ class Topic:
     delete_t: int | None = None
     deleted_t: int | None = None
     replicas: int = 1
+    preferred: int | None = None
+    """Who is to lead its first partition, where its creation says on which brokers that is."""
     min_insync: int = 1
     partitions: int = 0
     """As it was created with; 0 where the broker chose."""
@@ -263,12 +265,16 @@ class Topics:
     """Leader epochs by metadata, with their times."""
     insync: dict[Part, list[tuple[int, int, int]]]
     """In-sync replicas by metadata: time of the request, time of the response, number."""
+    leaders: dict[Part, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    """Leaders by metadata: time of the response, and the leader."""
     transactions: list[Transaction] = field(default_factory=list)
 
     @classmethod
     def of(cls, exchanges: Iterable[Exchange]) -> Topics:
         exchanges = [*exchanges]
-        topics = cls({}, defaultdict(Log), defaultdict(list), defaultdict(list), transactions(exchanges))
+        topics = cls(
+            {}, defaultdict(Log), defaultdict(list), defaultdict(list), transactions=transactions(exchanges)
+        )
         gather: Mapping[str, Callable[[Exchange], None]] = {
             "create_topics": topics._create, "delete_topics": topics._delete, "create_partitions": topics._grow,
             "produce": topics._produce, "fetch": topics._fetch, "delete_records": topics._delete_records,
@@ -323,6 +329,8 @@ class Topics:
                     1,
                 )
                 assigned = sum(1 for _ in items(asked, "assignments"))
+                first = next(items(asked, "assignments"), None)
+                topic.preferred = next(integers(first, "broker_ids"), None)
                 topic.partitions = assigned or max(integer(asked, "num_partitions"), 0)
                 for config in items(asked, "configs"):
                     if text(config, "name") == "min.insync.replicas" and text(config, "value").isdigit():
@@ -425,6 +433,7 @@ class Topics:
                 if "leader_epoch" in partition:
                     self.epochs[part].append((one.answer_t, integer(partition, "leader_epoch")))
                 self.insync[part].append((one.t, one.answer_t, _length(partition, "isr_nodes")))
+                self.leaders[part].append((one.answer_t, integer(partition, "leader_id", -1)))
 
 
 Names = tuple[str, str, str, str]

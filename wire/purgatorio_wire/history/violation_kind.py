@@ -52,6 +52,7 @@ class Way(StrEnum):
     DOES_NOT_GROW = "does-not-grow"
     EARLY = "early"
     ELSEWHERE = "elsewhere"
+    ELECTED = "elected"
     EMPTY = "empty"
     EMPTY_AT_MAX_WAIT = "empty-at-max-wait"
     EMPTY_AT_ONCE = "empty-at-once"

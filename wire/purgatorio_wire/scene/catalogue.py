@@ -21,9 +21,11 @@ WARM_UPS: Final = {
 """Of these areas, in addition of fetches."""
 MODULES: Final = (scene_share, scene_transactions, scene_group, static_member, scene_fetch, topic)
 SCENES: Final[Mapping[str, SceneSpec]] = {
-    one.name: one for one in sorted(FOUND, key=lambda one: one.seconds, reverse=True)
+    one.name: one
+    for one in sorted(FOUND, key=lambda one: (one.alone, one.seconds if one.alone else -one.seconds))
 }
-"""The standard plan, by name. The long scenes come first, because scenes run concurrently."""
+"""The standard plan, by name. The long scenes come first, because scenes run concurrently; scenes that stop a broker
+run alone and last."""
 PATIENT: Final = SceneSpec("patient", DRAWN, ("F3 not-woken",), scene_fetch.patient)
 """Played next to the random programs."""
 

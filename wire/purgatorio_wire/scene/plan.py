@@ -21,7 +21,8 @@ from purgatorio_wire.client.control import Control
 from purgatorio_wire.client.recorder import CONTROL, Recorder
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import Row
-from purgatorio_wire.history.history import Scene, items, scene_of, text
+from purgatorio_wire.history.history import Scene, items, text
+from purgatorio_wire.history.scenes import scene_of
 from purgatorio_wire.judge import FAR_GAPS, LOST_GAPS, Wire, judge_scene, repeats, unmet
 from purgatorio_wire.scene import fetch as scene_fetch
 from purgatorio_wire.scene import topic as scene_other

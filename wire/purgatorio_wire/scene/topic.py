@@ -22,6 +22,12 @@ from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
 from purgatorio_wire.trace.record import BY_NOBODY, Written
 
+NOT_PREFERRED: Final = 80
+"""PREFERRED_LEADER_NOT_AVAILABLE: the controller has not heard of it yet."""
+LEADS_MS: Final = 5000
+MOVES_MS: Final = 40_000
+ELECTION_MS: Final = 10_000
+ELECTIONS: Final = 20
 QUOTA_BYTES: Final = 2000
 QUOTA_HEARD_MS: Final = 1000
 """A broker hears of a quota from the controller."""
@@ -556,6 +562,57 @@ async def min_insync(play: Play) -> None:
     with contextlib.suppress(SceneLost):  # which is judged
         await until_in_sync(play, topic, 2)
         await _acknowledged_end(play, writer, topic)
+
+
+@scene("replicas", "E1 elected, E1 never-seen", seconds=120, alone=True, takes=45)
+async def elected(play: Play) -> None:
+    """Two brokers: the second leads a topic, and stays away until another does. When it is back and in sync somebody
+    asks for its election."""
+    second, node, other = play.broker.second, play.broker.node, play.broker.second_node
+    if second is None or node is None or other is None:
+        raise SceneSkipped(TAKES_TWO)
+    play.need("elect_leaders", "metadata")
+    topic = play.unique("t")
+    await play.create(topic, replicas=(other, node))
+    await play.until_told(topic, 0)
+    await until_in_sync(play, topic, 2)
+    if not await _until_led(play, topic, other, LEADS_MS):
+        play.cannot("the second broker does not lead what it is asked to", "E1")
+        return
+    await stop_second(play, second)
+    try:
+        moved = await _until_led(play, topic, node, MOVES_MS)
+    finally:
+        await go_on_second(play, second)
+    if not moved:
+        play.cannot("no other broker leads while the second one is stopped", "E1")
+        return
+    await until_in_sync(play, topic, 2)
+    asked = {
+        "election_type": 0,
+        "topic_partitions": [{"topic": topic, "partitions": [0]}],
+        "timeout_ms": ELECTION_MS,
+    }
+    for _ in range(ELECTIONS):
+        got = await play.ask(
+            await play.controller(), "elect_leaders", asked, ELECTION_MS / 1000 + ANSWER_SECONDS
+        )
+        told = first_of(first_of(got.body, "replica_election_results"), "partition_result")
+        if codes(told) != NOT_PREFERRED:
+            break
+        await play.pause(500)
+    await _until_led(play, topic, other, LEADS_MS)
+
+
+async def _until_led(play: Play, topic: str, node: int, within_ms: int) -> bool:
+    """Ask metadata until this broker leads the topic's first partition; whether it does."""
+    ends_t = play.recorder.now() + within_ms * 1e6 * play.pace
+    while play.recorder.now() < ends_t:
+        made = first_of((await play.metadata(topic)).body, "topics")
+        if integer(first_of(made, "partitions"), "leader_id", -1) == node:
+            return True
+        await play.pause(100)
+    return False
 
 
 async def until_in_sync(play: Play, topic: str, wanted: int) -> None:

@@ -58,9 +58,9 @@ SEQUENCES: Final = 1 << 31
 class Declared:
     """Constants of the broker, in milliseconds. `initial_delay_ms` is group.initial.rebalance.delay.ms; None if it
     is unknown. `late_ms`: the allowed lateness of every response; `late_topics_ms`: after creating or deleting a
-    topic. `session_least_ms` and `session_most_ms`: the bounds of a session; `note_most_bytes`: the limit of the
-    metadata of a committed offset; `deliveries_most`: how often a share group delivers a record. They are None if
-    unknown.
+    topic, and after a replica continues. `session_least_ms` and `session_most_ms`: the bounds of a session;
+    `note_most_bytes`: the limit of the metadata of a committed offset; `deliveries_most`: how often a share group
+    delivers a record. They are None if unknown.
     """
 
     late_ms: int = 100
