@@ -222,5 +222,11 @@ def _size(truths: Truths) -> tuple[Flags, Flags]:
     return occasion, r.has_delayed & ((r.delayed < 0) | (occasion & wrong))
 
 
+def judge_every(truths: Truths) -> tuple[Flags, Flags]:
+    """The rule of a clause that has none."""
+    every = np.ones(len(truths.readings), bool)
+    return every, every
+
+
 READING_RULES: Final[Mapping[str, ReadingRule]] = {"P1": _garbage, "P2": _gauges, "T5": _size}
 """By clause."""
