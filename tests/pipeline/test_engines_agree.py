@@ -25,7 +25,7 @@ from spec.drawn_history import Drawn
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TRACES: Final = 40
+TRACES: Final = 20
 
 
 def write(drawn: Drawn, path: Path) -> None:
@@ -46,7 +46,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     paths = [folder / f"run-{at:02}.jsonl" for at in range(TRACES)]
     for at, path in enumerate(paths):
         write(sampled(at, ending=DROPPED if at % 10 == 9 else None), path)
-    return paths + write_traces(folder / "typed", 20_000)
+    return paths + write_traces(folder / "typed", 5_000)
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ With *force* for `force_complete`, *done* for `on_complete`, *try* for `try_comp
         contains the winning force contains an on_expiration
     O6  no try of one thread overlaps a try of another nor, under the operation's lock, the done of another
 
-The state machine of `model.operation_machine` says the same event by event, as far as one operation shows it without
-its timer; a test holds the two together on every short history.
+The state machine of `docs.makers.operation_machine` says the same event by event, as far as one operation shows it
+without its timer; a test holds the two together on every short history.
 """
 
 from bisect import bisect_right
