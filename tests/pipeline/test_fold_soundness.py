@@ -183,18 +183,7 @@ def missed(
 def in_rows(one: Expected, table: pa.Table) -> Expected:
     """The same with rows for positions in its summary."""
     places = {i: row for row, i in enumerate(table.column("i").to_pylist())}
-    kept = (
-        "entries",
-        "watches",
-        "deadline_t",
-        "out_t",
-        "done_t",
-        "claimed_t",
-        "begun_t",
-        "armed_t",
-        "in_call",
-    )
-    summary = {n: v if n in kept else places.get(v, v) for n, v in one.summary.items()}
+    summary = {n: places.get(v, v) if n.endswith("_i") else v for n, v in one.summary.items()}
     return Expected(one.marked_for, one.occasions, summary)
 
 

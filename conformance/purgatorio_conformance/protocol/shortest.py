@@ -34,7 +34,6 @@ from purgatorio_conformance.subject.child import ChildLimits
 from purgatorio_conformance.subject.contract import SubjectFailed, silent
 from purgatorio_spec.check import check_files
 from purgatorio_spec.recording import Recording, judge
-from purgatorio_spec.verdict import Verdict
 
 _FEWER: Final = (20, 100)
 
@@ -183,15 +182,16 @@ def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) 
         again = replace(subject, listener=noted(session), account=Account(only=order))
         with suppress(SubjectFailed):
             again.run(subject.shape.make(1, 1, 1, subject.tick_ns), path, silent)
-            judged = check_files([path]).runs[0].clauses[clause]
-            if judged.verdict is Verdict.VIOLATED:
-                return from_its_start(session, next(iter(judged.causes.values())).examples[0].subject)
+            judged = check_files([path]).runs[0]
+            if judged.breaks(clause):
+                causes = judged.clauses[clause].causes
+                return from_its_start(session, next(iter(causes.values())).examples[0].subject)
     return ()
 
 
 def _breaks(played: Played, clause: str) -> bool:
     judged = judge(Recording(played.header, played.events))
-    return judged.result.clauses[clause].verdict is Verdict.VIOLATED
+    return judged.result.breaks(clause)
 
 
 class _Search:

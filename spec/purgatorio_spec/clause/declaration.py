@@ -49,8 +49,9 @@ class Clause:
 
     `records`: the functions that a trace must record (`a|b`: one of them). `constants`: what its header must give.
     `needs_whole`: without an end record, or with dropped records, the clause cannot PASS. `asks`: the calls of the
-    program without which there is no occasion (`a|b`: one of them). `asked_by`: a function of the format, or a constant
-    of the header's timer: of a trace that declares none of these it is not even SKIPPED.
+    program without which there is no occasion (`a|b`: one of them). `asked_by`: a function of the format, a constant of
+    the header's timer, or a gauge: of a trace that declares none of these, and reads no such gauge, it is not even
+    SKIPPED.
     """
 
     def __init__(

@@ -1,9 +1,10 @@
-"""P1, P2, T5: the gauges, and what they show about garbage.
+"""P1, P2, P4, T5: the gauges, and what they show about garbage.
 
 With `least` and `most` what the events around a reading allow, over the interval in which it was taken:
 
     P1  at rest:  watched <= waiting + the most entries that (purge interval) operations have + unseen
     P2  least <= watched <= most;  at rest: delayed <= live + plain tasks + overcounted
+    P4  at rest:  keys <= watched
     T5  size() >= 0,  least <= size() <= most + overcounted
 
 with  overcounted = min(raced, threads - 1)  in the dialects of Kafka, and 0 elsewhere.
@@ -108,6 +109,32 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
             f"delayed = {reading.delayed}",
         )
     return KEPT
+
+
+P4 = Clause(
+    "P4",
+    "the list of a key goes with its last entry: when nothing runs, no more keys have a list than entries are watched",
+    formula="at rest: keys <= watched",
+    records=("gauge|quiesce", "try_complete_else_watch"),
+    asked_by=("keys",),
+)
+
+
+@P4.of_reading
+def empty_lists_are_dropped(run: Run, reading: Reading) -> Finding:
+    """An occasion is a reading of `keys` and `watched` at rest. A list that is not empty has an entry, so that of keys
+    above the entries some lists are empty. `keys` is read not before `watched`, or a purge between the two is accused.
+    """
+    if not reading.at_rest or reading.keys is None or reading.watched is None:
+        return NO_OCCASION
+    if reading.keys <= reading.watched:
+        return KEPT
+    return Broken(
+        "empty-lists",
+        reading.events,
+        f"keys <= {reading.watched}, the watched entries",
+        f"keys = {reading.keys}",
+    )
 
 
 T5 = Clause(
