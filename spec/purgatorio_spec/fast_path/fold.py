@@ -207,7 +207,7 @@ class Fold:
         ops.put_lists(of[calls], counts.astype(np.int64), keys[at])
 
     def _find_checks(self, some: Numbered, of: Ints, keys: Ints) -> None:
-        """O4: who is ready waits for a check of one of its keys."""
+        """O4: an operation that is ready waits for a check of one of its keys."""
         ops = self.operations
         ready = some.rows.of("ready", AT)
         ready = ready[ops.column("ready")[of[ready]] == some.first + ready]
@@ -298,10 +298,10 @@ class Fold:
         look.finish()
 
     def look_early(self, since: int, again_from: AgainFrom, tally: RunTally) -> None:
-        """What the clauses say so far of the operations that have events from row `since` on; more batches may follow.
+        """The judgements so far of the operations with events from row `since` on; more batches may follow.
 
-        Looked at are those that the rules mark and of which no call is open. Nothing is due yet: that more has not come
-        is held against none.
+        Only candidates without an open call are judged. No operation counts as overdue yet, because more events may
+        come.
         """
         run = self.run(Outer(whole=False))
         begun = replace(run, whole=True, facts=replace(run.facts, end_t=-LIMIT))

@@ -95,7 +95,7 @@ class _Neighbours:
 
 @dataclass(slots=True)
 class SecondLook:
-    """One look over the batches of a run: feed all of them, then finish."""
+    """One pass over the batches of a run: feed all of them, then finish."""
 
     run: Run
     clauses: list[Clause]

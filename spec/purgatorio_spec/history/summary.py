@@ -24,23 +24,23 @@ Flags = npt.NDArray[np.bool_]
 SETTLED_TICKS: Final = 2
 """A task whose deadline is nearer than this many ticks may already have been handed over to run."""
 _MACHINE_LATE_NS: Final = 1_000_000_000
-"""Where nobody says how late a task may be, so long after its deadline it may stay in the timer on a busy machine."""
+"""Without a declared late bound, a task may stay in the timer this long after its deadline, on a busy machine."""
 
 
 class Summary(NamedTuple):
-    """One operation or task. All but `entries`, `watches` and the times are positions `i`; NEVER if it never
-    came.
+    """One operation or task. All fields except `entries`, `watches` and the times are positions `i`; NEVER if the
+    event never came.
 
     `entries`: the keys it was registered under, duplicates included. `watches`: 1 if all of them were certainly watched
     from the return of the registration to the claim. `raced_i`: the first cancel of the task during which another event
     was recorded, or that began during an add. `deadline_t`: of the last add. `due_t`: when the task is due at the
     latest, by any add.
 
-    `stopped_i`, `left_i`: the end of the claim, or where the first or the last of its keys gave it back. From `out_t`
-    to `done_t`, if that came, it may have been watched, or a task handed over, and not in the timer: overdue, or
-    without a time-out, or given back by one of its keys only. `claimed_t`: when its claim had returned.
-    From `begun_t` to `armed_t` it was being registered: it may have been watched, and not yet in the timer. `in_call`:
-    1 if that was one call, which held its adds.
+    `stopped_i`, `left_i`: the end of the claim, or where the first or the last of its keys returned it. From `out_t`
+    to `done_t`, it may have been watched, or its task handed over, but not in the timer: overdue, or without a
+    time-out, or returned by some of its keys only. `claimed_t`: when its claim had returned. From `begun_t` to
+    `armed_t` it was being registered: it may have been watched, and not yet in the timer. `in_call`:
+    1 if the registration was one call, which contained its adds.
     """
 
     registered_call_i: int
@@ -286,18 +286,18 @@ class Bounds:
         """The most operations, and entries of operations, that the last purge before the reading may have left out of
         its estimate.
 
-        A purge is due when more than the interval were completed since the last one, not counting those that the last
-        one left out. So a span of time holds the last purge only if no more than that, and those that were out of
-        the timer from it on, were completed since:
+        A purge is due when more operations than the interval were completed since the last one, not counting those
+        that the last one missed. So a span of time contains the last purge only if at most this many operations, and
+        those that were out of the timer from that span on, were completed since:
 
-            unseen = the most, over the spans that may be the last, of what was out of the timer in it, and its entries
-            span may be the last:  completed since <= purge interval + carried(span) + 2 * beside + 1
+            unseen = the most, over the spans that may be the last, of the operations out of the timer in it, and
+            their entries span may be the last:  completed since <= purge interval + carried(span) + 2 * beside + 1
 
         Of those in their registrations it counts `RunFacts.registering` at most. In virtual time a span may hold
         any number of them, one after the other, of which a purge meets no more.
 
         with `beside` the other threads: each may change the timer's size while it is read, and may be completing an
-        operation while the purge goes by, as may the purge's own.
+        operation during the purge, as may the purge's own.
         """
         beside = run.facts.threads - 1
         until = int(moments.span(moments.t[at : at + 1])[0]) + 1

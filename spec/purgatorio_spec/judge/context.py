@@ -449,8 +449,8 @@ def broken_records(table: pa.Table) -> dict[str, tuple[int, int]]:
 def key_cancels(
     rows: Sequence[Mapping[str, Any]], told: bool
 ) -> tuple[dict[str, list[tuple[int, int]]], dict[str, list[KeyCancel]]]:
-    """`RunFacts.unsettled` and `settled` of the `cancel_for_key` events of a run, in order; `told`: `cancelled` is
-    recorded."""
+    """`RunFacts.unsettled` and `settled` of the `cancel_for_key` events of a run, in order; `told`: the trace
+    records `cancelled`."""
     ended = {row["c"]: row for row in rows if row["ph"] == "ret"}
     unsettled: dict[str, list[tuple[int, int]]] = {}
     settled: dict[str, list[KeyCancel]] = {}
