@@ -174,8 +174,8 @@ class _Hanging:
 
 
 def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) -> tuple[str, ...]:
-    """The session of the one order that broke a clause in this run with gates, played again in a program started again;
-    its trace is at `path`. Empty where it does not break it again, as with volleys, whose threads meet or do not."""
+    """The session of the one order that broke a clause in this gated run, executed again in a new process; its trace
+    is at `path`. Empty if it does not break the clause again, as with barrier releases, whose threads may not meet."""
     run = check_files([trace]).runs[0]
     for order in to_play_again(run.clauses[clause], subject.account.plays) if clause in run.clauses else ():
         session: list[str] = []
@@ -190,8 +190,8 @@ def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) 
 
 
 def _breaks(played: Played, clause: str) -> bool:
-    judged = judge(Recording(played.header, played.events))
-    return judged.result.breaks(clause)
+    # What is left of the calls may no longer be of a kind that the clause is about.
+    return judge(Recording(played.header, played.events)).result.breaks(clause)
 
 
 class _Search:

@@ -30,7 +30,7 @@ FOREIGN: Final = "foreign"
 """The first word of a token of such a run."""
 
 _NOT_DETERMINISTIC: Final = (
-    "the same schedule led to other steps: the code depends on something else, as an address"
+    "the same schedule gave another run: the code depends on other data, such as an address"
 )
 
 _THREAD: Final = "thread_"
