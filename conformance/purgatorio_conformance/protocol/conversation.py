@@ -512,7 +512,7 @@ class Conversation:
         elif isinstance(call, CancelKey):
             self._given_back(call, said, ended)
         elif isinstance(call, Gauge):
-            log.ret("gauge", ended.ticket, state=State(said.watched, said.delayed))
+            log.ret("gauge", ended.ticket, state=State(said.watched, said.delayed, said.keys))
         elif type(call) in _RECORDED_AS:
             self._end(ended, out=said.out)
             if isinstance(call, Register) and said.out == 0:
@@ -527,7 +527,7 @@ class Conversation:
             log.at("ready", call.id, t_call=ended.asked_t)
             self._ready.add(call.id)
         elif isinstance(call, Quiesce):
-            log.at("quiesce", state=State(said.watched, said.delayed))
+            log.at("quiesce", state=State(said.watched, said.delayed, said.keys))
         elif isinstance(call, Start):
             # One of the subject's own threads may have come to a gate, or into a callback, when nobody looked any more.
             self._gates = frozenset(call.gates)
@@ -807,6 +807,6 @@ def _check_answer(call: Call, said: Answer) -> None:
         raise Misbehaved("rubbish", f"{name} is answered with out = 0 or 1{without}, not {said.out}")
     if said.ids and of is not CancelKey:
         raise Misbehaved("rubbish", f"{call_name(call)} gives nothing back, and ids came")
-    sized = said.watched is not None or said.delayed is not None
+    sized = {said.watched, said.delayed, said.keys} != {None}
     if sized and of is not Gauge and of is not Quiesce:
         raise Misbehaved("rubbish", f"{call_name(call)} reads no sizes, and sizes came")

@@ -50,7 +50,6 @@ from purgatorio_spec.recording import Judged, judge, judge_file
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.recorder import Recorder
 from purgatorio_spec.trace.trace_file import StreamedRecording
-from purgatorio_spec.verdict import Verdict
 
 _LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
 
@@ -283,7 +282,7 @@ def _narrowed(
             failure = _played(program, under, path, order, noted(session)).failure
             again = judge_file(path, program.name, "" if failure is None else str(failure))
             again = replace(again, write=partial(_written, path.read_bytes()))
-        if again.result.clauses[clause].verdict is Verdict.VIOLATED:
+        if again.result.breaks(clause):
             shown = next(iter(again.result.clauses[clause].causes.values())).examples[0].subject
             return again, _moves(order, session, shown)
     return whole, program

@@ -51,8 +51,9 @@ class Clause:
 
     `records`: the functions that a trace must record (`a|b`: one of them). `constants`: what its header must give.
     `needs_whole`: without an end record, or with dropped records, the clause cannot PASS. `asks`: the calls of the
-    program without which there is no occasion (`a|b`: one of them). `asked_by`: functions of the format, or constants
-    of the header's timer. If a trace declares none of them, the clause is not even SKIPPED.
+    program without which there is no occasion (`a|b`: one of them). `asked_by`: functions of the format, constants of
+    the header's timer, or gauges. If a trace declares none of them, and has no reading of such a gauge, the clause is
+    not even SKIPPED.
     """
 
     def __init__(
