@@ -12,6 +12,7 @@ from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.foreign.explored import _Program, explore_foreign
 from purgatorio_stress.foreign.shown_containers import CONTAINERS, Reach
+from purgatorio_stress.foreign.world import World
 
 HERE = str(Path(__file__).parent / "foreign_code")
 
@@ -19,7 +20,7 @@ HERE = str(Path(__file__).parent / "foreign_code")
 @pytest.fixture(scope="module")
 def program() -> _Program:
     """Loaded once for all pairs."""
-    return _Program(["containers"], "containers:dict__for_loop", 0, [HERE], False)
+    return _Program(World(), ["containers"], "containers:dict__for_loop", [HERE], False)
 
 
 def _verdict(program: _Program, name: str) -> Verdict:

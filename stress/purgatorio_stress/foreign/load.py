@@ -28,7 +28,7 @@ from purgatorio_stress.explorer.naming import attributes, slots_of
 from purgatorio_stress.explorer.task import ExecutionEnd
 from purgatorio_stress.foreign.hooks import Hooks
 from purgatorio_stress.foreign.rewrite import Rewriter, assigned_names
-from purgatorio_stress.foreign.threads import Clocks, ForeignLock, thread_names
+from purgatorio_stress.foreign.threads import Clocks, ForeignLock, text_of, thread_names
 from purgatorio_stress.foreign.world import World
 
 _ANEW: Final = ("queue", "sched", "_threading_local", "concurrent.futures", "concurrent.futures._base",
@@ -199,9 +199,11 @@ class Loader:
         module.__dict__["__builtins__"] = self._builtins()
         try:
             exec(cast("str", code), module.__dict__)
-        except BaseException:
+        except BaseException as error:
             self.modules.pop(name, None)
-            raise
+            if isinstance(error, ImportError | CannotLoad | KeyboardInterrupt) or self._world.failure:
+                raise
+            raise CannotLoad(f"{name} cannot be imported: {text_of(error, self._world.files)}") from error
         parent, _, last = name.rpartition(".")
         if parent in self.modules:
             setattr(self.modules[parent], last, module)
