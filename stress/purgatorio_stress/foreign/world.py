@@ -82,6 +82,8 @@ class World:
         self.bodies: dict[Task, object] = {}
         self.act_thread: Callable[[Task], object] = _not_loaded
         self.names: dict[int, str] = {}
+        self.generators: dict[FrameType, object] = {}
+        """By frame, those of the code's that were entered."""
         self.numbers: dict[tuple[int, str], tuple[object, int]] = {}
         """By `id` and attribute of what has a location: itself, so that it stays alive, and the number."""
         self._identities: dict[int, tuple[object, int]] = {}
@@ -105,6 +107,7 @@ class World:
         self.clocks = {0: {0: 1}}
         self.bodies.clear()
         self.numbers.clear()
+        self.generators.clear()
         self._memory.clear()
         self.run_races.clear()
         self._sync.clear()
