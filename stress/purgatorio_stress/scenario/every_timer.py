@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
-from purgatorio import HashedWheel, HeapTimer, QueuedExecutor
+from purgatorio import DirectExecutor, HashedWheel, HeapTimer, QueuedExecutor
+from purgatorio.sync import Executor
 from purgatorio.timer import IntrusiveTimer
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import ONE, Final_, Scenario
@@ -32,22 +33,22 @@ class RefusingExecutor(QueuedExecutor):
         super().submit(action)
 
 
-_Make = Callable[[World, QueuedExecutor], CheckedTimer]
+_Make = Callable[[World, Executor], CheckedTimer]
 
 
-def _of_the_world(world: World, executor: QueuedExecutor) -> CheckedTimer:
+def _of_the_world(world: World, executor: Executor) -> CheckedTimer:
     return world.timer(wheel_size=3, executor=executor)
 
 
-def _hashed(world: World, executor: QueuedExecutor) -> CheckedTimer:
+def _hashed(world: World, executor: Executor) -> CheckedTimer:
     return HashedWheel("timer", wheel_size=3, **world.timer_parts(executor))
 
 
-def _heap(world: World, executor: QueuedExecutor) -> CheckedTimer:
+def _heap(world: World, executor: Executor) -> CheckedTimer:
     return HeapTimer("timer", **world.timer_parts(executor))
 
 
-def _intrusive(world: World, executor: QueuedExecutor) -> CheckedTimer:
+def _intrusive(world: World, executor: Executor) -> CheckedTimer:
     return IntrusiveTimer("timer", wheel_size=2, levels=1, **world.timer_parts(executor))
 
 
@@ -154,6 +155,42 @@ def _again_beside_cancel(make: _Make, world: World) -> Final_:
     return final
 
 
+def _inside_a_task(make: _Make, world: World) -> Final_:
+    """A task that the drain runs itself cancels another that is due, adds one and drains; a thread adds one beside."""
+    timer = make(world, DirectExecutor())
+    tasks = {name: Task(world, name, 2) for name in ("added", "beside")}
+    # All that one drain of the wheel for use finds is one action: too late to cancel.
+    tasks["cancelled"] = Task(world, "cancelled", 3 if make is _intrusive else 2)
+
+    class Acting(Task):
+        def run(self) -> None:
+            super().run()
+            tasks["cancelled"].cancel()
+            timer.add(tasks["added"])
+            timer.advance_clock(0)
+
+    first = Acting(world, "first", 2)
+    timer.add(first)
+    timer.add(tasks["cancelled"])
+    world.virtual.advance(2)
+    world.task("drain", lambda: timer.advance_clock(0))
+    world.task("beside", lambda: timer.add(tasks["beside"]))
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        world.cover("acted", len(first.fired_at_ms) == 1)
+        yield from size_is(timer, 2)
+        for _ in range(6):
+            world.virtual.advance(1)
+            timer.advance_clock(0)
+        yield from _early_or_lost([(first, 2), (tasks["added"], 4), (tasks["beside"], 4)])
+        if tasks["cancelled"].fired_at_ms:
+            yield Broken("T4", "cancelled", f"cancelled at 2 ms, fired at {tasks['cancelled'].fired_at_ms}")
+        yield from size_is(timer, 0)
+
+    return final
+
+
 def _of(prefix: str, about: str, make: _Make) -> tuple[Scenario, ...]:
     plain = make is _intrusive
     return (
@@ -188,6 +225,17 @@ def _of(prefix: str, about: str, make: _Make) -> tuple[Scenario, ...]:
             partial(_again_beside_cancel, make),
             dialects=ONE,
             labels=("cancelled", "waits"),
+            horizon_ms=8,
+            plain=plain,
+        ),
+        Scenario(
+            f"{prefix}inside-a-task",
+            f"{about}: a task that the drain runs itself cancels, adds and drains",
+            2,
+            ("T1", "T3", "T4", "T5", "P3"),
+            partial(_inside_a_task, make),
+            dialects=ONE,
+            labels=("acted",),
             horizon_ms=8,
             plain=plain,
         ),
