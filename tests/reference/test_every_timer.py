@@ -183,7 +183,11 @@ TWINS = (
     _twin("refused", "T3 T5", Patch(SystemTimer, "_keep", lambda self, refused, half: None)),
     _twin("hashed-refused", "T3 T5", Patch(HashedWheel, "_keep", lambda self, entry: None)),
     _twin("heap-refused", "T3 T5", edited(HeapTimer, "advance_clock", "self._offer(entry)", "pass")),
-    _twin("hashed-inside-a-task", "P3", edited(HashedWheel, "__init__", "sync.rlock", "sync.lock")),
+    _twin(
+        "hashed-inside-a-task",
+        "P3",
+        edited(HashedWheel, "__init__", "sync.rlock", "sync.lock", "super()", "super(HashedWheel, self)"),
+    ),
     _twin(
         "hashed-inside-a-task",
         "T4",
