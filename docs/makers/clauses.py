@@ -17,16 +17,18 @@ _HEAD = """# Clauses
 
 <!-- Made from the registry by `pytest tests/tidy/test_docs.py --refresh-golden`. Do not edit by hand. -->
 
-Every promise that is judged from a trace, under the id that verdicts name. *Holds for*: the profiles that promise it.
-*Needs*: the functions that the trace must record and the constants that its header must give; where one is missing the
-clause is SKIPPED, never judged by a default. `purgatorio clause ID` prints one of them.
-T8 to T12 are not even SKIPPED for a trace that declares none of the functions and constants that ask for them.
-If a run gave a clause no *occasion*, nothing in it could have broken the clause, and the clause is UNKNOWN; or SKIPPED,
-if every occasion needs a call that the program never made, such as a cancel.
-What O1, O2, O3 and O6 allow next, call by call, is drawn as
-[the state machine of an operation](models.md#the-operation-as-a-state-machine).
-After them, under [clauses of the code](#clauses-of-the-code) and [clauses of the broker](#clauses-of-the-broker), the
-promises that no trace can show.
+After this page you can look up what each clause promises, and when it is judged. The [glossary](glossary.md) explains
+the terms. `purgatorio clause ID` prints one clause.
+
+First come the promises that are judged from a trace. *Holds for* lists the profiles that make the promise. *Needs*
+lists the functions that the trace must record and the constants that its header must give. If one is missing, the
+clause is SKIPPED; there are no defaults. T8 to T12 have verdicts only for traces that declare periodic tasks, resets
+or turns.
+
+An *occasion* is an event that could break the clause. Without an occasion the clause is UNKNOWN. It is SKIPPED if every
+occasion needs a call that the program never made, such as a cancel.
+[A state machine](models.md#the-operation-as-a-state-machine) shows which calls O1, O2, O3 and O6 allow next. The
+[clauses of the code](#clauses-of-the-code) and of the [broker](#clauses-of-the-broker) are judged without a trace.
 
 """
 
@@ -54,10 +56,9 @@ def _section(clause: Clause) -> str:
 
 def _code() -> str:
     return (
-        "## Clauses of the code\n\nJudged by the explorer, which runs the reference through its interleavings "
-        "([explorer.md](explorer.md)), by the models ([models.md](models.md)), and by tests of the structures. "
-        "Of a subject that hangs, or ends a call with an error, P3 is judged as told in "
-        "[subject-protocol.md](subject-protocol.md#misbehaviour).\n\n"
+        "## Clauses of the code\n\nThe [explorer](explorer.md), the [models](models.md), and tests of the data "
+        "structures judge these. P3 is also judged for a subject that "
+        "[hangs or ends a call with an error](subject-protocol.md#misbehavior).\n\n"
         + table(("clause", "promise"), list(CODE_CLAUSES.items()))
     )
 

@@ -13,7 +13,7 @@ class ToyWheel:
         self.buckets: list[list[Callable[[], None]]] = [[] for _ in range(8)]
 
     def add(self, deadline: int, task: Callable[[], None]) -> None:
-        """Deadlines in ticks, less than eight ahead."""
+        """Deadlines in ticks, fewer than eight after now."""
         if deadline <= self.now + 1:
             task()  # already due
         else:

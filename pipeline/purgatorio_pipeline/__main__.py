@@ -24,8 +24,8 @@ def main() -> None:
 
 
 def _open_standard_files() -> None:
-    """A standard output that is closed is a pipe that nobody reads: it has that status, and no file of ours gets its
-    number. What is closed of the other two leads nowhere."""
+    """A closed standard output is treated as a pipe without a reader: the exit status is the same, and no file of
+    ours gets its number. The other two, if closed, lead to the null device."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, f"__{name}__") is not None:
             continue

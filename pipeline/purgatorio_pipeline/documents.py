@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Unreadable(ValueError):
-    """A document that is not what was asked for: what is wrong, and where in it."""
+    """A document of another form than expected: what is wrong, and where in it."""
 
 
 def encoded(value: object) -> bytes:

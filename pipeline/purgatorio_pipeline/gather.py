@@ -124,7 +124,7 @@ def gather(arguments: Iterable[str]) -> Gathered:
 
 
 def _is_trace(file: Path) -> bool:
-    """Whether it looks like one; what looks like neither trace nor results is left to who reads results."""
+    """Whether the file looks like a trace. A file that looks like neither a trace nor results is read as results."""
     with file.open("rb") as opened:
         head = opened.read(_HEAD_BYTES).lstrip()
     if head[:1] != b"{":

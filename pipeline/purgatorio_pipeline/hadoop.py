@@ -76,7 +76,8 @@ class HadoopPath:
         return int(self._do("getFileStatus", self._path()).getModificationTime())
 
     def write_bytes(self, data: bytes, *, anew: bool = True) -> None:
-        """Write a small file, whole where the file system writes objects whole. Unless `anew` it must not be there."""
+        """Write a small file, atomically if the file system writes objects atomically. Unless `anew`, it must not
+        exist."""
         stream = self._do("create", self._path(), anew)
         with self._told():
             stream.write(data)
@@ -119,7 +120,7 @@ Place = Path | HadoopPath
 
 
 def address(place: Place) -> str:
-    """What Spark is told, with the scheme: without one it would look in the cluster's own default file system."""
+    """The address for Spark, with the scheme: without one Spark would use the cluster's default file system."""
     return str(place) if isinstance(place, HadoopPath) else f"file://{place.absolute()}"
 
 

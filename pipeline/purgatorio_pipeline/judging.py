@@ -68,10 +68,10 @@ class Choice:
 def choose_engine(
     asked: str | None, paths: Iterable[Path], *, tables: bool = False, spark: str = ""
 ) -> Choice:
-    """This process where the input is small enough for it, or Spark is not installed; else Spark.
+    """This process if the input is small enough, or Spark is not installed; otherwise Spark.
 
-    `asked` overrides, by the engine's name. `tables`: a lake is asked for, which Spark alone writes. `spark`: what else
-    only Spark can do of what was asked (`--master`, a URI). Raises `NoTables`; OSError for a file that is not there.
+    `asked`: the engine's name overrides the choice. `tables`: a lake is requested, which only Spark writes. `spark`:
+    another option that needs Spark (`--master`, a URI). Raises `NoTables`; OSError if a file does not exist.
     """
     if asked is not None:
         if tables and asked == Engine.PROCESS:

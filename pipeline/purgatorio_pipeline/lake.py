@@ -1,13 +1,13 @@
 """State on disk for checks, watches and campaigns: files with names that are used once, and a manifest that lists the
 valid ones.
 
-A manifest has a number, and the last one that is there is the state: writing it is the commit. So a killed writer
-leaves the state before it, and besides it files that no manifest names, which the next one removes. No folder is
-renamed and nothing that a manifest names is changed, so an object store, which writes single objects whole, does as
-well as a disk.
+A manifest has a number, and the one with the highest number is the state: writing it is the commit. So a killed
+writer leaves the previous state, and files that no manifest names, which the next writer removes. No folder is
+renamed, and no file that a manifest names is changed. So an object store, which writes single objects atomically,
+works as well as a disk.
 
-A folder is ours by a mark in it that says what keeps its state there. One that is not empty and has no mark is somebody
-else's, and is not touched; nor is one that another process works in.
+A file in the folder says which command keeps its state there. A folder that is not empty and has no such file is not
+touched; nor is one that another process uses.
 """
 
 from __future__ import annotations
@@ -103,11 +103,11 @@ class Lake:
             write_whole(place, encoded(manifest))
 
     def forget_but(self, *numbers: int) -> None:
-        """Remove all manifests but these, from which nobody will begin, and halves of any."""
+        """Remove all manifests except these, and incomplete ones."""
         self.sweep(_MANIFESTS, {f"{number:09d}" for number in numbers})
 
     def unused(self, number: int) -> str:
-        """A name for what the manifest of this number may name, which nobody used before."""
+        """A new, unused name for a folder that the manifest of this number may name."""
         return f"{number:09d}-{secrets.token_hex(4)}"
 
     def sweep(self, folder: str, kept: Collection[str]) -> None:

@@ -6,8 +6,8 @@ pending operations. Pictures do not decide verdicts (P1, P2 and T5 do).
     entries   their watch keys, duplicates included
     garbage   max(0, watched - entries): entries that only completed operations can have left
 
-Pending is counted generously, so garbage is a lower bound. A reading taken as a point in the middle of things is what
-the gauge said, not what was exactly so.
+Pending is an upper bound, so garbage is a lower bound. A reading taken as a point during other calls is the gauge's
+value, not necessarily the exact one.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Starts Spark: local by default, on a cluster by `--master` or spark-submit; with SQL only where it is needed.
 
-It has no web interface, shuffles into few partitions and logs errors only. A local one listens on the loopback
-only; one on a cluster must be reached by its executors, and sends them this project's own code. What spark-submit was
-told is left as it is.
+It has no web interface, shuffles into few partitions and logs errors only. A local one listens on the loopback only;
+one on a cluster must be reached by its executors, and sends them this project's own code. Settings of spark-submit
+are not changed.
 
-Never set here: `spark.sql.files.ignoreCorruptFiles`, which returns half of a damaged file without a word.
+Never set here: `spark.sql.files.ignoreCorruptFiles`, which silently returns half of a damaged file.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def start_context(
 
 
 def tasks_so_far() -> tuple[int, int | None]:
-    """Spark's tasks that are done, of how many, in the job that runs now; for those who show progress, from any thread.
-    Nothing, of nobody knows how many, while Spark starts and when it has stopped."""
+    """Spark's finished tasks and all tasks of the current job, for the progress display, from any thread. (0, None)
+    while Spark starts and after it has stopped."""
     context = _started
     if context is None:
         return 0, None

@@ -1,7 +1,8 @@
-"""How a process ends whatever it is doing: after Ctrl-C within a bound, and with the process that started it.
+"""Ends a process, whatever it is doing: within a bound after Ctrl-C, and together with the process that started it.
 
-Python raises KeyboardInterrupt between two steps of the main thread, which may be inside a library for minutes, or
-waiting for workers. So a thread hears of the signal too, and ends the process where it has not ended by itself.
+Python raises KeyboardInterrupt between two bytecodes of the main thread, which may be inside a library for minutes,
+or waiting for workers. So a second thread also receives the signal, and ends the process if it has not ended by
+itself.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ def end_within(seconds: float) -> None:
 
 
 def bound_interrupts() -> None:
-    """End this process, and all that it has started, after Ctrl-C: at the latest when the grace is over, or at a second
-    Ctrl-C. Only for the main thread of a program of ours."""
+    """End this process, and all processes that it started, after Ctrl-C: at the latest at the end of the grace
+    period, or at a second Ctrl-C. Only for the main thread of our own programs."""
     heard, told = os.pipe()
     os.set_blocking(told, False)
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
@@ -79,7 +80,7 @@ def _started_by(pid: int) -> list[int]:
 
 
 def end_with_parent() -> None:
-    """End with the process that started this one, however that ends, where it asked for it. Linux only."""
+    """End when the process that started this one ends, if it requested that. Linux only."""
     parent = os.environ.pop(PARENT, "")  # not for what is started from here
     if not parent.isdigit() or not sys.platform.startswith("linux"):
         return

@@ -63,7 +63,7 @@ def bucket_expiration(deadline: int, tick: int) -> int:
 
 
 def is_expired(deadline: int, clock: int, tick: int) -> bool:
-    """Whether `deadline` lies in the tick that a level's `clock` stands at, or before it: fire, do not store.
+    """Whether `deadline` is in the current tick of a level's `clock`, or before it: fire, do not store.
 
     pre: tick >= 1 and clock % tick == 0
     post: __return__ == (deadline - deadline % tick <= clock)

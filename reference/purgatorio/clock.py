@@ -32,7 +32,7 @@ class MonotonicClock:
 
 
 class ManualClock:
-    """A clock that moves only when told to, and only forwards. Safe to share between threads."""
+    """A clock that only `advance` moves, and only forwards. Safe to share between threads."""
 
     __slots__ = ("_lock", "_now_ms")
 

@@ -1,8 +1,8 @@
 """What the source tells mypyc, without depending on it.
 
 The same files are run by CPython as they are, and compiled by mypyc for the fast build (see CONTRIBUTING.md). A
-compiled class is closed; `mypyc_attr(allow_interpreted_subclasses=True)`, on a class and on its bases, opens it to
-those who subclass it in plain Python. mypyc knows the mark by the name of its first module.
+compiled class is closed; `mypyc_attr(allow_interpreted_subclasses=True)`, on a class and on its bases, allows
+subclasses in plain Python. mypyc recognizes the decorator by the name of its first module.
 """
 
 from typing import TYPE_CHECKING

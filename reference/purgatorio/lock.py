@@ -1,8 +1,9 @@
-"""`Lock`, what every lock of the seam can do, and `Mutex`, a lock for a hot path, as cheap as each build can make it.
+"""`Lock`, the interface of every lock of `purgatorio.sync`, and `Mutex`, the cheapest lock of each build, for a hot
+path.
 
-Interpreted, a `Mutex` is the seam's own lock: one call less is worth more than a class of our own. Compiled, it is a
-class that mypyc calls without a look-up, and, with `librt` installed, over librt's lock: taking it and giving it back
-costs about 8 ns from machine code, the interpreter's about 100. `librt` is no dependency.
+In the interpreted build a `Mutex` is the lock of `purgatorio.sync` itself, which saves one call. In the compiled
+build it is a class that mypyc calls without a look-up. With `librt` installed it uses librt's lock: acquire and
+release cost about 8 ns from machine code, those of the interpreter's lock about 100. `librt` is no dependency.
 """
 
 from types import TracebackType
@@ -36,7 +37,7 @@ class Lock(Protocol):
 
 @mypyc_attr(acyclic=True)
 class Mutex:
-    """A lock that is not re-entrant and has no conditions. (`acyclic`: the collector need not look into it.)"""
+    """A lock that is not re-entrant and has no conditions. (`acyclic`: the garbage collector does not traverse it.)"""
 
     __slots__ = ("_lock",)
 
@@ -65,5 +66,6 @@ class Mutex:
 
 
 def mutex_over(lock: Lock) -> Mutex:
-    """`lock` as a `Mutex`. Interpreted, the lock itself: it has all of the methods, and nobody asks for its class."""
+    """`lock` as a `Mutex`. In the interpreted build this is the lock itself: it has all methods, and its class does
+    not matter."""
     return Mutex(lock) if COMPILED else cast(Mutex, lock)

@@ -1,24 +1,24 @@
-"""The seam: every lock, every shared value, every thread of the reference comes from a `Sync`.
+"""The seam: every lock, every shared value and every thread of the reference comes from a `Sync`.
 
 Why: the code that users run under `threading` is then, unchanged, the code that a deterministic scheduler can run
 through its interleavings. For this to mean anything, three rules hold in the whole package (a test walks the
 source for them):
 
 1. no module but the bindings of this seam and the clock imports `threading`, `queue`, `time` or the like;
-2. an attribute of an object is bound once, in `__init__`; what changes later lives inside a primitive made here;
-3. what a primitive holds is never changed behind its back (a container in a `Cell` only through `mutate()`).
+2. an attribute of an object is bound once, in `__init__`; changing values are inside a primitive made here;
+3. the value of a primitive is changed only through the primitive (a container in a `Cell` only through `mutate()`).
 
 Two kinds of shared values, and the difference matters to a checker:
 
-* an **atomic** (`AtomicFlag`, `AtomicInt`, `AtomicRef`) may be used by several threads at once; each method is one
-  indivisible step, sequentially consistent (as Java's volatile and `java.util.concurrent.atomic`);
+* an **atomic** (`AtomicFlag`, `AtomicInt`, `AtomicRef`) may be used by several threads at once; each method is
+  atomic and sequentially consistent (as Java's volatile and `java.util.concurrent.atomic`);
 * a **cell** is plain memory: the code promises that a lock of this seam orders all its uses. A checker may test
   that promise (two unordered uses, one of them a write, are a data race), and need not switch threads there.
 
 Names given to the factories are for people: they appear in traces, in "who holds what" and in lock orders. The
 binding to threads drops them.
 
-Not promised: fairness of any lock, FIFO order of waiters, or that a timed wait ends before somebody else runs.
+Not promised: fairness of any lock, FIFO order of waiters, or that a timed wait ends before another thread runs.
 Times are in milliseconds, the unit of the timers.
 """
 
@@ -113,9 +113,9 @@ class QueueNode(Protocol[T_co]):
 class SharedQueue(Protocol[T]):
     """An unbounded FIFO that needs no lock around it (`ConcurrentLinkedQueue`).
 
-    Every method is one step; `nodes` is one step per node. An iteration is *weakly consistent*: it shows every
-    item that was there when it began and is not removed before it is reached, may or may not show what is
-    appended meanwhile, never shows an item twice and never fails.
+    Every method is atomic; `nodes` is atomic for each node. An iteration is *weakly consistent*: it shows every item
+    that was there when it began and is not removed before it is reached, may or may not show what is appended
+    meanwhile, never shows an item twice and never fails.
     """
 
     def append(self, item: T, /) -> None:
@@ -125,7 +125,7 @@ class SharedQueue(Protocol[T]):
         """Take from the head; None where it is empty."""
 
     def nodes(self) -> Iterator[QueueNode[T]]:
-        """Iterate from the head, as said above."""
+        """Iterate from the head, weakly consistent as the class says."""
 
     def remove(self, node: QueueNode[T], /) -> bool:
         """Unlink a node that `nodes` showed; True for exactly one caller, False where it is gone already."""

@@ -1,4 +1,4 @@
-"""The seam bound to `threading`: what the reference runs on unless told otherwise.
+"""The seam bound to `threading`: the default of the reference.
 
 Locks are the interpreter's own. Single reads and writes of an attribute are indivisible in CPython (with the GIL
 by the GIL, without it by the per-object locks of the object's dictionary or slots); read-modify-write is not, so those
@@ -6,10 +6,10 @@ methods take one of a fixed set of small locks, chosen by the object's address (
 memory of a waiting operation), or are one call into C. Nothing is ever called while such a stripe is held.
 
 Without the GIL, reads and writes of atomics take the stripe too. Indivisible is not enough there: two protocols need
-"either you see mine or I see yours" of two *different* atomics (the pending flag against the operation's lock, a
-cancel against a re-linking), and that order is promised by locks, and by no page of CPython's on attributes.
+"either you see my write or I see yours" for two *different* atomics (the pending flag against the operation's lock,
+a cancel against a re-linking), and only locks promise that order; CPython's documentation of attributes does not.
 
-Threads are daemons: a purgatory that nobody shut down does not keep the interpreter alive (Kafka's are not).
+Threads are daemons: a purgatory that was not shut down does not keep the interpreter alive (Kafka's are not).
 """
 
 import logging
@@ -45,7 +45,7 @@ T = TypeVar("T")
 _log = logging.getLogger("purgatorio")
 
 _LOCKS: Final = (type(threading.Lock()), type(threading.RLock()))
-"""The types behind the factory functions `threading.Lock` and `threading.RLock`."""
+"""The types that the factory functions `threading.Lock` and `threading.RLock` return."""
 
 _GIL: Final[bool] = not sysconfig.get_config_var("Py_GIL_DISABLED")
 """What the interpreter was built for, not what is on just now: the import of an extension that does not declare itself

@@ -1,10 +1,10 @@
 """`VirtualTime`: a whole purgatory without a thread, a sleep, or a real clock.
 
-A manual clock, a timer over it, and an executor that runs callbacks when told: time passes by `advance`, on the
-caller, as fast as the machine can. What runs is the very code that runs under threads.
+A manual clock, a timer over it, and an executor that runs callbacks on request: `advance` moves the time, on the
+caller, as fast as the machine can. The code is the same as under threads.
 
-Not promised: that `now` in a callback is the task's deadline; a leap of an hour runs all of its tasks at its end,
-in order. Step by 1 ms where the moment matters.
+Not promised: that `now` in a callback is the task's deadline. A jump of an hour runs all its tasks at its end, in
+order. Advance by 1 ms if the exact time matters.
 """
 
 from purgatorio.clock import ManualClock

@@ -138,7 +138,7 @@ def judge_table(reader: TraceReader, table: pa.Table) -> RunResult:
 
 
 def facts_of(reader: TraceReader) -> TraceFacts:
-    """What the file told, once its batches have been read."""
+    """The facts of the file, after its batches have been read."""
     return TraceFacts(
         file=reader.name,
         header=reader.header,

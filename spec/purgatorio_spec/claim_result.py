@@ -33,7 +33,7 @@ class ClaimResult:
 
     @property
     def twin(self) -> Verdict:
-        """VIOLATED if every negative control failed as it must; else what the first other negative control said."""
+        """VIOLATED if every negative control failed as it must; otherwise the verdict of the first that did not."""
         odd = [twin.verdict for twin in self.twins if twin.verdict is not Verdict.VIOLATED]
         return odd[0] if odd else Verdict.VIOLATED
 

@@ -32,8 +32,8 @@ def failure_of(stage: str, error: Exception) -> Failure:
 
 
 class surviving:  # noqa: N801 - a verb, as `suppress`
-    """Adds an error in its block to `failures`, and continues after it. A closed pipe is none: who reads our output
-    has gone."""
+    """Adds an error in its block to `failures`, and continues after it. A closed pipe is no error: the reader of our
+    output has ended."""
 
     def __init__(self, stage: str, failures: list[Failure]) -> None:
         self._stage, self._failures = stage, failures

@@ -12,17 +12,17 @@ _OPERATION: Final = frozenset({"O1", "O2", "O3", "O4", "O5", "O6", "O7"})
 _PURGATORY: Final = frozenset({"P1", "P2"})
 
 REAPER_PERIOD_NS: Final = 200_000_000
-"""Kafka's reaper polls for at most this long, then purges if it must (`ExpiredOperationReaper`): a purgatory has come
-to rest when nothing at all happened for a whole period."""
+"""Kafka's reaper polls for at most this long, then purges if it must (`ExpiredOperationReaper`). So a purgatory is at
+rest when no event happened for a whole period."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A dialect: its name, the clauses it promises, and how its cancel, its check and its lock are to be read.
+    """A dialect: its name, the clauses that it promises, and the meaning of its cancel, its check and its lock.
 
-    `claimed_on_return`: completion is claimed when the check that saw it ready returns (O4 in the `locked` form); else
-    it is never left to the time-out. `cancel_is_barrier`: a cancel that succeeded means that the task will not start,
-    whatever the clock says (T4).
+    `claimed_on_return`: completion is claimed when the check that saw the operation ready returns (O4 in the `locked`
+    form); otherwise it is never left to the time-out. `cancel_is_barrier`: after a cancel that succeeded the task
+    does not start, whatever the clock says (T4).
     """
 
     name: str
@@ -30,38 +30,38 @@ class Profile:
     source: str
     claimed_on_return: bool = False
     completes_beside: bool = False
-    """Its lock is held over try_complete alone: on_complete may run beside one (O6)."""
+    """Its lock is held over try_complete alone: on_complete may overlap one (O6)."""
     cancel_is_barrier: bool = False
     counts_cancelled: bool = False
-    """Its size counts cancelled tasks until the next tick, so it is exact only when it has come to rest (T5)."""
+    """Its size counts cancelled tasks until the next tick, so it is exact only at rest (T5)."""
     answered_in_time: bool = False
-    """Its time-out binds every answer: one that comes later than the late bound allows breaks T2, too."""
+    """Its time-out limits every answer: an answer that comes after the late bound breaks T2 too."""
     counts_raced: bool = False
-    """Its size counts a task that was cancelled while it was moved until its bucket is flushed (T5)."""
+    """Until a bucket is flushed, its size counts tasks that were cancelled while they were moved (T5)."""
 
 
 _PROFILES: Final = (
     Profile("locked", _OPERATION | _TIMER | _PURGATORY,
-            "a check that has returned has completed what was ready, and no two evaluations overlap: Kafka 4.1 and "
-            "later, where the operation's lock is held over try_complete and on_complete (KAFKA-19312)",
+            "when a check returns, ready operations are completed; no two evaluations overlap: Kafka 4.1 and later, "
+            "where the operation's lock is held over try_complete and on_complete (KAFKA-19312)",
             claimed_on_return=True, counts_raced=True),
     Profile("pending-flag", _OPERATION | _TIMER | _PURGATORY,
-            "a check may leave that to an evaluation under way, and no two evaluations overlap: Kafka 1.1 to 2.6, with "
-            "try_lock and the flag try_complete_pending (KAFKA-6653); 2.7 to 4.0 keeps this, and not `locked`, as an "
-            "expiry runs on_complete without the lock", completes_beside=True, counts_raced=True),
+            "a check may leave the completion to a running evaluation; no two evaluations overlap: Kafka 1.1 to 2.6, "
+            "with try_lock and the flag try_complete_pending (KAFKA-6653); Kafka 2.7 to 4.0 too, because an expiry "
+            "there runs on_complete without the lock", completes_beside=True, counts_raced=True),
     Profile("wire-waits", frozenset({"O1", "O4", "O5", "T1", "T2"}),
             "requests that wait in a Kafka-compatible broker, as a client sees them (`purgatorio wire`)"),
     Profile("request-log", frozenset({"O1", "O4", "O5", "T1", "T2"}),
-            "requests that wait in some server, as its own log tells of them (`purgatorio convert --from-log`)",
+            "requests that wait in a server, as recorded in its own log (`purgatorio convert --from-log`)",
             answered_in_time=True),
     Profile("netty-hashed-wheel", _TIMER,
             "io.netty.util.HashedWheelTimer: never early; a cancel() that returned true is a barrier",
             cancel_is_barrier=True, counts_cancelled=True),
     Profile("asyncio", _TIMER, "asyncio loop.call_later: one thread; a cancelled handle does not run",
             cancel_is_barrier=True),
-    Profile("timer", _TIMER, "any timer that its makers held to nothing else: a cancel that came in time holds"),
+    Profile("timer", _TIMER, "any timer without further promises: a task that was cancelled in time does not run"),
     Profile("timer-cancel-barrier", _TIMER,
-            "the same, where a cancel that reported success holds whatever the time", cancel_is_barrier=True),
+            "the same, and a task does not run after a cancel that reported success", cancel_is_barrier=True),
     Profile("jdk-scheduled-executor", _TIMER,
             'java.util.concurrent.ScheduledThreadPoolExecutor: "Delayed tasks execute no sooner than they are enabled, '
             'but without any real-time guarantees"; Future.cancel(): "if this task has not started when cancel is '
@@ -75,9 +75,9 @@ _PROFILES: Final = (
             'the timer was successfully cancelled, or false if the timer does not exist"', cancel_is_barrier=True),
     Profile("jetty-executor-scheduler", _TIMER,
             "Jetty's ScheduledExecutorScheduler: "
-            "\"based on JDK's ScheduledThreadPoolExecutor\", so what that promises"),
+            "\"based on JDK's ScheduledThreadPoolExecutor\", with the same promises"),
     Profile("jetty-timer-scheduler", _TIMER,
-            'Jetty\'s TimerScheduler: "a scheduler based on the JVM Timer class", so what that promises',
+            'Jetty\'s TimerScheduler: "a scheduler based on the JVM Timer class", with the same promises',
             cancel_is_barrier=True),
     Profile("caffeine-expiry", _TIMER,
             'Caffeine.expireAfter: "each entry should be automatically removed from the cache once a duration has '

@@ -12,7 +12,7 @@ class Verdict(StrEnum):
     PASS = "PASS"
     VIOLATED = "VIOLATED"
     UNKNOWN = "UNKNOWN"
-    """A budget ended or records are missing: neither kept nor broken can be said."""
+    """A limit was reached or records are missing, so the clause cannot be decided."""
     SKIPPED = "SKIPPED"
     """The profile does not promise it, or the trace does not record it."""
     INVALID_TRACE = "INVALID_TRACE"
@@ -54,10 +54,10 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a clause says of one part of a history.
+    """The judgement of a clause about one part of a history.
 
-    `occasions`: how many chances to fail it had here (0 or 1). `undecided`: why neither kept nor broken can be said;
-    nothing if it can.
+    `occasions`: how many chances to fail it had here (0 or 1). `undecided`: why it cannot be decided; empty if it
+    can.
     """
 
     occasions: int = 0

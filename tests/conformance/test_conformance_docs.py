@@ -24,7 +24,7 @@ def block(name: str) -> str:
     return listing(PAGE, name)
 
 
-@pytest.mark.parametrize("name", ["timer", "purgatory", pytest.param("real_time", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["purgatory", pytest.param("real_time", marks=pytest.mark.slow)])
 def test_the_files_of_the_page_run(
     name: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ from purgatorio_spec.trace.record import (
     Implementation,
     State,
     TimerConstants,
+    TraceClock,
 )
 
 US: Final = 1_000
@@ -110,6 +111,9 @@ class Player:
     random: Random
     profile: str
     fault: str = ""
+    virtual: bool = False
+    """Time stands still but for the jumps inside `advance_clock`, which purges as well."""
+    jump: int = 0
     i: int = -1
     t: int = 1_000 * MS
     events: list[Event] = field(default_factory=list)
@@ -132,7 +136,7 @@ class Player:
 
     def note(self, th: str, ph: str, f: str, name: str | None = None, **fields: Any) -> int:
         self.i += 1 if self.random.random() < 0.95 else self.random.randrange(2, 5)
-        self.t += self.random.randrange(1, 2 * US)
+        self.t += 0 if self.virtual else self.random.randrange(1, 2 * US)
         self.events.append(Event(self.i, th, self.t, ph, f, name, **fields))  # type: ignore[arg-type]  # a phase by name
         return self.i
 
@@ -182,10 +186,8 @@ class Player:
         yield
         self.note(th, "ret", "timer_cancel", name, c=c, out=out)
 
-    def reap(self) -> None:
-        """One drain: what is due is handed over; then the purge looks at its estimate."""
-        if self.closed:
-            return
+    def hand_over(self) -> None:
+        """What is due goes to the executor."""
         for name, task in self.tasks.items():
             task.stale = False
             if task.armed is not None and task.armed - self.early_ns <= self.t:
@@ -193,10 +195,19 @@ class Player:
                 self.queue.append(name)
                 if self.broken("fires-twice"):
                     self.queue.append(name)
+
+    def reap(self) -> None:
+        """One drain; then the purge looks at its estimate."""
+        if self.closed:
+            return
+        self.hand_over()
         if self.estimate - self.delayed() > self.interval and self.fault != "no-purge":
             self.estimate = self.delayed()
-            for key in list(self.watched):
-                self.watched[key] = [op for op in self.watched[key] if not op.completed]
+            self.purge()
+
+    def purge(self) -> None:
+        for key in list(self.watched):
+            self.watched[key] = [op for op in self.watched[key] if not op.completed]
 
     def delayed(self) -> int:
         return sum(task.armed is not None for task in self.tasks.values())
@@ -485,9 +496,26 @@ class Player:
             yield
 
     def reaper(self) -> Steps:
-        while True:
+        while not self.virtual:
             self.reap()
             yield
+        while True:
+            if self.closed or self.random.random() < 0.9:
+                yield
+                continue
+            c = self.note("reaper", "call", "advance_clock")
+            yield
+            self.t, self.jump = self.t + self.jump, 0
+            self.hand_over()
+            yield
+            held = self.delayed()
+            if self.estimate - held > self.interval and self.fault != "no-purge":
+                yield
+                self.estimate = held
+                yield
+                self.purge()
+            yield
+            self.note("reaper", "ret", "advance_clock", c=c)
 
     def metrics(self) -> Steps:
         for _ in range(self.random.randrange(6)):
@@ -506,6 +534,13 @@ class Player:
 
     # The run.
 
+    def go_on(self, *jumps: int) -> None:
+        jump = self.random.choice(jumps)
+        if self.virtual:
+            self.jump += jump
+        else:
+            self.t += jump
+
     def play(self, steps: int) -> bool:
         """Let the threads take turns; whether all users came to their end."""
         users = [self.user(f"user-{n}") for n in range(self.random.randrange(1, 4))]
@@ -517,7 +552,7 @@ class Player:
                 return True
             thread = self.random.choice(threads)
             if self.random.random() < 0.02:
-                self.t += self.random.choice((100 * US, 3 * MS, 20 * MS))
+                self.go_on(100 * US, 3 * MS, 20 * MS)
             try:
                 next(thread)
             except StopIteration:
@@ -531,7 +566,7 @@ class Player:
             jumps = {"late": (3 * LATE_NS,), "no-purge": (MS,)}.get(
                 self.fault, (MS, 10 * MS, 60 * MS, 6_000 * MS)
             )
-            self.t += self.random.choice(jumps)
+            self.go_on(*jumps)
             for _ in range(6_000):
                 next(self.service[0])
                 next(self.service[1])
@@ -543,12 +578,12 @@ class Player:
         return not self.queue and not any(op.owner for op in self.ops.values())
 
 
-def draw(seed: int, fault: str = "", profile: str | None = None) -> Drawn:
+def draw(seed: int, fault: str = "", profile: str | None = None, *, virtual: bool = False) -> Drawn:
     """The history of a seed; with a fault, one that may show it."""
     random = Random(f"{seed}/{fault}/{profile}")
     # Logs are a projection, drawn where they are asked for: the seeds that show rare things were drawn without them.
     name = profile or random.choice((*PURGATORIES * 4, *(one for one in PROFILES if one != "request-log")))
-    player = Player(random, name, fault)
+    player = Player(random, name, fault, virtual)
     player.early_ns = random.choice((0, 0, 99 * US)) if fault not in ("early",) else 0
     player.late_ns = random.choice((None, LATE_NS)) if not fault else LATE_NS
     player.deadline_on_call = random.random() < 0.5
@@ -579,6 +614,7 @@ def draw(seed: int, fault: str = "", profile: str | None = None) -> Drawn:
         name,
         TimerConstants(TICK_NS, 20, player.early_ns, player.late_ns),
         purge_interval=player.interval,
+        clock=TraceClock("manual" if virtual else "monotonic"),
         recorded=tuple(f for f in PLAYED if f not in unrecorded),
     )
     drawn = Drawn(header, [event for event in player.events if event.f not in unrecorded])

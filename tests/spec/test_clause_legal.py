@@ -606,6 +606,29 @@ def test_what_one_of_two_keys_gave_back_is_left_out_of_the_estimate(fault: str |
     assert list(made.judge().clauses["P1"].causes) == ([] if fault is None else ["garbage"])
 
 
+@pytest.mark.parametrize("beside", ["", "advance", "ended", "own"])
+def test_what_is_registered_at_one_moment_of_virtual_time_was_not_all_unseen(beside: str) -> None:
+    """The interval is 2. A purge may be held in `advance_clock` while another thread registers as many as it likes.
+
+    The twins: it advances no clock, or no more, or was called inside the advance."""
+    made = Trace()
+    made.stands_still()
+    names = [f"a{number}" for number in range(40)]
+    advance = made.start("advance_clock", th="w" if beside == "own" else "reaper") if beside else 0
+    if beside == "ended":
+        made.end(advance, 0)
+    for name in names:
+        made.register(name, ["k", "l"])
+    if beside in ("advance", "own"):
+        made.end(advance, 0)
+    for name in names:
+        made.check("k", name)
+    made.gauge(watched=40, delayed=0)
+    results = [one.clauses["P1"] for one in (made.judge(), made.folded())]
+    assert results[0] == results[1]
+    assert list(results[0].causes) == ([] if beside == "advance" else ["garbage"])
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_an_operation_of_many_keys_may_lie_about_from_its_registration_on(first: bool) -> None:
     """The interval is 2. The twin: it came after the reading."""

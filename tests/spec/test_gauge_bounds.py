@@ -4,22 +4,29 @@ wrong. A bound that grows too wide shows in the golden table before it shows as 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count, islice
 from typing import Final
 
+import numpy as np
+
 from golden import Golden
-from purgatorio_spec.judge.rowwise import judge_run
-from purgatorio_spec.trace.record import State
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.history.part import Reading
+from purgatorio_spec.history.run import Run
+from purgatorio_spec.history.summary import Bounds, bounds, summary_of
+from purgatorio_spec.judge.context import histories, raw_readings, thread_context
+from purgatorio_spec.judge.rowwise import moments_of, reading
 from spec.drawn_history import PLAYED, Drawn, draw
 
 HISTORIES: Final = 40
 OFFSETS: Final = (0, 1, 2, 4, 8, 16)
 
 
-def histories() -> Iterator[Drawn]:
+def whole(virtual: bool) -> Iterator[Drawn]:
     """Whole legal histories of purgatories with nothing left out, whose last event is a reading at rest."""
     for seed in count():
-        drawn = draw(seed, "", ("locked", "pending-flag")[seed % 2])
+        drawn = draw(seed, "", ("locked", "pending-flag")[seed % 2], virtual=virtual)
         shut_down = any(event.f == "cancelled" and not event.keys for event in drawn.events)
         if drawn.dropped or not drawn.whole or shut_down or len(drawn.header.recorded) < len(PLAYED):
             continue
@@ -27,51 +34,52 @@ def histories() -> Iterator[Drawn]:
             yield drawn
 
 
-def seen(drawn: Drawn, clause: str, watched: int, delayed: int) -> bool:
-    """Whether the clause calls the last reading wrong where it is this one."""
-    last = drawn.events[-1]
-    drawn.events[-1] = last._replace(state=State(watched, delayed))
-    found = judge_run(drawn.run(), drawn.table()).clauses.get(clause)
-    drawn.events[-1] = last
-    return found is not None and bool(found.causes)
+def last_reading(drawn: Drawn) -> tuple[Run, Reading]:
+    """The last reading with its bounds."""
+    table, run = drawn.table(), drawn.run()
+    summaries = [summary_of(run, history) for history in histories(table, thread_context(table).rows)]
+    raw = raw_readings(table)
+    moments = moments_of(raw, run.facts)
+    totals = bounds(moments, np.array(summaries, np.int64), run) if summaries else Bounds.zero(moments)
+    return run, reading(run, raw[-1], totals, moments, len(raw) - 1)
+
+
+def seen(run: Run, one: Reading, clause: str, *, watched: int = 0, delayed: int = 0) -> bool:
+    """Whether the clause calls the reading wrong where it is off by so many."""
+    assert one.watched is not None
+    assert one.delayed is not None
+    wrong = replace(one, watched=one.watched + watched, delayed=one.delayed + delayed)
+    judged = CLAUSES[clause].judge(run, wrong)
+    return judged is not None and judged.violation is not None
 
 
 def test_what_each_bound_sees(golden: Golden) -> None:
     """The true reading is wrong for none; the further off it is, the more see it."""
-    some = list(islice(histories(), HISTORIES))
     ways = {
-        "P1, watched above": ("P1", 1, 0),
-        "P2, watched below": ("P2", -1, 0),
-        "P2, delayed above": ("P2", 0, 1),
-        "T5, delayed above": ("T5", 0, 1),
-        "T5, delayed below": ("T5", 0, -1),
+        "P1, watched above": ("P1", "watched", 1),
+        "P2, watched below": ("P2", "watched", -1),
+        "P2, delayed above": ("P2", "delayed", 1),
+        "T5, delayed above": ("T5", "delayed", 1),
+        "T5, delayed below": ("T5", "delayed", -1),
     }
     lines = [f"wrong by           {' '.join(f'{offset:>4}' for offset in OFFSETS)}  of {HISTORIES} histories"]
-    for name, (clause, more_watched, more_delayed) in ways.items():
-        found = []
-        for offset in OFFSETS:
-            told = 0
-            for drawn in some:
-                state = drawn.events[-1].state
-                assert state is not None
-                assert state.watched is not None
-                assert state.delayed is not None
-                told += seen(
-                    drawn,
-                    clause,
-                    state.watched + offset * more_watched,
-                    state.delayed + offset * more_delayed,
-                )
-            found.append(told)
-        assert found[0] == 0, name
-        assert found == sorted(found), name
-        lines.append(f"{name:18} {' '.join(f'{told:>4}' for told in found)}")
-    made = sum(
-        seen(drawn, "P1", _made(drawn), drawn.events[-1].state.delayed or 0)
-        for drawn in some
-        if drawn.events[-1].state is not None
-    )
-    lines.append(f"P1, every entry ever made, where that is wrong or right: {made}")
+    for time in ("real", "virtual"):
+        some = list(islice(whole(time == "virtual"), HISTORIES))
+        readings = [last_reading(drawn) for drawn in some]
+        lines.append(f"in {time} time")
+        for name, (clause, gauge, way) in ways.items():
+            found = [
+                sum(seen(run, one, clause, **{gauge: way * offset}) for run, one in readings)
+                for offset in OFFSETS
+            ]
+            assert found[0] == 0, name
+            assert found == sorted(found), name
+            lines.append(f"{name:18} {' '.join(f'{told:>4}' for told in found)}")
+        made = sum(
+            seen(run, one, "P1", watched=_made(drawn) - (one.watched or 0))
+            for drawn, (run, one) in zip(some, readings, strict=True)
+        )
+        lines.append(f"P1, every entry ever made, where that is wrong or right: {made}")
     golden("spec/golden/gauge_bounds.txt", "\n".join(lines) + "\n")
 
 

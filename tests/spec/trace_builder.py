@@ -35,6 +35,7 @@ from purgatorio_spec.trace.record import (
     Implementation,
     State,
     TimerConstants,
+    TraceClock,
 )
 from purgatorio_spec.trace.writer import TraceWriter
 
@@ -51,13 +52,15 @@ HEADER: Final = Header(
 
 
 class Trace:
-    """Events in the order in which they are written; time goes on by a microsecond an event, or by `wait`."""
+    """Events in the order in which they are written; time goes on by a microsecond an event, or by `wait` alone after
+    `stands_still`."""
 
     def __init__(self, profile: str = "locked", *, run: str = HEADER.run, **timer: Any) -> None:
         self.header = replace(HEADER, run=run, profile=profile, timer=replace(HEADER.timer, **timer))
         self.file = "hand-made.jsonl"
         self.events: list[Event] = []
         self.t = 0
+        self.step_ns = 1000
 
     def event(self, event: Event) -> int:
         """Add an event as it is; returns its `i`."""
@@ -65,8 +68,13 @@ class Trace:
         return event.i
 
     def _next(self) -> tuple[int, int]:
-        self.t += 1000
+        self.t += self.step_ns
         return len(self.events), self.t
+
+    def stands_still(self) -> None:
+        """From now on time is virtual."""
+        self.step_ns = 0
+        self.header = replace(self.header, clock=TraceClock("manual"))
 
     def wait(self, ns: int) -> None:
         """Nothing happens for a while."""

@@ -35,6 +35,22 @@ def test_links_lead_somewhere() -> None:
     assert not broken
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_a_page_begins_with_what_its_reader_can_do(path: Path) -> None:
+    """And it links the glossary, whose terms it uses."""
+    text = path.read_text()
+    assert re.search(r"^After this page you (can|know) ", text, re.MULTILINE)
+    assert path.name == "glossary.md" or "](glossary.md)" in text
+
+
+def test_the_readme_and_the_glossary_stay_short() -> None:
+    """A stranger reads them to the end."""
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+    terms = re.findall(r"^\| (.+?) \| ", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
+    assert terms[0] == "term"
+    assert len(terms) - 2 <= 25
+
+
 def listed(index: str) -> list[str]:
     """The pages of an index: one list item a page, with a line about it."""
     return re.findall(r"^- \[.+?\]\((.+?)\): \S.+\.$", index, re.MULTILINE)

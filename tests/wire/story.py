@@ -26,6 +26,7 @@ class Story:
     scene: str = "told#1"
     _events: list[tuple[float, int, dict[str, object]]] = field(default_factory=list)
     _asked: int = 0
+    _times: int = 1
 
     def event(self, t: float, ev: Kind, **fields: object) -> int:
         """Any event; the number that it is told by, until all are put in order."""
@@ -54,11 +55,6 @@ class Story:
                 **more,
             )
         return asked
-
-    @property
-    def last(self) -> int:
-        """The correlation of the last request."""
-        return self._asked
 
     def topic(self, name: str = "t", partitions: int = 1, replicas: int = 1, **configs: str) -> None:
         """A topic that was made and has been fetched: it leads."""
@@ -212,17 +208,32 @@ class Story:
         """A connection ends."""
         return self.event(t, "close", conn=conn, by=by, err=err or None)
 
+    def set(self, **fields: object) -> None:
+        """What is known of the run, or the scene that what follows belongs to."""
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+    def declare(self, **constants: int) -> None:
+        """Other constants of the broker than usual."""
+        self.declared = Declared(**constants)
+
     def repeat(self) -> None:
         """All of it once more, as the scene's repetition, a minute later."""
         first = list(self._events)
+        self._times += 1
         for t, _, fields in first:
             again = {**fields, "scene": f"{fields['scene']}-again"}
             if isinstance(again.get("c"), int):
                 again["c"] = first.index(next(one for one in first if one[1] == fields["c"])) + len(first)
             self._events.append((t + END_MS, len(self._events), again))
 
-    def judged(self, clause: str, end_ms: float = END_MS) -> ClauseResult:
+    def judged(self, clause: str) -> ClauseResult:
         """The verdict of one clause over the story."""
+        return self.results()[clause]
+
+    def results(self) -> dict[str, ClauseResult]:
+        """That of every clause."""
+        end_ms = self._times * END_MS
         self.event(end_ms, "stimulus", body={"what": "the end"})
         control = {"t_from": 0, "late_ns": int(self.late_ms * MS), "rtt_ns": MS // 10}
         self._events.append((end_ms, len(self._events), {"ev": "control", "scene": "", **control}))
@@ -234,4 +245,4 @@ class Story:
             told = {**fields, "c": place[c]} if isinstance(c, int) else fields
             events.append(WireEvent(i=i, t=int(t * MS), **told))  # type: ignore[arg-type] # fields by name
         header = WireHeader("story", {"address": "nowhere"}, self.offered, self.declared)
-        return judge_trace(WireTrace("story", header, events, WireEnd(len(events)))).clauses[clause]
+        return judge_trace(WireTrace("story", header, events, WireEnd(len(events)))).clauses

@@ -36,13 +36,15 @@ from purgatorio_wire.client.recorder import Recorder
 from purgatorio_wire.history.finding import Row, undecided
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.judge import judge_file
-from purgatorio_wire.scene import play
+from purgatorio_wire.scene import broker as known
 from purgatorio_wire.scene import run as session
+from purgatorio_wire.scene.broker import Broker, must
 from purgatorio_wire.scene.broker_probe import look_at
-from purgatorio_wire.scene.catalogue import PATIENT, SCENES, SceneSpec, chosen
+from purgatorio_wire.scene.catalogue import PATIENT, SCENES, chosen
 from purgatorio_wire.scene.plan import PlanRun, clean_up
-from purgatorio_wire.scene.play import Broker, Play, must
+from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.run import Asked, record
+from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.record import Declared
 
 DELAY_MS = 300
@@ -332,7 +334,7 @@ def test_transactions_are_skipped_where_the_broker_says_why_no_coordinator_comes
     tells(monkeypatch, setting, copies)
     monkeypatch.setattr(group_requests, "_KINDS", (0,))
     for name in ("COORDINATES_SECONDS", "LACKING_SECONDS"):
-        monkeypatch.setattr(play, name, 0.3)
+        monkeypatch.setattr(known, name, 0.3)
     result = driven(tmp_path, "read-committed", "fenced-producer")
     for clause in ("R1", "R2", "R5"):
         assert result.clauses[clause].verdict is verdict, result.clauses[clause].reason
@@ -344,7 +346,7 @@ def test_groups_are_skipped_where_the_broker_says_why_no_coordinator_comes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, copies: str, verdict: Verdict
 ) -> None:
     answers(monkeypatch, "heartbeat", 25, 15)
-    monkeypatch.setattr(play, "COORDINATES_SECONDS", 0.3)
+    monkeypatch.setattr(known, "COORDINATES_SECONDS", 0.3)
     setting = "offsets.topic.replication.factor"
     tells(monkeypatch, setting, copies)
     result = driven(tmp_path, "leave", "described")
@@ -368,7 +370,7 @@ def test_share_groups_are_skipped_where_the_broker_says_why_there_are_none(
     monkeypatch.setattr(Shares, "beat", lambda *given: Beat(error))
     tells(monkeypatch, SHARE_COPIES, copies)
     for name in ("COORDINATES_SECONDS", "LACKING_SECONDS"):
-        monkeypatch.setattr(play, name, 0.3)
+        monkeypatch.setattr(known, name, 0.3)
     result = driven(tmp_path, "share-woken", "share-lock")
     for clause in ("S2", "S3", "S7"):
         assert result.clauses[clause].verdict is verdict, result.clauses[clause].reason

@@ -21,13 +21,14 @@ from purgatorio_wire.history.finding import Row
 from purgatorio_wire.history.history import Scene, scene_of
 from purgatorio_wire.history.log import Topics
 from purgatorio_wire.judge import JUDGES, Wire, judge_file, judge_scene
-from purgatorio_wire.scene.catalogue import SCENES, SceneSpec
+from purgatorio_wire.scene.catalogue import SCENES
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.run import Asked, record
+from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.file import read_trace
 from purgatorio_wire.trace.record import Declared, WireHeader
+from wire.stories import stories
 from wire.story import Story
-from wire.twins import TWINS
 
 SETTINGS = Settings(port=0, initial_delay_ms=300)
 RECORDED = Path(__file__).parent / "recorded"
@@ -69,12 +70,9 @@ def test_every_judge_names_the_clauses_of_its_rows() -> None:
     watching = tuple((clauses, watched(at)) for at, (clauses, _) in enumerate(JUDGES))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judge, "JUDGES", watching)
-        for clause, twins in TWINS.items():
-            for twin in twins:
-                for bad in (False, True):
-                    story = Story()
-                    twin(story, bad)
-                    story.judged(clause)
+        for told in stories().values():
+            for variant in range(told.variants):
+                told.judged(variant)
     wrong = {JUDGES[at][0]: some for at, some in found.items() if not some <= {*JUDGES[at][0].split()}}
     assert not wrong
     assert {*" ".join(clauses for clauses, _ in JUDGES).split()} <= {*WIRE_CLAUSES}
@@ -135,7 +133,8 @@ def test_rows_of_a_failed_judge_name_the_place(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(judge, "JUDGES", (("F2", _fails),))
     kept, failed = judge_scene(Wire.of(WireHeader("x"), []), scene_of("s#1", [], 0))
     assert (kept.held, failed.held) == (RowStatus.KEPT, RowStatus.FAILED)
-    assert "test_recorded_kafka.py" in failed.seen
+    assert failed.failure is not None
+    assert "test_recorded_kafka.py" in failed.failure.traceback
 
 
 def test_what_there_is_no_time_for_is_said_before_it_is_left_out(tmp_path: Path) -> None:

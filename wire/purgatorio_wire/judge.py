@@ -13,14 +13,13 @@ forgotten is, and not outnumbered in their scene.
 
 from __future__ import annotations
 
-import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from purgatorio_spec.failure import Failure
+from purgatorio_spec.failure import Failure, failure_of
 from purgatorio_spec.judge.result import ClauseResult, RunResult, accusing_nobody, verdict_of
 from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.trace.record import Header, Implementation
@@ -35,6 +34,7 @@ from purgatorio_wire.clause.group_responses import coordinator_away, failed, ref
 from purgatorio_wire.clause.membership import memberships
 from purgatorio_wire.clause.produce import back_in_sync, produces
 from purgatorio_wire.clause.projection import PROJECTED, Projection, projected
+from purgatorio_wire.clause.quota import quotas
 from purgatorio_wire.clause.rebalance import rebalances
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.clause.share_group import shared
@@ -153,6 +153,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("G12 R7", _of_topics(committed)),
     ("C1", _of_bounds(cut_connections)),
     ("C1", _of_bounds(unread_answers)),
+    ("Q1", _of_bounds(quotas)),
 )
 """What judges a scene, each with the clauses that it has rows of."""
 
@@ -174,9 +175,8 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
 
 
 def _failures(clauses: str, what: str, error: Exception) -> list[Row]:
-    at = traceback.extract_tb(error.__traceback__)[-1]
-    why = f"judging {what} failed at {Path(at.filename).name}:{at.lineno}, {type(error).__name__}: {error}"
-    return [Row(clause, RowStatus.FAILED, seen=why) for clause in dict.fromkeys(clauses.split())]
+    why = failure_of(f"judging {what}", error)
+    return [Row(clause, RowStatus.FAILED, failure=why) for clause in dict.fromkeys(clauses.split())]
 
 
 @dataclass(slots=True)
@@ -194,14 +194,14 @@ class Tallied:
     """Undecided rows that are late as what was forgotten is."""
     asked: set[tuple[str, str]] = field(default_factory=set)
     """What scenes say that they ask."""
-    failed: str = ""
+    failed: Failure | None = None
     """How judging it failed, the first time."""
 
     def add(self, scene: str, row: Row) -> None:
         """Count one row of a scene, given by its name without the repetition. Drawn scenes ask nothing of their own, so
         nothing is open where they leave a row undecided."""
         if row.held is RowStatus.FAILED:
-            self.failed = self.failed or row.seen
+            self.failed = self.failed or row.failure
             return
         self.occasions += 1
         if scene == DRAWN and (
@@ -244,7 +244,7 @@ class Tallied:
         if causes:
             return ClauseResult(clause, Verdict.VIOLATED, self.occasions, dict(causes))
         if self.failed:
-            return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=self.failed)
+            return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=str(self.failed))
         alone = [
             row
             for key, rows in self.late.items()
@@ -326,9 +326,8 @@ def judge_trace(trace: WireTrace, told: Callable[[Violation], None] | None = Non
             _add_projected(tallies, projection)
     except Exception as error:  # the other clauses are judged
         for row in _failures(" ".join(PROJECTED), "waits", error):
-            tallies[row.clause].failed = row.seen
-    failed = dict.fromkeys(one.failed for one in tallies.values() if one.failed)
-    failures = [Failure("judging", why, "") for why in failed]
+            tallies[row.clause].failed = row.failure
+    failures = dict.fromkeys(one.failed for one in tallies.values() if one.failed is not None)
     end = trace.end or WireEnd(len(trace.events))
     clauses = {clause: tallied.result(clause, end, told) for clause, tallied in tallies.items()}
     if not trace.whole:

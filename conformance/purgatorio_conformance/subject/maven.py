@@ -22,7 +22,7 @@ _COMPILE_TIMEOUT_S: Final = 300.0
 
 
 def maven_jars(coordinates: Sequence[str], cache: Path | None = None) -> Path:
-    """The folder of the jars of `group:artifact:version` coordinates, and of all that they need at run time.
+    """The folder of the jars of `group:artifact:version[:classifier]` coordinates, and of all they need at run time.
 
     Maven is asked once for each set. Raises SubjectFailed, kind `unavailable`: no Maven, or it refused.
     """
@@ -93,11 +93,11 @@ def jdk_program(name: str) -> Path:
 
 def _project(coordinates: Sequence[str]) -> str:
     def dependency(coordinate: str) -> str:
-        group, artifact, version = coordinate.split(":")
-        return (
-            f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
-            f"<version>{version}</version></dependency>"
+        names = ("groupId", "artifactId", "version", "classifier")
+        parts = "".join(
+            f"<{name}>{part}</{name}>" for name, part in zip(names, coordinate.split(":"), strict=False)
         )
+        return f"<dependency>{parts}</dependency>"
 
     wanted = "".join(map(dependency, coordinates))
     return (

@@ -15,7 +15,7 @@ SAMPLED: Final = ("pct", "random")
 
 
 class NoJob(Exception):
-    """What was asked for names no job, and what would."""
+    """The request names no job; the message says what would."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,14 +80,14 @@ def command(
 ) -> None:
     """Serve clients of Kafka's protocol from the reference's broker and group coordinator.
 
-    A test instrument: real delayed operations, in real threads, in front of real clients. NOTHING IS KEPT ON DISK, and
-    there is no TLS and no access control. Ends with Ctrl-C.
+    It is for tests of clients, and runs the delayed operations in real threads. NOTHING IS STORED ON DISK, and there is
+    no TLS and no access control. Ctrl-C ends it.
 
     \b
       purgatorio broker                                      # 127.0.0.1:9092
       purgatorio broker --port 0 --initial-delay-ms 0        # any port, no delay
       purgatorio broker --port 9093 --follow 127.0.0.1:9092  # a second one
-      purgatorio broker --mutant my_bug.py                   # with a bug of yours
+      purgatorio broker --mutant my_bug.py                   # with your own bug
     """
     bug = bug_asked(mutant)
     if not allow_remote and host not in ("127.0.0.1", "::1", "localhost"):

@@ -10,7 +10,7 @@ from purgatorio_stress.mutant.patch import Bug
 mutant_option = click.option(
     "--mutant",
     metavar="FILE[:NAME]",
-    help="Put the patches of this file, or of one entry of its table, into the code first.",
+    help="Apply the patches of this file, or of one entry of its table, before the run.",
 )
 """The option of every command that takes one."""
 

@@ -23,8 +23,8 @@ EPILOG = """
   purgatorio campaign two-events --out soak --stress-rounds 20000
   purgatorio campaign --out hunt --mutant my_bug.py --first
 
-Each job is a process of its own with a time limit: one that crashes or hangs becomes a row. A job is done when its row
-is committed; started again over the same --out, only the others are run.
+Each job is a process with a time limit. A job that crashes or hangs is UNKNOWN. Start an interrupted campaign again
+with the same --out, and it runs only the jobs without a result.
 
 Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jobs left).
 """

@@ -26,7 +26,7 @@ A trace is JSON lines (plain, gzip, zstd) or Parquet. Its format is purgatorio-t
 record), or purgatorio-wire/1, which `purgatorio wire` writes.
 
 \b
-  purgatorio check examples/traces             # Spark where it is large
+  purgatorio check examples/traces             # large traces on Spark
   purgatorio check run.jsonl --engine spark    # on Spark
   purgatorio check run.jsonl --operation op-7  # event by event
   purgatorio check 'runs/*.parquet' --out lake --report report.html

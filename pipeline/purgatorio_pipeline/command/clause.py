@@ -101,10 +101,8 @@ def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
         yield "played by", asked or ["whatever scene gives an occasion"]
         yield "broken by", _broken(name, "broker") or ["no mutant"]
     nothing = ["none" if (ROOT / "tests").is_dir() else "no checkout here, where they would be looked up"]
-    prefix = f"def {name.lower()}"
-    twins = _lines(
-        ROOT / "tests" / "wire" / "twins", lambda line: re.match(rf"{prefix}[_(]", line) is not None
-    )
+    story = re.compile(rf"{name.lower()}(_| |$)")
+    twins = _lines(ROOT / "tests" / "wire" / "twins", lambda line: story.match(line) is not None, "*.txt")
     yield "negative controls", twins or nothing
     files = _lines(ROOT / "tests" / "wire", lambda line: f'"{name}"' in line, "test_*.py")
     yield (

@@ -12,7 +12,7 @@ NEAREST: Final = 3
 
 
 def no_clause(name: str, ids: Collection[str]) -> str:
-    """What is said of an id that is not there: those that resemble it, and where all are."""
+    """The message for an unknown id: similar ids, and where to list all."""
     near = difflib.get_close_matches(name.upper(), ids, NEAREST, 0.5) or [
         one for one in ids if one[:1] == name[:1].upper()
     ]

@@ -32,14 +32,14 @@ from purgatorio_wire.trace.file import convert_wire, is_wire_trace
     "mapping",
     metavar="MAPPING.toml",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="TRACE is a log of yours (JSON lines, CSV, Parquet); this file says what its columns mean.",
+    help="TRACE is your own log (JSON lines, CSV, Parquet); this file says what its columns mean.",
 )
 @click.option(
     "--map",
     "assigned",
     metavar="NAME=VALUE",
     multiple=True,
-    help="The same on the command line, or over the file: --map id=request_id --map promises.late_ms=250.",
+    help="One entry of the mapping; overrides the file: --map id=request_id --map promises.late_ms=250.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
@@ -51,10 +51,10 @@ def command(
     assigned: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Convert TRACE, of a purgatory or of the wire, to OUT: JSON lines, gzip, zstd or Parquet, told by OUT's suffix.
+    """Convert TRACE, of a purgatory or of the wire, to OUT: JSON lines, gzip, zstd or Parquet, chosen by OUT's suffix.
 
-    The suffixes are .jsonl, .ndjson, .jsonl.gz, .jsonl.zst and .parquet. The first bytes of TRACE tell what it is.
-    Every line is validated. OUT appears only when it is whole.
+    The suffixes are .jsonl, .ndjson, .jsonl.gz, .jsonl.zst and .parquet. The form of TRACE is detected from its first
+    bytes. Every line is validated. OUT appears only when it is complete.
 
     \b
       purgatorio convert run.jsonl run.parquet

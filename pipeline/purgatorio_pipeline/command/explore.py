@@ -54,7 +54,7 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="For `pct`, `random` and --drawn.")
 @mutant_option
-@click.option("--drawn", is_flag=True, help="Draw programs; SCENARIO names subjects then (default: all).")
+@click.option("--drawn", is_flag=True, help="Run random programs; SCENARIO names subjects (default: all).")
 @click.option(
     "--package", "packages", multiple=True, metavar="NAME", help="Explore this Python package, unmodified."
 )
@@ -95,8 +95,8 @@ def command(
     \b
       purgatorio explore                         # all scenarios
       purgatorio explore two-events/pending-flag
-      purgatorio explore --mutant my_bug.py      # with a bug of yours
-      purgatorio explore --drawn --seconds 60    # programs that nobody wrote down
+      purgatorio explore --mutant my_bug.py      # with your own bug
+      purgatorio explore --drawn --seconds 60    # random programs
       purgatorio explore --package my_timer --adapter my_adapter:MyTimer
       purgatorio explore --replay TOKEN
     """
@@ -154,13 +154,15 @@ def _echo_json(verdict: Verdict, scenarios: list[printed.Explored], drawn: Drawn
 def _draw(subjects: tuple[str, ...], seconds: float, seed: int, bug: Bug, races: bool, as_json: bool) -> None:
     unknown = [name for name in subjects if name not in VOCABULARIES]
     if unknown:
-        raise click.UsageError(f"no subject {unknown[0]!r} to draw for; there are {', '.join(VOCABULARIES)}")
+        raise click.UsageError(
+            f"no subject {unknown[0]!r} for random programs; there are {', '.join(VOCABULARIES)}"
+        )
     start_s = time.process_time()
 
     def so_far() -> tuple[float, float]:
         return time.process_time() - start_s, seconds
 
-    with progress("exploring drawn programs", unit="CPU seconds", quiet=as_json, poll=so_far):
+    with progress("exploring random programs", unit="CPU seconds", quiet=as_json, poll=so_far):
         done = search_drawn(seconds, seed, subjects, bug=bug, races=races)
     if as_json:
         found = [] if done.found is None else [done.found.printed()]

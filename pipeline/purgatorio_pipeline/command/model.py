@@ -1,4 +1,4 @@
-"""`purgatorio model`: search the small-step models completely."""
+"""`purgatorio model`: search the models completely."""
 
 from __future__ import annotations
 

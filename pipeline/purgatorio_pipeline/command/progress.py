@@ -1,9 +1,9 @@
 """Progress of a command: how much is done, the elapsed time, and an estimate of the time left.
 
-On standard error. In a terminal it is a bar that is gone afterwards; in a log a line when it begins and one every
-`LOG_SECONDS`. What is left is computed from the share that is done, so steps of unlike length make it a rough
-figure. Of parts that run concurrently it is what the slowest will take, which a log names; nothing while one has
-only begun.
+On standard error. In a terminal it is a bar that disappears at the end; in a log it is a line at the start and one
+every `LOG_SECONDS`. The time left is computed from the completed share, so parts of unequal length make it a rough
+estimate. For parts that run concurrently it is the time of the slowest, which a log names. There is no estimate
+while a part has just begun.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LOG_SECONDS: Final = 10.0
 _MEGABYTE: Final = 1_000_000
 _BAR: Final = 16
 _TOLD_FROM: Final = 0.05
-"""The first steps say little of the rest."""
+"""Below this share, there is no estimate."""
 
 
 class Progress:
@@ -199,8 +199,9 @@ def progress(
 ) -> Iterator[Progress]:
     """Show progress for as long as the block lasts.
 
-    `total`: in `unit`, which may be "bytes"; without a unit a share is shown as per cent; None: nobody knows. `poll`:
-    instead of `tell`. `then`: what goes on when all of that is done. `quiet`: a log gets nothing, a terminal its bar.
+    `total`: in `unit`, which may be "bytes"; without a unit a share is shown as per cent; None: unknown. `poll`:
+    instead of `tell`. `then`: what runs after all of that is done. `quiet`: no lines in a log; a terminal still has
+    its bar.
     """
     console = Console(stderr=True) if console is None else console
     shown = Progress(doing, total, unit, poll=poll, then=then)

@@ -22,7 +22,7 @@ A SOURCE is one of
 
 \b
   traces: files, folders, globs; judged here, without Spark
-  the folder of `purgatorio check --out` (its verdicts; no drawings)
+  the folder of `purgatorio check --out` (its verdicts; no diagrams)
   the folder of `purgatorio campaign --out`
   a file with what stress, explore, check or verify print with --json,
     or `python -m mutants` of a checkout, also with --kept

@@ -92,7 +92,7 @@ def command(
     mutant: str | None,
     as_json: bool,
 ) -> None:
-    """Race real threads over SUBJECT in many rounds and count the outcomes.
+    """Run the scenarios on real threads, in many rounds, and count the outcomes.
 
     SUBJECT is `reference`, `intrusive-timer` (its production wheel), or module:attribute, which names a
     `purgatorio_stress.scenario.parts.Parts` that makes your timers and purgatories.
@@ -104,7 +104,7 @@ def command(
       purgatorio stress                                   # all scenarios
       purgatorio stress -s two-events --rounds 100000
       purgatorio stress --minutes 60 --traces soak        # then: check soak
-      purgatorio stress -s two-events --mutant my_bug.py  # with a bug of yours
+      purgatorio stress -s two-events --mutant my_bug.py  # with your own bug
     """
     if listing:
         _list()

@@ -1,4 +1,4 @@
-"""`purgatorio subjects`: a survey of timers that nobody here wrote."""
+"""`purgatorio subjects`: judges timers of other projects."""
 
 from __future__ import annotations
 
@@ -28,9 +28,13 @@ from purgatorio_spec.verdict import EXIT_STATUS, worst
     epilog="Exit status: 0 all that could be driven pass, 1 one is violated, 2 wrong usage, 3 one misbehaved.",
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--list", "listing", is_flag=True, help="List the names, and what each stands for.")
+@click.option("--list", "listing", is_flag=True, help="List the names of the timers.")
 @click.option(
-    "--operations", type=click.IntRange(1), default=2_000, show_default=True, help="Timers a run, at most."
+    "--operations",
+    type=click.IntRange(1),
+    default=2_000,
+    show_default=True,
+    help="Maximum number of timers in each run.",
 )
 @click.option("--seed", default=1, show_default=True, help="Seed of the plans.")
 @click.option(
@@ -44,7 +48,7 @@ def command(
 ) -> None:
     """Drive third-party timers and judge each by the promises of its own documentation.
 
-    A timer that is not installed is SKIPPED with the reason. All of them take one to two minutes.
+    A timer that is not installed is SKIPPED with the reason. All timers together take one to two minutes.
 
     \b
       purgatorio subjects                          # all that can be driven here

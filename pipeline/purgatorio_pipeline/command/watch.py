@@ -34,7 +34,7 @@ value some of its lines, the header first.
 
 \b
   purgatorio watch runs --out lake          # until Ctrl-C
-  purgatorio watch runs --out lake --once   # what is there, then end
+  purgatorio watch runs --out lake --once   # existing files, then end
   purgatorio watch runs --out lake --metrics runs.prom   # Prometheus
   purgatorio watch --kafka host:9092 --topic runs --out lake \\
     --packages org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION
@@ -66,7 +66,7 @@ def name_value(value: str) -> tuple[str, str]:
     required=True,
     help="Folder for tables, state and checkpoints.",
 )
-@click.option("--once", is_flag=True, help="Judge what is there, then exit.")
+@click.option("--once", is_flag=True, help="Judge the existing files, then exit.")
 @click.option(
     "--every",
     "every_s",

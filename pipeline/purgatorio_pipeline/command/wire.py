@@ -27,11 +27,12 @@ from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.judging import Focus, judge_in_process
 from purgatorio_spec.failure import Failure
 from purgatorio_wire.client.connection import Address
+from purgatorio_wire.scene.broker import Second
 from purgatorio_wire.scene.broker_probe import NoBroker
-from purgatorio_wire.scene.catalogue import SCENES, SceneSpec, chosen
-from purgatorio_wire.scene.play import Second
+from purgatorio_wire.scene.catalogue import SCENES, chosen
 from purgatorio_wire.scene.random_scene import parsed
 from purgatorio_wire.scene.run import Asked, declared_of, record
+from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.record import DRAWN
 
 SECONDS: Final = 240.0

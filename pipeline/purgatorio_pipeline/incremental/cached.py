@@ -1,7 +1,7 @@
-"""What is kept of a file that was judged: all that any report shows of it, so that nobody needs to read it again.
+"""The stored result of a judged file: everything that a report shows of it, so that the file need not be read again.
 
-A whole check is put together from these, whether its files were read now or long ago; so the two cannot differ. Limits
-that hold for a check as a whole (examples, gauges) are applied here, in the order of its files.
+A check is assembled from these, whether its files were read now or before; so the two cannot differ. Limits that
+hold for a check as a whole (examples, gauges) are applied here, in the order of its files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from purgatorio_spec.verdict import Violation
 MAX_CAUSES: Final = 50
 """Causes of a check whose example is shown; beyond, a cause is reported by its words alone."""
 RUNS_MEASURED: Final = 100
-"""Runs whose gauges are drawn."""
+"""Runs whose gauges are shown."""
 
 
 @dataclass(frozen=True, slots=True)

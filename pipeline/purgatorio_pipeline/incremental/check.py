@@ -1,14 +1,13 @@
-"""A check over a lake, step by step. Each step is whole or not there; a check that is killed between two of them is
-done again from the last that is.
+"""A check over a lake, in five atomic steps. A check that is killed continues after the last complete step:
 
 1. compare the files named with those of the lake's manifest;
-2. read and judge the others into a batch, a folder of its own, with what is kept of each file;
+2. read and judge the others into a batch, a folder of its own, with the stored result of each file;
 3. commit: a manifest with the files and where each is kept;
 4. write the gold tables of all files named into a folder of their own, and commit a manifest that names it;
 5. remove what the manifest does not name.
 
-A file that is not named any more is forgotten. `check` takes each file for a whole run, so that no file's verdict
-depends on another's.
+A file that is no longer named is removed from the lake. `check` treats each file as a whole run, so no verdict
+depends on another file.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class Manifest:
 
 
 class Reader(Protocol):
-    """Who reads and judges files, and who writes gold."""
+    """The functions that read and judge files, and write the gold tables."""
 
     def judge(self, places: Sequence[Place], lake: Lake) -> list[CachedResult]:
         """Read files and judge them, leaving their tables in the folder of a batch."""

@@ -1,8 +1,8 @@
-"""When a file is the one that was read before, and when a verdict is still the checker's.
+"""When a file is the same as before, and when a stored verdict is still valid.
 
-A file is the same if it is named the same, lies at the same place (links followed), and has the same size and the same
-time of its last change; its bytes are not checked. Not caught: other bytes of the same length under a time that was
-put back, or within one step of the file system's clock.
+A file is the same if it has the same name, path (links followed), size and modification time; its bytes are not
+checked. So a change of the same length is not noticed if the time was put back, or did not change within one tick of
+the file system's clock.
 
 The checker is the same if all its own code is, byte by byte, and the options that change what its tables hold.
 """

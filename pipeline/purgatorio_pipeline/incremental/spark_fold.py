@@ -1,9 +1,8 @@
 """The fold on Spark: a file, or a run whose events are in a table, is judged by one task as this process would.
 
-A task gets names of files, reads the traces where they lie and gives back what is kept of each: neither the JVM nor
-SQL sees an event, so that where no tables are asked for Spark is started without SQL. Nothing is shuffled. Files on
-Hadoop's file systems come to their task whole, as Spark reads them, and lie in a temporary file while they are judged;
-a file above 2 GiB is not read from there.
+A task gets names of files, reads the traces, and returns the stored result of each. Neither the JVM nor SQL sees an
+event, so Spark is started without SQL if no tables are requested. Nothing is shuffled. Spark passes a file of a
+Hadoop file system to its task as one value, which is written to a temporary file; a file above 2 GiB is refused.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ def cached_by_key(rows: Iterable[tuple[int, str]]) -> list[CachedResult]:
 
 
 def cached_of_files(context: SparkContext, places: Sequence[Place], *, full: bool) -> list[CachedResult]:
-    """Judge trace files on Spark; nothing is left behind."""
+    """Judge trace files on Spark, without a lake."""
     found = judge_files(context, places, full=full, every=False)
     return cached_by_key((row[0], str(row[-1])) for row in found.collect())
 

@@ -1,6 +1,6 @@
-"""The gauges of a run over time, drawn as SVG, 360 units wide.
+"""The gauges of a run over time as SVG, 360 units wide.
 
-Lines differ in their dashes, not in colour alone, and the figures stand in the title and below.
+Lines differ in their dashes, not only in color, and the figures are in the title and below.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LINES: Final[tuple[tuple[str, str, Value], ...]] = (
     ("pending", "operations pending", lambda point: point.pending),
     ("delayed", "tasks in the timer", lambda point: point.delayed),
 )
-"""Style, name and value of each line, in the order in which they are drawn."""
+"""Style, name and value of each line, from back to front."""
 
 
 def gauge_chart(series: GaugeSeries) -> Markup:

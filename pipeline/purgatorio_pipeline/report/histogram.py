@@ -1,7 +1,7 @@
-"""A lateness histogram drawn as SVG, 360 units wide whatever it holds: fits a phone, and many stand side by side.
+"""A lateness histogram as SVG, always 360 units wide: it fits a phone, and several fit next to each other.
 
-The bounds that the header declares are lines in it; where none is declared there is none. The oversleeps of a control
-thread are an outline over the bars, on the same scale: the share of tasks, or of naps, in a bin.
+The declared bounds of the header are lines in it. The lateness of a control thread is an outline over the bars, on
+the same scale: the share of tasks, or of sleeps, in a bin.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AXIS: Final = _TOP + _PLOT
 
 
 def histogram(counted: Lateness, timer: TimerConstants, control: Lateness | None) -> Markup:
-    """Bars by bin (each an equal step, so the scale is nearly logarithmic), early ones in another colour and left of
+    """Bars by bin (of equal width, so the scale is nearly logarithmic), early ones in another color and left of
     zero, the percentiles and the bounds as lines."""
     ends = [value for _, value in _bounds(timer)]
     ends += [] if control is None else [control.bins[0][0], control.bins[-1][1]]
@@ -109,7 +109,7 @@ def without_control(lateness: Lateness, control: Lateness) -> str:
 
 
 def _outline(control: Lateness, lateness: Lateness, step: float, most: float) -> Markup:
-    """The control's bins as a line of steps, from the axis and back to it."""
+    """The control's bins as a stepped line, from the axis and back to it."""
     lows = [low for low, _, _ in lateness.bins]
     places = []
     for low, _, count in control.bins:

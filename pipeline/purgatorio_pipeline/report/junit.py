@@ -8,8 +8,8 @@
                     misbehaved
 
 The elements and attributes are those of Jenkins' schema (junit-10.xsd of its xUnit plugin), which the other systems
-read as well. No `time`: a clause has none. Size is bounded: `RUNS_SHOWN` runs, the worst first, and of the
-counterexamples `TEXTS_SHOWN` are drawn; the text says what is left out in a suite of its own.
+read as well. No `time`: a clause has none. Size is bounded: `RUNS_SHOWN` runs, the worst first, and `TEXTS_SHOWN`
+counterexamples; a suite of its own says what is left out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A Markdown summary, for a CI job's page or a comment: verdict, subjects by clause, what broke, lateness, what other
 commands found.
 
-Text out of a trace is escaped by `markdown_text`. Size is bounded (the systems that show it cut at 1 MiB), and what is
-left out is said.
+Text out of a trace is escaped by `markdown_text`. Its size is bounded (the systems that show it cut at 1 MiB), and
+it says what is left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Escapes text from traces for Markdown, so that it cannot become markup, a link or a mention.
 
-In the flow of a page it stands in `<code>` with every special character as a number, in listings behind a fence longer
-than any that it holds.
+In a paragraph it is in `<code>` with every special character as a number; in a listing the fence is longer than any
+fence in the text.
 """
 
 from __future__ import annotations

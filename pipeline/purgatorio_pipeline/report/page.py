@@ -206,7 +206,7 @@ def _drawn(example: Counterexample) -> Markup:
 
 
 def _swipe(example: Counterexample) -> Markup | None:
-    """On a phone the lanes after the first lie beyond the edge, and nothing else says so."""
+    """A hint for phones, where the columns after the first are outside the screen."""
     threads = list(dict.fromkeys(visible(row.th) for row in example.rows))
     if len(threads) < 2:
         return None
@@ -215,7 +215,7 @@ def _swipe(example: Counterexample) -> Markup | None:
 
 
 def _broken_at(example: Counterexample) -> Markup | None:
-    """The place in words, above the drawing: on a narrow screen its lane may lie beyond the edge."""
+    """The place in words, above the diagram: on a narrow screen its column may be outside."""
     if example.illegal_row is None:
         return None
     row = example.rows[example.illegal_row]

@@ -1,14 +1,14 @@
 """A check as SARIF 2.1.0 (OASIS) for code scanning: the clauses are rules, and each cause in a run is a result.
 
     VIOLATED        a result of kind `fail`, level `error`, at the file and line at which the promise is broken, with
-                    the shortest prefix as a code flow: one thread flow a thread, steps in the recorder's order
-    UNKNOWN         a result of kind `open`, level `none`, with the reason
-    INVALID_TRACE   a notification of level `error`; so is a subject that misbehaved, and each quarantined line
-    PASS, SKIPPED   nothing: SARIF is about what needs a look
+                    the shortest prefix as a code flow: one thread flow for each thread, in the recorder's order
+    UNKNOWN         a result of kind `open`, level `none`, with the reason INVALID_TRACE   a notification of level
+    `error`; so is a subject that misbehaved, and each quarantined line PASS, SKIPPED   nothing: SARIF lists problems
+    only
 
-Line numbers are of the trace file as text, after decompression. A row of a Parquet file is no line: there the number
-stands in the message. Size is bounded: `RESULTS_SHOWN` results and `NOTES_SHOWN` notifications, and it says what is
-left out.
+Line numbers are of the trace file as text, after decompression. A row of a Parquet file is no line, so its number is
+in the message. Size is bounded: `RESULTS_SHOWN` results and `NOTES_SHOWN` notifications, and it says what is left
+out.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A counterexample drawn as SVG: time runs down, with a column per thread; calls are bars and points are dots.
+"""A counterexample as SVG: time runs down, with a column per thread; calls are bars and points are dots.
 
-The rows are equally far apart: the recorder's order is all that orders threads, and microseconds beside seconds would
-leave nothing to see. The point at which the promise breaks is marked by a line, a ring and words, not by colour alone.
-Every row has its event's fields as a tooltip; `timeline.js` shows them below the drawing as well, by pointer, finger
-and keyboard. A row knows the bar of its call (`data-call`, the row number at which that bar begins).
+The rows have equal distances: only the recorder's order relates threads, and a true scale would hide microseconds
+among seconds. A line, a ring and words show where the promise breaks, not only a color. Every row has its event's
+fields as a tooltip; `timeline.js` also shows them below the diagram, by pointer, finger and keyboard. A row knows
+the bar of its call (`data-call`, the row number at which that bar begins).
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class _Lane:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What is drawn: rows, whose they are, and of a broken promise the clause and the row at which it breaks."""
+    """The content of a diagram: rows, their subject, and for a broken promise the clause and the row at which it
+    breaks."""
 
     rows: tuple[ShownEvent, ...]
     subject: str
@@ -45,7 +46,7 @@ class Drawing:
 
     @property
     def threads(self) -> tuple[str, ...]:
-        """Its lanes, in the order in which they appear."""
+        """Its threads, in the order in which they appear."""
         return tuple(dict.fromkeys(row.th for row in self.rows))
 
     @property

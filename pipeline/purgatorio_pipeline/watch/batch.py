@@ -133,7 +133,7 @@ class Watcher:
 
 
 def _take(state: WatchState, segments: Sequence[Segment], number: int) -> list[Run]:
-    """Put the new segments to their runs; those that belong to none are a result of their own, told once."""
+    """Assign the new segments to their runs; segments of no run are a result of their own, reported once."""
     known = {one.run for one in state.closed if one.subject}
     told = {_strangeness(one) for one in state.closed}
     odd: list[Run] = []

@@ -1,8 +1,8 @@
 """The task that processes one run in a batch: loads its fold, feeds it the new events, and returns the result.
 
-The fold's carry is a file of its own a run and batch, written next to its place and renamed. The events of an open run
-lie in the tables of its batches; they are read again for what the rules mark. Where a batch brings events from before
-those that came earlier, a run is folded again over all its tables, in memory, and from then on with every batch.
+The fold's state is one file for each run and batch, written elsewhere and renamed. The events of an open run are in
+the tables of its batches; they are read again for the candidates. If a batch has events that precede earlier ones,
+the run is folded again over all its tables, in memory, with this and every following batch.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A run that a batch touched. `closing`: what its files told, if its end has come."""
+    """A run with events in a batch. `closing`: the facts of its files, if its end has come."""
 
     run: str
     header: Header

@@ -35,10 +35,10 @@ _BROKEN: Final = "file string, line long, field string, why string, hint string,
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What one file told besides its events. `header` is None where it has no usable one; `declared`: the events of the
-    whole run by the end record, None without one.
+    """The facts of one file besides its events. `header` is None if it has no usable one; `declared`: the number of
+    events of the whole run by the end record, None without one.
 
-    Of messages also the `partition` that they came from, the offset after the last of them, and `i` of its last event.
+    For messages also the `partition`, the offset after the last message, and `i` of its last event.
     """
 
     file: str
@@ -63,7 +63,7 @@ def file_rows(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
 
 
 def read_segments(spark: SparkSession, lake: Lake, number: int, rows: DataFrame) -> list[Segment]:
-    """Write the rows of batch `number`, its broken lines to quarantine; what its segments told."""
+    """Write the rows of batch `number`, and its broken lines to quarantine. Returns the facts of its segments."""
     lake.write(events_table(number), rows, "kind")
     written = _rows_of(spark, lake, number)
     notes = written.where("kind = 'note'").select("note").collect()
@@ -109,7 +109,7 @@ def event_rows(run: str, events: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def told_rows(told: Segment, broken: Iterable[BrokenLine]) -> Iterator[pa.RecordBatch]:
-    """The rows that follow the events of a segment: its broken lines, and what it told."""
+    """The rows after the events of a segment: its broken lines, and its facts."""
     nothing = pa.RecordBatch.from_pylist([{}], schema=EVENT_SCHEMA)
     for one in broken:
         yield _rows("broken", told.run, encoded(one).decode(), nothing)
@@ -117,7 +117,7 @@ def told_rows(told: Segment, broken: Iterable[BrokenLine]) -> Iterator[pa.Record
 
 
 def told_by(reader: TraceReader) -> Segment:
-    """What a reader told, once its batches have been read."""
+    """The facts of a reader, after its batches have been read."""
     facts = facts_of(reader)
     return Segment(
         file=facts.file,

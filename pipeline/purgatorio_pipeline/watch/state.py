@@ -28,8 +28,8 @@ MAX_SUBJECTS: Final = 100_000
 class OpenRun:
     """A run whose end, or some of whose events, have not come yet.
 
-    `found`: by clause and cause the operations that broke it so far, each with the batch that told; `shown`: of each
-    cause the first operation, what was allowed and what was seen.
+    `found`: by clause and cause the operations that broke it so far, each with its batch; `shown`: for each cause
+    the first operation, what was allowed and what was seen.
     """
 
     run: str

@@ -29,9 +29,10 @@ class Locked:
     name = "locked"
 
     def force_complete(self, operation: Completable) -> bool:
-        """Look without the lock, look again under it; then flag, cancel, call back, all under it.
+        """Test the flag without the lock, then again under it; then set it, cancel, and call back, all under the
+        lock.
 
-        [O6] The caller that tries holds it, too, so the two never overlap.
+        [O6] A caller of `try_complete` holds it too, so the two never overlap.
         """
         if operation.completed.get():
             return False

@@ -11,14 +11,14 @@ Promises (clause ids in brackets).
 * [O1] `on_complete` is called at most once; `force_complete` is True for exactly one caller, and that call runs it.
 * [O3] `on_expiration` is called at most once, and only after an `on_complete` that the time-out itself caused. It
   runs on the timer's executor, outside the operation's lock.
-* The order is flag, cancel of the timer task, `on_complete`: who looks from inside the callback finds the
-  operation completed and its timer gone.
+* The order is flag, cancel of the timer task, `on_complete`. So the callback sees a completed operation without a
+  timer task.
 * [O8] An exception in a callback goes to `faults`: see `purgatorio.faults`.
 
-What the two dialects add stands in their modules.
+The modules of the two dialects say what each adds.
 
 For subclasses: `try_complete` must not block for long, must be safe to call by several threads at once, and returns
-what `force_complete` returned, or False. To answer True without completing is a bug (clause O2).
+what `force_complete` returned, or False. Returning True without completing is a bug (clause O2).
 """
 
 from purgatorio.compiling import mypyc_attr

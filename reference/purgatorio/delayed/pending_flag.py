@@ -1,22 +1,23 @@
 """The dialect `pending-flag`: Kafka 1.1 to 2.6, and the default here.
 
-An event tries the operation's lock. Who gets it evaluates; who does not leaves a flag behind, so that the one who
-has it evaluates once more. No thread ever waits for another's `try_complete`.
+An event tries the operation's lock. If it gets the lock, it evaluates; otherwise it sets a flag, so that the holder
+of the lock evaluates once more. No thread ever waits for another's `try_complete`.
 
 Promises.
 * Each `safe_try_complete` is followed by some evaluation of `try_complete` that begins after it began: its own, or
-  one on the thread that had the lock, perhaps after this call has returned. So a condition that became true
-  before the event is seen by an event, and never left to the time-out (KAFKA-6653).
-* An evaluation that raises is followed by another where an event met it; its exception goes to the fault policy then,
-  and to the caller else.
+  one on the thread that had the lock, perhaps after this call has returned. So a condition that became true before
+  the event is seen by an evaluation, and the operation does not wait for its time-out (KAFKA-6653).
+* If an event came during an evaluation that raises, another evaluation follows, and the exception goes to the fault
+  policy. Otherwise it goes to the caller.
 * Completion is one compare-and-set, and `on_complete` runs outside every lock.
-* Two evaluations of one operation never overlap: a registration's first check comes before any other thread knows it.
+* Two evaluations of one operation never overlap: a registration's first evaluation comes before another thread has
+  the operation.
 
 Not promised: that the operation is completed when `check_and_complete` returns; that `try_complete` and
 `on_complete` of one operation do not overlap (an expiry completes it while an event evaluates it).
 
-The promise needs every holder of the operation's lock to be inside `safe_try_complete`. Give the operation a lock
-that others hold for other reasons, and an event meets a holder who will not check the flag (KAFKA-8334).
+The promise needs every holder of the operation's lock to be inside `safe_try_complete`. If other code holds the
+operation's lock for other purposes, an event may find a holder that does not check the flag (KAFKA-8334).
 
 Why the flag is cleared *before* evaluating, and read after unlocking: (1) A clears, evaluates: false; (2) B makes
 it true, fails to lock, sets the flag; (3) A unlocks, sees the flag, goes round. Were it cleared after evaluating,

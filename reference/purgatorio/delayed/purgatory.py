@@ -1,15 +1,15 @@
 """`Purgatory`: where delayed operations wait (Kafka's DelayedOperationPurgatory).
 
-Promises (clause ids in brackets; what differs by dialect stands in the dialects).
+Promises (clause ids in brackets; the modules of the dialects say what differs).
 * [O4] No completion is lost between registering and an event.
 * [O5] Every operation with a time-out is completed in the end, unless it was cancelled by key. With
-  `complete_at_shutdown`, the default, `close` completes what is left.
+  `complete_at_shutdown`, the default, `close` completes the remaining operations.
 * [O7] `try_complete_else_watch` is True iff this very call completed the operation; `check_and_complete` returns
   the number of operations that this very call completed.
 * [O8] An exception in one operation's callback loses no other operation and stops no thread.
 * [P1] Completed operations do not pile up: whenever the estimate of the operations inside exceeds those that the
-  timer holds by more than `purge_interval`, all completed ones are unlinked. The look is taken after each turn of
-  the reaper, at least every 200 ms; in `pass_time` where there is no reaper.
+  timer holds by more than `purge_interval`, all completed ones are unlinked. This is checked after each turn of the
+  reaper, at least every 200 ms; without a reaper, in `pass_time`.
 * [P3] No callback runs under a lock of the purgatory.
 
 Not promised: that the gauges are exact under load; that a completed operation leaves the lists of its other keys
@@ -51,9 +51,9 @@ Op = TypeVar("Op", bound=DelayedOperation)
 class Purgatory(Owned, Generic[Op]):
     """Operations wait here under keys until an event, their time-out or a shutdown completes them, each once.
 
-    `timer`: shared with nobody, for `close` closes it; an `IntrusiveTimer` of 1 ms by default. `reaper`: drive it by
-    a thread of its own, called `ExpirationReaper-<name>`. `timer_enabled=False`: operations never expire.
-    `registry`: where the gauges are exported. ValueError for fewer than 1 shard or a negative purge interval.
+    `timer`: not shared, because `close` closes it; an `IntrusiveTimer` of 1 ms by default. `reaper`: a thread named
+    `ExpirationReaper-<name>` drives the timer. `timer_enabled=False`: operations never expire. `registry`: where the
+    gauges are exported. ValueError for fewer than 1 shard or a negative purge interval.
     """
 
     __slots__ = ("_closed", "_complete_at_shutdown", "_estimated_operations", "_purge_interval", "_reaper",
@@ -100,11 +100,11 @@ class Purgatory(Owned, Generic[Op]):
         )
 
     def try_complete_else_watch(self, operation: Op, keys: Sequence[Hashable]) -> bool:
-        """Complete `operation` if it can be, else let it wait under `keys` and for its time-out.
+        """Complete `operation` if possible; otherwise let it wait under `keys` and for its time-out.
 
-        True iff this call completed it; False may mean that another thread did. ValueError without a key, TypeError
-        for what is no operation, for a key that has no hash, and for keys that are no list (a text would be a key for
-        each of its characters, an iterator is at its end after one look); then nothing has happened.
+        True iff this call completed it; False may mean that another thread did. Raises ValueError without a key.
+        Raises TypeError if `operation` is no operation, a key has no hash, or `keys` is a string or an iterator.
+        Then nothing is registered.
         """
         if self._forks != PROCESS.forks:
             made_before_fork(self)

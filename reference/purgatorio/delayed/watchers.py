@@ -112,10 +112,10 @@ class WatcherList:
 
     The lock rule after it: the list of a key is looked up *and* appended to under the lock, and it is dropped only
     under the same lock, if it is still this key's list and still empty. Its story (KAFKA-2160, KAFKA-2253): (1) A
-    looks up the list of k, empty just now; (2) B, whose pass left it empty, drops it; (3) A appends to a list that no
-    look-up finds any more. The operation is lost to every event. Two more of the same kind: without the look
-    whether it is still empty, B drops a list that A has just appended to; without the look whether it is still this
-    key's list, B drops a new list in place of its old one.
+    looks up the list of k, empty just now; (2) B, whose pass left it empty, drops it; (3) A appends to a list that
+    no look-up finds. The operation is lost to every event. The two tests have the same reason: if B did not test
+    that the list is still empty, it would drop a list that A has just appended to. If B did not test that it is
+    still this key's list, it would drop a new list instead of its old one.
 
     Lock order: an operation's lock comes before this one (registration watches under it in the dialect `locked`), and a
     timer's locks after it (`cancel_for_key`). No operation's lock is ever taken under it.

@@ -13,13 +13,13 @@ Lock order: a bucket's lock before an entry's. While flushing, the lock of a coa
 a finer one is taken, never the other way round. The bucket's lock is re-entrant because a flush removes under it,
 and may re-insert into the very bucket (Go timingwheel #25).
 
-Lock rule 1: `remove` looks, under both locks, whether the entry is in *this* bucket.
+Lock rule 1: `remove` tests, under both locks, whether the entry is in *this* bucket.
   (1) B cancels: reads entry.bucket = X; (2) A flushes X: unlinks the entry and links it into Y; (3) B removes it
-  from X, whose lock does not guard Y's links; or, between (2)'s two halves, removes what is in no bucket and
-  counts it off twice. (KAFKA-2226.)
-Lock rule 2: `add` unlinks the entry from its old bucket *before* it takes this bucket's lock, and looks again
-  under the locks: taking the old bucket's lock inside would take two buckets in either order (a deadlock).
-Lock rule 3: `flush` resets the expiration before it lets go of the lock.
+  from X, whose lock does not guard Y's links; or, between (2)'s two halves, removes an entry that is in no bucket,
+  and subtracts it from the counter twice. (KAFKA-2226.)
+Lock rule 2: `add` unlinks the entry from its old bucket *before* it takes this bucket's lock, and tests again under
+the locks: taking the old bucket's lock inside would take two buckets in either order (a deadlock). Lock rule 3:
+`flush` resets the expiration before it lets go of the lock.
   (1) A has emptied the bucket and let go; (2) B adds an entry, sets the same expiration, sees no change and does
   not offer; (3) A resets. The bucket is in no queue and its entry never fires. (Go timingwheel PR 35.)
 """

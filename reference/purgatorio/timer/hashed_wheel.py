@@ -191,7 +191,7 @@ class HashedWheel(Calls):
         return True
 
     def unlink(self, entry: HashedEntry) -> None:
-        """Take `entry` out, for its `remove`; nothing where it is out already."""
+        """Unlink `entry`, for its `remove`; no effect if it is not linked."""
         with self._lock:
             self._take(entry)
             if self._size.get() == 0:

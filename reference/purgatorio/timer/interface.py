@@ -7,18 +7,18 @@ time of the drain that fires the task:
     not late:   it is handed to the executor in the first drain with now >= floor(d / T) * T   [T2]
 
 So a task may run up to T - 1 ms before its deadline, and never before it at T = 1. A *drain* is a call of
-`advance_clock`; without somebody who makes these calls (a reaper) nothing runs, with the exception that `add` may
-hand over a task whose deadline has passed.
+`advance_clock`; without these calls (by a reaper) no task runs, except that `add` may hand over a task whose
+deadline has passed.
 
-Within one drain tasks are handed over in the order of floor(d / T) [T6]; nothing is promised about equals, about the
-thread, or about the time between handing over and running. A task runs at most once for each time it is added [T3].
-`size()` counts the tasks that wait [T5]; a task that was handed over is no longer counted.
+Within one drain tasks are handed over in the order of floor(d / T) [T6]; nothing is promised about equal ticks,
+about the thread, or about the time between handing over and running. A task runs at most once for each time it is
+added [T3]. `size()` counts the tasks that wait [T5]; a task that was handed over is no longer counted.
 
-All of this holds for any number of threads, and for two drains at once [T1]; but of the order between what the one and
-what the other hands over nothing is said.
+All of this holds for any number of threads, and for two concurrent drains [T1]; but there is no order between the
+tasks of two drains.
 
-An executor that refuses [T3]: a drain that hands over to one that raises loses nothing. What was refused waits again
-and is counted, the exception goes to the caller of the drain, and the next drain offers it again.
+If the executor raises, no task is lost [T3]. The refused task waits again and is counted, the exception goes to the
+caller of the drain, and the next drain offers the task again.
 """
 
 from typing import Final, Protocol

@@ -5,7 +5,7 @@ It differs from every other timer here, on purpose and as Kafka's does:
 * `add` with a delay of 0 or below runs the task at once, on the caller;
 * `advance_clock(n)` moves the clock by n instead of waiting, and runs, on the caller and in the order of their
   deadlines, the tasks whose deadline is *before* the new time (a task at the new time itself waits);
-* cancelled tasks stay inside until they would run, or until `size()` looks.
+* cancelled tasks stay inside until they would run, or until `size()` is called.
 """
 
 import heapq

@@ -127,11 +127,11 @@ class SystemTimer(Calls):
         close_executor(self._executor)
 
     def wheel(self) -> TimingWheel:
-        """The lowest level, for those who want to look."""
+        """The lowest level, for inspection."""
         return self._wheel
 
     def queue(self) -> DelayQueue[TimerTaskList]:
-        """The queue of buckets, for those who want to look."""
+        """The queue of buckets, for inspection."""
         return self._queue
 
     def check(self) -> None:

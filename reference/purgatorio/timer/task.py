@@ -1,6 +1,6 @@
 """`TimerTask`: something to run after a delay (Kafka's TimerTask), for every timer of this package.
 
-A timer makes an *entry* for a task: the object that links it into the timer, and knows the deadline and the way out.
+A timer makes an *entry* for a task: the object that links it into the timer, and has the deadline and a `remove`.
 The task points at its entry, at most one at a time: adding a pending task again moves it, to another timer too.
 
 Promises (clause ids in brackets).
@@ -12,18 +12,19 @@ cannot be called back (netty and tokio do promise that, Kafka does not); exactly
 `DelayedOperation`. `is_cancelled()` only says "has no entry": it is True for a task that was never added, and
 False after the task has run, or was dropped by a timer that was closed.
 
-Order rule: the pointer changes first, then the old entry leaves its timer; and who links an entry checks the pointer
-again afterwards (`TimingWheel.add`), or links and points under the lock that leaving takes (`IntrusiveTimer.add`). So
-of a cancel and a linking that meet, one sees the other.
-Kafka unlinks first: (1) A moves the entry from bucket to bucket and looks: not cancelled; (2) B cancels: finds it in no
-bucket, clears the pointer; (3) A links it. It never runs, but `size()` counts it until its bucket is flushed.
+Order rule: the pointer changes first, then the old entry leaves its timer; and a thread that links an entry tests
+the pointer again afterwards (`TimingWheel.add`), or links and sets the pointer under the lock that `remove` takes
+(`IntrusiveTimer.add`). So if a cancel and a linking overlap, one of them sees the other. Kafka unlinks first: (1) A
+moves the entry between buckets and finds it not cancelled; (2) B cancels: finds it in no bucket, clears the pointer;
+(3) A links it. It never runs, but `size()` counts it until its bucket is flushed.
 
-Look rule: who takes an entry out to run it looks whether it is still the task's. (1) A cancels: takes the entry off the
-task; (2) B adds the task again, with another entry, and drains: the first is still linked, for A has not come to it.
+Test rule: a thread that takes an entry out to run it tests whether it is still the task's entry. (1) A cancels:
+takes the entry off the task; (2) B adds the task again, with another entry, and drains: the first is still linked,
+because A has not removed it yet.
 
-Exchange rule: the old pointer is read and the new one set in one step, so each entry is taken out by exactly one.
-With two steps: (1) A and B add the task, and both read the same old entry; (2) each stores its own; (3) the one that
-was overwritten stays linked with nobody to unlink it: the task runs twice. (Kafka has a monitor around the two.)
+Exchange rule: the old pointer is read and the new one set atomically, so exactly one thread takes out each entry. If
+this were not atomic: (1) A and B add the task, and both read the same old entry; (2) each stores its own; (3) the
+overwritten entry stays linked, and no thread unlinks it: the task runs twice. (Kafka has a monitor around the two.)
 """
 
 import operator

@@ -24,7 +24,8 @@ class Undriven:
         self.driven: AtomicFlag = sync.atomic_flag(False, "undriven.driven")
 
     def tell(self) -> None:
-        """Warn, if something waits and nobody came. Not in a child: there it is the parent's."""
+        """Warn if tasks wait and the timer was never drained. Not in a forked child, where the tasks belong to the
+        parent."""
         if self._forks != PROCESS.forks or self.driven.get():
             return
         self.driven.set(True)

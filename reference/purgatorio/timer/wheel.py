@@ -32,14 +32,14 @@ Promises.
 * [T7] An entry that is flushed from level n goes to a level below n or has expired: at most one cascade a level.
 * `advance_clock` never goes back, and each level's clock is the one below, floored to its own tick.
 
-Not promised: that the clock shows the time. It stands at the last polled bucket, so an idle wheel lags; then a
+Not promised: that the clock shows the time. It is the time of the last polled bucket, so an idle wheel lags; then a
 short delay may go to a higher level than its length suggests (and cascades at once), and a delay of 0 goes to a
 bucket that is due already rather than to the caller.
 
 Concurrency: `add` under the timer's read lock, `advance_clock` under its write lock; the wheel's own lock serves
-only the making of the level above. Its story (KAFKA-2112): (1) A sees no level above; (2) B sees none either;
-(3) A makes one and adds; (4) B makes another over it: what A added is found by its bucket in the queue, but its
-level's clock no longer advances.
+only the making of the level above. Without it (KAFKA-2112): (1) A sees no level above; (2) B sees none either; (3) A
+makes one and adds; (4) B makes another over it: what A added is found by its bucket in the queue, but its level's
+clock no longer advances.
 """
 
 from purgatorio.arithmetic import bucket_expiration, bucket_index, floor_to_tick, is_expired, is_within_level
@@ -97,7 +97,7 @@ class TimingWheel:
         return True
 
     def advance_clock(self, time_ms: int) -> None:
-        """Move this level's clock, and those above, to the tick of `time_ms`; nothing where that is not ahead."""
+        """Move this level's clock, and those above, to the tick of `time_ms`; no effect if that is not later."""
         if time_ms < self._clock_ms.get() + self.tick_ms:
             return
         clock_ms = floor_to_tick(time_ms, self.tick_ms)

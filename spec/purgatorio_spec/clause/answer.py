@@ -24,10 +24,11 @@ O7 = Clause(
 
 @O7.of_operation
 def registration_and_try(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with an answer of its registration or of a try. Where another call completed it
-    inside the registration (a `check_and_complete` from a callback, or an expiry that ran at once because the delay is
-    zero), the registration may answer either way; so may a try inside which another try completed it. Where fires are
-    not recorded, a completion inside a registration, and in no try, may be such an expiry."""
+    """An occasion is an operation whose registration or `try_complete` returned a value. Another call inside the
+    registration may complete the operation: a `check_and_complete` from a callback, or an expiry that runs at once
+    because the delay is zero. Then the registration may return either value. So may a `try_complete` inside which
+    another `try_complete` completed the operation. If fires are not recorded, a completion inside a registration and
+    outside every `try_complete` may be such an expiry."""
     answered = [call for call in (*history.registrations, *history.tries) if call.out is not None]
     if not answered:
         return NO_OCCASION
@@ -47,8 +48,8 @@ def registration_and_try(run: Run, history: OperationHistory) -> Finding:
 
 
 def _is_of_another(history: OperationHistory, call: Call, winner: Call, fires: bool) -> bool:
-    """Whether something within this call, rather than the call, completed it: an evaluation in an evaluation, or an
-    expiry or a check within the registration; or may have, where `fires` are not recorded."""
+    """Whether a call inside this call completed the operation: a `try_complete` inside a `try_complete`, or an expiry
+    or a check inside the registration. If `fires` are not recorded, whether this is possible."""
     makers = [attempt.call_i for attempt in history.tries if attempt.contains(winner)]
     if call.f != "try_complete_else_watch":
         return any(maker > call.call_i for maker in makers)
@@ -60,13 +61,13 @@ def _is_of_another(history: OperationHistory, call: Call, winner: Call, fires: b
 
 @O7.of_check
 def check_counts(_run: Run, check: CheckCall) -> Finding:
-    """An occasion is a `check_and_complete` that answered."""
+    """An occasion is a `check_and_complete` that returned."""
     if check.out == len(check.completed):
         return KEPT
     names = ", ".join(check.completed[:3]) + (", ..." if len(check.completed) > 3 else "")
     return Broken(
         "check-miscounted",
         (check.call_i, check.ret_i),
-        "check_and_complete counts exactly what it completed",
+        "check_and_complete returns exactly the number of operations that it completed",
         f"on {check.th} it returned {check.out} and completed {len(check.completed)} ({names or 'none'})",
     )

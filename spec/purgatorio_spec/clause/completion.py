@@ -1,18 +1,18 @@
-"""O1, O2, O3, O6: completion happens once, for a cause, before its expiration callback, and alone.
+"""O1, O2, O3, O6: an operation is completed once, for a cause, before its expiration callback, and without overlap.
 
 With *force* for `force_complete`, *done* for `on_complete`, *try* for `try_complete`, of one operation:
 
     O1  |done| <= 1,  |force with out = 1| <= 1,  a force returns 1 iff it contains the done,  and 0 only if a claim
         had begun
     O2  every done lies in a force;  a try returns 1 only at t >= ready, and under a check(k) only if no
-        cancel_for_key(k) had given the operation back before that check;  only a key that it was registered under
-        gives it back, and no key twice;  a key gives back all that waits under it
+        cancel_for_key(k) had returned the operation before that check;  only a key that it was registered under
+        returns it, and no key twice;  a key returns every operation that waits under it
     O3  |on_expiration| <= 1, one fire contains both the done and, after it, the on_expiration, and a fire that
         contains the winning force contains an on_expiration
     O6  no try of one thread overlaps a try of another nor, under the operation's lock, the done of another
 
-The state machine of `model.operation_machine` says the same event by event, as far as one operation shows it without
-its timer; a test holds the two together on every short history.
+`model.operation_machine` states the same as a state machine, as far as one operation shows it without its timer. A
+test compares the two on every short history.
 """
 
 from bisect import bisect_right
@@ -37,11 +37,14 @@ O1 = Clause(
 
 @O1.of_operation
 def once(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with a `force_complete` or an `on_complete`. What happened twice did so whatever else
-    was dropped. A `force_complete` returns false only if another call has begun to complete the operation. That is
-    asked of one that began after the registration had returned false, where no key gave the operation back and no
-    other `force_complete` raised or is open. It is broken if the operation is never completed, or by an evaluation or
-    an expiry that began after this return; a completion outside of both may have been recorded later than it came.
+    """An occasion is an operation with a `force_complete` or an `on_complete`.
+
+    A completion that happened twice is a violation even if records were dropped. A `force_complete` returns false
+    only if another call has begun to complete the operation. This is judged for a call that began after the
+    registration had returned false. It is not judged if a key returned the operation, or another `force_complete`
+    raised or is open. The clause is broken if the operation is never completed, or if the evaluation or expiry that
+    completed it began after this return. A completion outside of both is not judged, because it may have been
+    recorded late.
     """
     if not history.forces and not history.completes:
         return NO_OCCASION
@@ -105,7 +108,11 @@ def _lost_to_nobody(run: Run, history: OperationHistory) -> Broken | None:
                 [registration.end_i, force.call_i, force.end_i, *([] if claim is None else [begun_i])],
                 "a force_complete returns false only if the operation is, or is being, completed",
                 f"the call on {force.th} returned false, and "
-                + ("it was never completed" if claim is None else "what completed it began after that"),
+                + (
+                    "it was never completed"
+                    if claim is None
+                    else "the call that completed it began after that"
+                ),
             )
     return None
 
@@ -116,9 +123,9 @@ O2 = Clause(
     "the operation could be ready, and not under a key whose cancel_for_key had already returned it; "
     "cancel_for_key(key) returns every operation that waits under the key, and each only once",
     formula="every done in a force;  try.out = 1 => ready.t_call <= try.ret.t;  "
-    "try.out = 1 under check(k) => no cancel_for_key(k) gave it back before check(k).call;  "
-    "cancel_for_key(k) gave it back => k in its keys, and no cancel_for_key(k) did before;  "
-    "it waited under k throughout a cancel_for_key(k) that returned => one that began before that return gave it back",
+    "try.out = 1 under check(k) => no cancel_for_key(k) returned it before check(k).call;  "
+    "cancel_for_key(k) returned it => k in its keys, and no cancel_for_key(k) did before;  "
+    "it waited under k throughout a cancel_for_key(k) => a call that began before the return of that one returned it",
     records=("force_complete", "on_complete"),
     asks=("try_complete_else_watch",),
 )
@@ -126,15 +133,18 @@ O2 = Clause(
 
 @O2.of_operation
 def caused(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with an `on_complete` or a `try_complete` that returned true, or one that was given
-    back by key.
+    """An occasion is an operation with an `on_complete`, with a `try_complete` that returned true, or that a
+    `cancel_for_key` returned.
 
-    The message about an operation after its key gave it back holds if its registration had returned before that
-    `cancel_for_key` began: one that is under way may watch the key again. One call may give it back several times, as
-    it may have been registered under the same key several times. It waited throughout the call if its registration had
-    returned false before that, nothing was recorded of it up to the return but evaluations that ended before the call,
-    its time-out was not over by then, and the evaluation or expiry that completed it, if one did, began later. Whatever
-    else a key gives back, completed or not, is open. In a run that was cut off nothing is promised about that.
+    After a key has returned an operation, no check of this key completes it. This is judged only if the registration
+    had returned before the `cancel_for_key` began, because an open registration may watch the key again. One call may
+    return an operation several times, because the operation may be registered several times under one key.
+
+    An operation waited throughout a `cancel_for_key` if four conditions hold. Its registration had returned false
+    before the call. Up to the return of the call, nothing else was recorded of it, except evaluations that ended
+    before the call. Its time-out had not passed at that return. The evaluation or expiry that completed it, if any,
+    began after that return. Nothing is promised about other operations that a key returns. If the trace was cut off,
+    this part is not judged.
     """
     if (broken := _not_given_back(run, history)) is not None:
         return broken
@@ -147,7 +157,7 @@ def caused(run: Run, history: OperationHistory) -> Finding:
                 "callback-without-force",
                 [done.call_i],
                 "on_complete runs only inside a force_complete of its operation",
-                f"it ran on {done.th} outside of any",
+                f"it ran on {done.th} outside of any force_complete",
             )
     return (
         _given_back_wrongly(history)
@@ -180,7 +190,7 @@ def _could_have_been_ready(run: Run, history: OperationHistory, truths: list[Cal
 
 
 def _is_registered(history: OperationHistory, i: int) -> bool:
-    """Whether all of its registrations had returned by then: one that is under way may watch a key again."""
+    """Whether all registrations of the operation had returned by then. An open registration may watch a key again."""
     return all(registration.end_i < i for registration in history.registrations)
 
 
@@ -192,16 +202,16 @@ def _given_back_wrongly(history: OperationHistory) -> Broken | None:
             return Broken(
                 "given-back-by-another-key",
                 [history.registrations[0].call_i, back.call_i, back.point.i],
-                f"only a key that it was registered under gives it back: {', '.join(keys)}",
-                f"cancel_for_key({back.key}) gave it back",
+                f"only cancel_for_key of one of its keys returns it: {', '.join(keys)}",
+                f"cancel_for_key({back.key}) returned it",
             )
         before = first.setdefault(back.key, back)
         if before.call_i != back.call_i and _is_registered(history, before.call_i):
             return Broken(
                 "given-back-twice",
                 [before.call_i, before.point.i, back.call_i, back.point.i],
-                f"cancel_for_key({back.key}) gives it back once",
-                "another call of it gave it back again",
+                f"cancel_for_key({back.key}) returns it once",
+                "a second call returned it again",
             )
     return None
 
@@ -209,7 +219,7 @@ def _given_back_wrongly(history: OperationHistory) -> Broken | None:
 def _not_given_back(run: Run, history: OperationHistory) -> Broken | None:
     registration = history.registration
     if not run.whole or not run.records("try_complete") or registration is None or registration.out != 0:
-        # `cancelled` may be told after the call's return: in what was cut off it may yet have come.
+        # `cancelled` may be recorded after the call's return, in the part that was cut off.
         return None
     for key in dict.fromkeys(registration.keys):
         calls = run.facts.settled.get(key, ())
@@ -219,14 +229,14 @@ def _not_given_back(run: Run, history: OperationHistory) -> Broken | None:
                 return Broken(
                     "not-given-back",
                     [registration.end_i, cancel.call_i, cancel.ret_i],
-                    f"cancel_for_key({key}) gives back every operation that waits under that key",
-                    "it waited throughout the call, and was not given back",
+                    f"cancel_for_key({key}) returns every operation that waits under that key",
+                    "it waited throughout the call, and was not returned",
                 )
     return None
 
 
 def _waited(run: Run, history: OperationHistory, cancel: KeyCancel) -> bool:
-    """Whether the operation was watched, and nobody did anything to it, up to the return of the call."""
+    """Whether the operation was watched, and no call changed it, up to the return of the `cancel_for_key`."""
     due_t = _earliest_due_t(history)
     if due_t is not None and due_t - (run.early_ns or 0) <= cancel.ret_t:
         return False
@@ -244,8 +254,8 @@ def _waited(run: Run, history: OperationHistory, cancel: KeyCancel) -> bool:
 
 
 def _may_be_given_back(run: Run, history: OperationHistory, key: str, before_i: int) -> bool:
-    """Whether the key gave it back by a call that had begun before that position, or nobody knows, or it was shut
-    down."""
+    """Whether a call that began before this position may have returned the operation under the key, or a shutdown
+    removed it."""
     calls = {back.point.i: back.call_i for back in history.given_back if back.key == key}
     return may_have_been_given_back(run, history, [key], before_i) or any(
         not point.keys or (key in point.keys and calls.get(point.i, -1) < before_i)
@@ -254,7 +264,7 @@ def _may_be_given_back(run: Run, history: OperationHistory, key: str, before_i: 
 
 
 def _earliest_due_t(history: OperationHistory) -> int | None:
-    """The earliest moment at which its time-out may be over; None if it has none."""
+    """The earliest time at which its time-out may have passed; None if it has none."""
     known = [add.deadline_t for add in history.adds if add.deadline_t is not None]
     delays = [one.call_t + max(one.delay_ns, 0) for one in history.registrations if one.delay_ns is not None]
     return min([*known, *delays], default=None)
@@ -270,7 +280,7 @@ def _under_a_lost_key(history: OperationHistory, truths: list[Call]) -> Broken |
                 return Broken(
                     "completed-under-a-lost-key",
                     [back.call_i, back.point.i, check.call_i, attempt.end_i],
-                    f"cancel_for_key({back.key}) gave it back: no later check of that key completes it",
+                    f"cancel_for_key({back.key}) returned it: no later check of that key completes it",
                     f"check_and_complete({check.key}) on {attempt.th} completed it",
                 )
     return None
@@ -289,8 +299,9 @@ O3 = Clause(
 
 @O3.of_operation
 def expiration_after_completion(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with an `on_expiration`, or one that its expiry completed and that returned without
-    an exception. Where fires are not recorded, one thread is asked for instead of one fire."""
+    """An occasion is an operation with an `on_expiration`, or one whose expiry completed it and returned without an
+    exception. If fires are not recorded, the completion and the `on_expiration` must be on one thread, instead of in
+    one fire."""
     expirations = history.expirations
     if not expirations:
         return _ran_its_callback(history)
@@ -345,16 +356,17 @@ O6 = Clause(
 
 @O6.of_operation
 def no_overlap(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with two `try_complete`; where `on_complete` is under the lock, also one with both.
+    """An occasion is an operation with two `try_complete` calls. If the lock is held over `on_complete`, an operation
+    with a `try_complete` and an `on_complete` is one too.
 
-    Both are recorded inside the callback, that is, under the operation's lock where there is one; so intervals of two
-    threads that overlap in the recorder's order did overlap. Nesting on one thread is the normal case. Where records
-    were dropped, a call without its return may have ended long ago. The first check of a registration needs no lock,
-    since no other thread knows the operation; so nothing is promised about one that is registered twice and
-    completed next to the lock.
+    Both are recorded inside the callback, so under the operation's lock. Intervals of two threads that overlap in the
+    recorder's order therefore did overlap. Nested calls on one thread are normal. If records were dropped, a call
+    without its return may have ended long before. The first evaluation of a registration needs no lock, because no
+    other thread has the operation yet. So nothing is promised about an operation that is registered twice and
+    completed without the lock.
 
-    Not promised: that no thread checks an operation again once it is completed. A registration does, twice; that a
-    check does not is Kafka's economy.
+    A completed operation may be evaluated again, and a registration does so. Kafka's check does not, only to save
+    work.
     """
     beside = run.profile.completes_beside
     if beside and len(history.registrations) > 1:

@@ -1,12 +1,13 @@
-"""The declaration of a clause, and the functions that judge by it.
+"""The declaration of a clause, and the functions that judge it.
 
     O3 = Clause("O3", "on_expiration at most once, ...", formula="...", records=("on_expiration", ...))
 
     @O3.of_operation
     def expiration_after_completion(run: Run, history: OperationHistory) -> Finding: ...
 
-A function is pure. It gets the run's constants and one part of a history and says that the clause was kept, had no
-occasion, cannot be decided, or was `Broken`; who is accused, and what dropped records excuse, is said here.
+A judging function is pure. It gets the run's constants and one part of a history. It returns that the clause was
+kept, had no occasion, or cannot be decided, or it returns `Broken`. This module adds the subject of the violation,
+and decides what dropped records excuse.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,9 +23,10 @@ from purgatorio_spec.verdict import WANT_OF_RECORDS, Judgement, Violation
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The clause is broken: a short name of the way, the positions that show it, and both sides for people.
+    """The clause is broken: a short name of the cause, the positions of the events that show it, and what was allowed
+    and seen, for people.
 
-    `stands`: what is there shows it, whatever else was dropped. Else a record that was dropped may excuse it.
+    `stands`: the recorded events show it even if records were dropped. Otherwise a dropped record may excuse it.
     """
 
     cause: str
@@ -45,12 +47,12 @@ READING: Final = "reading"
 
 
 class Clause:
-    """A promise: public id, sentence, formula, needs, and how it is judged.
+    """A promise: public id, sentence, formula, needs, and the functions that judge it.
 
     `records`: the functions that a trace must record (`a|b`: one of them). `constants`: what its header must give.
     `needs_whole`: without an end record, or with dropped records, the clause cannot PASS. `asks`: the calls of the
-    program without which there is no occasion (`a|b`: one of them). `asked_by`: a function of the format, or a constant
-    of the header's timer: of a trace that declares none of these it is not even SKIPPED.
+    program without which there is no occasion (`a|b`: one of them). `asked_by`: functions of the format, or constants
+    of the header's timer. If a trace declares none of them, the clause is not even SKIPPED.
     """
 
     def __init__(
@@ -94,17 +96,17 @@ class Clause:
 
     @property
     def judges(self) -> dict[str, OfOperation | OfCheck | OfReading]:
-        """Its functions by what they judge."""
+        """Its judging functions, by the kind of part that they judge."""
         of = ((OPERATION, self._operation), (CHECK, self._check), (READING, self._reading))
         return {what: judge for what, judge in of if judge is not None}
 
     def is_asked(self, header: Header) -> bool:
-        """Whether something is said of it at all for a trace with this header."""
+        """Whether a trace with this header gets a verdict of this clause at all, even SKIPPED."""
         declared = (getattr(header.timer, name, None) is not None for name in self.asked_by)
         return not self.asked_by or not set(self.asked_by).isdisjoint(header.recorded) or any(declared)
 
     def skipped(self, run: Run) -> str | None:
-        """Why it is not judged for this run, or None if it is."""
+        """Why the clause is not judged for this run, or None if it is judged."""
         if self.id not in run.profile.clauses:
             return f"profile {run.profile.name} does not promise it"
         for clause, lack in run.lacking:
@@ -119,8 +121,8 @@ class Clause:
         return None
 
     def never_asked(self, run: Run) -> str | None:
-        """Which call it lacked for an occasion, if the program never made it: no doubt about that program. None where
-        records are missing, and the call may have been among them."""
+        """Which call the clause needs for an occasion, if the program never made it. None if records are missing,
+        because the call may have been among them."""
         missing = [names.split("|") for names in self.asks if run.facts.called.isdisjoint(names.split("|"))]
         if not missing or not run.whole:
             return None
@@ -130,7 +132,7 @@ class Clause:
         return f"the program never called {', '.join(' or '.join(names) for names in recorded)}"
 
     def judge(self, run: Run, part: Part) -> Judgement | None:
-        """What it says of a part of a history of that run; None if it does not judge such parts."""
+        """The judgement of a part of a history of that run; None if the clause does not judge such parts."""
         if isinstance(part, OperationHistory):
             finding, subject = self._operation and self._operation(run, part), part.id
         elif isinstance(part, CheckCall):

@@ -1,6 +1,6 @@
-"""P1, P2, T5: the gauges, and what they show about garbage.
+"""P1, P2, T5: the gauges, and the garbage that they show.
 
-With `least` and `most` what the events around a reading allow, over the interval in which it was taken:
+`least` and `most` are the bounds that the events around a reading allow, over the interval in which it was taken:
 
     P1  at rest:  watched <= waiting + the most entries that (purge interval) operations have + unseen
     P2  least <= watched <= most;  at rest: delayed <= live + plain tasks + overcounted
@@ -8,19 +8,23 @@ With `least` and `most` what the events around a reading allow, over the interva
 
 with  overcounted = min(raced, threads - 1)  in the dialects of Kafka, and 0 elsewhere.
 
-*waiting*: entries of what is registered, not completed, and not given back by every key. What a key gives back is out
-of the timer, and what all keys gave back is watched nowhere. No operation has more than the widest that was registered
-by then. *unseen*: entries of operations that the purge's estimate may have missed. Kafka's purge sets the estimate to
-the number of tasks in the timer, so whatever was watched and not in the timer at that moment drops out of it for good:
-operations handed over to run, those without a time-out, those that one of several keys gave back, and registrations
-between watching and the timer's add. It counts what the *last* purge may have missed, at the moment at which that was
-most: after more completions than the interval and that allowance, there must have been another purge.
+*waiting*: the entries of operations that are registered, not completed, and not returned by every key. An operation
+that a key returned is out of the timer; one that all keys returned is watched nowhere.
 
-*raced*: `locked` and `pending-flag` count a task that was cancelled while it was added, or moved from bucket to bucket,
-until its bucket is flushed: tasks of which a cancel began during an add, or another thread did something during it,
-each from the call of that cancel on, and no more than the threads other than the reader's can have in flight. At a
-`quiesce` that has ended once the task would have been late, and a reaper's period more. So it is with a task that ended
-once and was added again, where it is unknown whether it ended again.
+*unseen*: the entries of operations that the purge's estimate may have missed. Kafka's purge sets the estimate to the
+number of tasks in the timer. So the estimate permanently loses every operation that is watched and not in the timer
+at that moment: operations handed over to run, those without a time-out, those that one of several keys returned, and
+registrations between watching and the timer's add. *unseen* counts the entries that the *last* purge may have missed,
+at the time at which there were most. After more completions than the interval and that allowance, there must have
+been another purge. An instant of virtual time may contain any number of registrations. Of those, it counts as many as
+were open at once, or as other threads began during one `advance_clock`: there a purge may be paused between reading
+the timer's size and using it.
+
+*raced*: `locked` and `pending-flag` count a task that was cancelled while it was added, or moved between buckets,
+until its bucket is flushed. A task is raced if a cancel of it began during an add, or if another thread recorded an
+event during the cancel. It counts from the call of that cancel on, at most one task for each thread other than the
+reader's. It ends at a `quiesce` that comes a reaper's period after the task would have been late. The same holds for
+a task that ended once and was added again, if it is unknown whether it ended again.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
@@ -30,8 +34,8 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, STILL_OPEN
 
 P1 = Clause(
     "P1",
-    "completed operations are removed: when nothing runs, watched entries are those of waiting operations, plus at "
-    "most purge_interval completed ones and the entries that the last purge could not see",
+    "completed operations are removed: when nothing runs, the watched entries belong to waiting operations, except "
+    "those of at most purge_interval completed operations and those that the last purge could not see",
     formula="at rest: watched <= waiting + most_entries(purge_interval) + unseen",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
     constants=("purge_interval",),
@@ -43,10 +47,12 @@ P1 = Clause(
 def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     """An occasion is a reading of `watched` at rest.
 
-    *waiting*: the entries of what is registered, not completed, and not given back by every key. *most_entries(n)*:
-    those of the n operations with the most keys. *unseen*: the most, over the moments at which the last purge may have
-    been, of the entries of what was watched and out of the timer then, and completed since: handed over to run, without
-    a time-out, or being registered.
+    *waiting*: the entries of operations that are registered, not completed, and not returned by every key.
+    *most_entries(n)*: the entries of the n operations with the most keys. *unseen*: the entries that the last purge
+    may have missed. They belong to operations that were watched but not in the timer at the time of the purge, and
+    were completed later. Such an operation was handed over to run, had no time-out, or was being registered. The time
+    of the purge is unknown, so the time with the most such entries counts. In virtual time, at most as
+    many count as being registered as were being registered at once.
     """
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
@@ -54,12 +60,13 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     if reading.watched <= most:
         return KEPT
     if run.facts.unsettled_before(reading.ret_i):
-        return STILL_OPEN  # what a key gave back, and nobody told, a purge leaves out while another key watches it
+        return STILL_OPEN  # a purge leaves out what a key returned unrecorded, while another key watches it
     return Broken(
         "garbage",
         reading.events,
-        f"watched <= {most} = {reading.waiting} of those that wait + {reading.garbage_most - reading.unseen} of "
-        f"{run.purge_interval} others, the purge interval, + {reading.unseen} that the last purge may not have seen",
+        f"watched <= {most} = {reading.waiting} of waiting operations + {reading.garbage_most - reading.unseen} of "
+        f"{run.purge_interval} completed ones, the purge interval, + {reading.unseen} that the last purge may have "
+        "missed",
         f"watched = {reading.watched}",
     )
 
@@ -75,14 +82,14 @@ P2 = Clause(
 
 @P2.of_reading
 def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading of which it is known since when it may have been taken: one recorded as an interval, at
-    rest, or as a point that is not the first event of its thread.
+    """An occasion is a reading whose earliest possible time is known: a reading recorded as an interval, a reading at
+    rest, or a point that is not the first event of its thread.
 
-    `watched` counts every entry of an operation that is still live, and never more than were ever made. At rest,
-    `delayed` counts no more than the operations still live, which no key has given back, and the timer's tasks that are
-    no operations; in the dialects of Kafka also, one for each thread other than the reader's at most, the *raced*:
-    tasks of which a cancel has begun during which another event was recorded, or that came during an add, up to a
-    `quiesce` at which they are long overdue.
+    `watched` is at least the number of entries of live operations, and at most the number of all entries ever made.
+    At rest, `delayed` is at most the number of live operations that no key has returned, plus the timer's tasks that
+    are no operations. In Kafka's dialects `delayed` may also count *raced* tasks, at most one for each thread other
+    than the reader's. A task is raced if its cancel overlapped an add, or another event was recorded during the
+    cancel. It counts until a `quiesce` at which it is long overdue.
     """
     if not reading.bounded:
         return NO_OCCASION
@@ -101,7 +108,7 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
         return Broken(
             "delayed-above-live",
             reading.events,
-            f"at rest, delayed <= {most} operations still live and plain tasks"
+            f"at rest, delayed <= {most} live operations and plain tasks"
             + (f", {overcounted} of them cancelled in a race" if overcounted else ""),
             f"delayed = {reading.delayed}",
         )
@@ -110,8 +117,8 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
 
 T5 = Clause(
     "T5",
-    "size() returns the number of pending tasks; calls that race with it may change it by as many; it is never "
-    "negative",
+    "size() returns the number of pending tasks, and is never negative; a call that overlaps the reading may be "
+    "counted or not",
     formula="0 <= size();  tasks_least <= size() <= tasks_most + min(raced, threads - 1)",
     records=("timer_add", "timer_fire", "timer_cancel", "gauge|quiesce"),
     constants=("tick_ns",),
@@ -120,11 +127,10 @@ T5 = Clause(
 
 @T5.of_reading
 def size_is_exact(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading of `delayed` like those of P2; where cancelled tasks are counted until the next tick, a
-    reading at rest. A point was taken somewhere after the event before it of its thread: it is judged as an interval
-    from there. Even at rest a reaper may be moving one task from bucket to bucket, unseen by the recorder: only
-    a `quiesce` excludes that, so elsewhere the lower bound gives way by one task.
-    """
+    """An occasion is a reading of `delayed`, as in P2. If the profile counts cancelled tasks until the next tick,
+    only a reading at rest is one. A point may have been read at any time since the previous event of its thread. Even
+    at rest a reaper may be moving one task between buckets, which the recorder does not see. Only a `quiesce`
+    excludes this; without it the lower bound is one less."""
     if reading.delayed is None:
         return NO_OCCASION
     if reading.delayed < 0:

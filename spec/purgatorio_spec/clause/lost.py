@@ -1,16 +1,16 @@
 """O4 and O5: no completion is lost (KAFKA-6653 and similar bugs), and no operation waits forever.
 
-O4, with k a key of the operation that did not give it back, and check(k) one that started after it was ready and ended
-without an exception:
+O4, with k a key of the operation whose `cancel_for_key` did not return it, and check(k) a check that started after
+the operation was ready and ended without an exception:
 
     both         ready < registration.call        =>  claim.call < registration.ret
     locked       ready < check(k).call            =>  claim.call < max(check(k).ret, registration.ret)
     pending-flag ready < check(k).call            =>  a claim, which is not its expiry's unless that came before
                                                      check(k).ret, or while an evaluation was running or due
 
-O5  registration.out = 0, with a time-out, not cancelled, its time-out over at the end  =>  a force claimed it
+O5  registration.out = 0, with a time-out, not cancelled, its time-out passed at the end  =>  a force claimed it
 
-When a task was due, and whether the run continued long enough to say that it is late, is what O5 shares with T2 and T3.
+O5 shares with T2 and T3 when a task was due, and whether the run continued long enough to call it late.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ from purgatorio_spec.profile import REAPER_PERIOD_NS
 from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WANT_OF_RECORDS
 
 AT_THE_END_NS: Final = 10_000_000
-"""What was due this shortly before the end of a run says nothing: the run was stopped while it was about to be done."""
+"""A task that was due this shortly before the end of a run is not judged: the run may have stopped just before it."""
 
 
 class Due(Enum):
@@ -34,12 +34,13 @@ class Due(Enum):
     NOT_YET = auto()
     OVERDUE = auto()
     UNBOUNDED = auto()
-    """Due, but nothing says by when it must be done."""
+    """Due, but no bound says by when it must have run."""
 
 
 def at_the_end(run: Run, due_t: int) -> Due:
-    """Whether what was due at `due_t` must have been done: by the declared late bound, or at a `quiesce` that came at
-    least a reaper's period (or the late bound, if that is less; without one, two ticks) after it."""
+    """Whether a task that was due at `due_t` must have run by the end. It must if the declared late bound has passed.
+    It must also if a `quiesce` came at least a reaper's period after `due_t` (or the late bound, if that is less;
+    without a late bound, two ticks)."""
     facts, late_ns = run.facts, run.late_ns
     slack_ns = SETTLED_TICKS * (run.tick_ns or 0) if late_ns is None else min(late_ns, REAPER_PERIOD_NS)
     if facts.rest_t is not None and due_t + slack_ns <= facts.rest_t:
@@ -63,13 +64,13 @@ O4 = Clause(
 
 @O4.of_operation
 def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a registered operation that was ready before its registration started, or for one of whose
-    keys a check started after it was ready and returned.
+    """An occasion is a registered operation that was ready before its registration started. Another is an operation
+    with a key that was checked after it was ready, if the check returned.
 
-    A key under which the operation was cancelled is left out: it is no longer watched there. So are a registration and
-    a check that began before the last `try_complete` of the operation that raised: that it was ready does not say that
-    it could be completed then. A check that ended with an exception owes nothing: the exception of one operation ends
-    its walk (Kafka; O8 is the reference's own promise).
+    Not judged are keys under which the operation was cancelled, because it is no longer watched there. If a
+    `try_complete` of the operation raised, registrations and checks that began before its end are not judged, because
+    the operation may not have been completable then. A check that ended with an exception is not judged either: in
+    Kafka the exception of one operation ends the check (O8 is the reference's own promise).
     """
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
@@ -99,8 +100,8 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
 def may_have_been_given_back(
     run: Run, history: OperationHistory, keys: Iterable[str], before_i: int = NEVER
 ) -> bool:
-    """Whether a `cancel_for_key` of one of the keys, for which it is not recorded what it gave back, may have taken the
-    operation before that position."""
+    """Whether a `cancel_for_key` of one of the keys may have returned the operation before that position. Only calls
+    whose result is not recorded count."""
     registration = history.registration
     calls = (call for key in keys for call in run.facts.unsettled.get(key, ()))
     return registration is not None and any(
@@ -113,7 +114,7 @@ def _claimed_before(history: OperationHistory, i: int) -> bool:
 
 
 def _unless_open(history: OperationHistory, i: int, broken: Broken) -> Finding:
-    """A `force_complete` that started before that position, and it is unknown whether it won, may be the claim."""
+    """An open `force_complete` that started before that position may be the claim."""
     return STILL_OPEN if any(force.call_i < i for force in history.may_have_claimed) else broken
 
 
@@ -146,10 +147,10 @@ def _claimed_on_return(_run: Run, history: OperationHistory, ready_i: int, check
 
 
 def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int, check: Check) -> Finding:
-    """`pending-flag`: some evaluation of `try_complete` sees the condition; it is never left to the time-out."""
+    """`pending-flag`: some `try_complete` sees the condition; the operation is not left to its time-out."""
     allowed = (
         f"after check_and_complete({check.key}), which started after it was ready, some try_complete completes it: "
-        "it is never left to the time-out"
+        "it does not wait for its time-out"
     )
     claim = history.claim
     if claim is None:
@@ -171,8 +172,8 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
 
 
 def _expired_after(run: Run, history: OperationHistory, claim: Call, check: Check) -> bool:
-    """Whether its expiry claimed it, when the check had returned: before that, nothing was left to it. Where fires are
-    not recorded, an `on_expiration` of the thread that claimed it tells."""
+    """Whether its expiry claimed it after the check had returned. If fires are not recorded, an `on_expiration` on
+    the claiming thread shows this."""
     expired = history.fire_of(claim) is not None
     if not run.records("timer_fire"):
         expired = any(point.th == claim.th and point.call_i > claim.end_i for point in history.expirations)
@@ -180,8 +181,8 @@ def _expired_after(run: Run, history: OperationHistory, claim: Call, check: Chec
 
 
 def _an_evaluation_was_due(history: OperationHistory, check: Check, moment_i: int) -> bool:
-    """Whether at that moment a `try_complete` ran, had started since the check, or was about to start on a thread that
-    was in its retry loop: the expiry then merely came first."""
+    """Whether at that moment a `try_complete` was running, had started since the check, or was about to start in the
+    retry loop of its thread. Then the expiry merely came first."""
     return any(
         attempt.holds(moment_i)
         or check.call_i < attempt.call_i < moment_i
@@ -192,21 +193,21 @@ def _an_evaluation_was_due(history: OperationHistory, check: Check, moment_i: in
 
 
 def _was_to_look_again(history: OperationHistory, attempt: Call, moment_i: int) -> bool:
-    """Its thread had just evaluated, and has recorded nothing since."""
+    """Whether the attempt's thread had just evaluated, and has recorded no event since."""
     return attempt.end_i < moment_i < history.next_of_thread.get(attempt.end_i, 0)
 
 
 def _held_the_lock(history: OperationHistory, attempt: Call, check: Check, moment_i: int) -> bool:
-    """Its thread may have held the lock when the check came, and had not yet come to evaluate: it recorded nothing from
-    before the check's return up to its call, which comes later (a thread that lost its turn there stood still for
-    137 ms on a busy machine)."""
+    """Whether the attempt's thread may have held the lock when the check came, before its evaluation. It recorded no
+    event from before the check's return up to the attempt's call. (A preempted thread paused there for 137 ms on a
+    busy machine.)"""
     before_i = history.previous_of_thread.get(attempt.call_i, NEVER)
     return before_i < check.ret_i < moment_i < attempt.call_i
 
 
 def _may_evaluate_yet(run: Run, history: OperationHistory, check: Check) -> bool:
-    """Whether a check of one of its keys that began before this one returned has not returned itself: its thread may
-    have held the lock then, and comes to evaluate when the run has ended."""
+    """Whether a check of one of the keys that began before this one returned is still open. Its thread may have held
+    the lock, and may evaluate after the end of the run."""
     return any(run.facts.unreturned.get(key, NEVER) < check.ret_i for key in history.keys)
 
 
@@ -214,7 +215,11 @@ def _how_it_ended(history: OperationHistory) -> str:
     claim = history.claim
     if claim is None:
         keys = ", ".join(key for point in history.cancelled for key in point.keys)
-        return f"it was never claimed, and given back under {keys} alone" if keys else "it was never claimed"
+        return (
+            f"it was never claimed, and only cancel_for_key({keys}) returned it"
+            if keys
+            else "it was never claimed"
+        )
     cause = "its expiry" if history.fire_of(claim) else f"a later force_complete on {claim.th}"
     return f"it was claimed only by {cause}, at i = {claim.call_i}"
 
@@ -232,9 +237,9 @@ O5 = Clause(
 
 @O5.of_operation
 def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with a time-out whose registration returned false, and which was completed or
-    overdue at the end. Its time-out counts from the return of its last add, or, where none is recorded, of its
-    registration."""
+    """An occasion is an operation with a time-out whose registration returned false, and that was completed, or
+    overdue at the end. The time-out counts from the return of the last add, or of the registration if no add is
+    recorded."""
     registration = history.registration
     if registration is None or registration.out != 0 or registration.delay_ns is None or history.cancelled:
         return NO_OCCASION
@@ -255,8 +260,8 @@ def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
         "never-completed",
         (registration.call_i, registration.end_i),
         "at the end every operation with a time-out is completed, unless cancelled by key or shut down",
-        f"its time-out was over at t = {due_t}, {run.facts.end_t - due_t} ns before the end, "
-        "and nothing completed it",
+        f"its time-out passed at t = {due_t}, {run.facts.end_t - due_t} ns before the end, "
+        "and no call completed it",
     )
 
 

@@ -1,9 +1,8 @@
-"""T8 to T10: a periodic task runs not before its period, not after it by more than the late bound, and not once it is
-cancelled.
+"""T8 to T10: a periodic task runs not before its period, at most the late bound after it, and not after its cancel.
 
-With P the period, D(k) = deadline_t + k * P the deadline of the k-th run counted from 0, `early` and `late` the bounds
-of the header, and f(n) the n-th fire. In virtual time a task can run at an `advance_clock` only, so there "by t" means
-by the first one that returned at t or later: `chance(t)`. In real time chance(t) = t.
+With P the period, D(k) = deadline_t + k * P the deadline of the k-th run counted from 0, `early` and `late` the
+bounds of the header, and f(n) the n-th fire. In virtual time a task can run only at an `advance_clock`. So "by t"
+means there: by the first `advance_clock` that returned at t or later, `chance(t)`. In real time chance(t) = t.
 
     fixed delay  T8  f(n).t >= f(n-1).ret.t + P - early, less `late` in real time
                  T9  f(n).t <= chance(f(n-1).ret.t + P + late)
@@ -15,13 +14,13 @@ by the first one that returned at t or later: `chance(t)`. In real time chance(t
         skip     a fire answers the first slot left with D(k) + late >= f.t; a slot in which the fire before it still
                  ran, or in whose bounds the virtual clock never stopped, may have no fire
         restart  f(n).t >= f(n-1).t + P - early, less `late` in real time; f(n).t <= chance(f(n-1).ret.t + P + late)
-    T10          a cancel that did not answer 0 and has returned: no fire starts after it. One that was due by then may
+    T10          a cancel that did not return 0 and has returned: no fire starts after it. One that was due by then may
                  have been handed over, if the cancel is no barrier and was not made by the task itself.
 
-"Less `late`": a run may be recorded as late as the header allows, and the timer counts from when it really was. Where
-no `late_ns` is given it was recorded at once.
+"Less `late`": a run may be recorded as late as the header allows, and the timer counts from its real start. Without
+`late_ns` the record is exact.
 
-The timer may have computed the first deadline anywhere between the add's call and its return: T9 counts from the
+The timer may have computed the first deadline at any time between the add's call and its return; T9 counts from the
 latest. Nothing is promised of a run after one that raised, nor of a task that was added more than once.
 """
 
@@ -42,8 +41,8 @@ _ADDED: Final = "|".join(PERIODIC_ADDS)
 
 
 class _Due(NamedTuple):
-    """Of a run that is awaited: before `earliest_t` it must not start, and by `latest_t`, counted before the late bound
-    and the chance to run, it must."""
+    """When the next run is due: it must not start before `earliest_t`, and must start by `latest_t`, to which the
+    late bound and the chance to run are added."""
 
     earliest_t: int
     latest_t: int
@@ -51,7 +50,8 @@ class _Due(NamedTuple):
 
 @dataclass(slots=True)
 class _Task:
-    """A periodic task: its one add, and how far its fires have come (`slot`: the first that none has answered)."""
+    """A periodic task: its one add, and the progress of its fires. `slot` is the first slot that no fire has
+    answered."""
 
     run: Run
     add: Call
@@ -59,14 +59,15 @@ class _Task:
     first_t: int
     """Its earliest first deadline."""
     spread_ns: int
-    """So much later the timer may have computed it."""
+    """The timer may have computed the first deadline later by this much."""
     rule: str
     slot: int = 0
     later_slot: int = 0
-    """The same if each fire answered the last slot that was due: who makes up for several at once may count so."""
+    """Like `slot`, if each fire answered the last slot that was due: a timer that makes up for several at once may
+    count so."""
     before: Call | None = None
     since_t: int = 0
-    """From when on the period of the next run counts at the earliest: a run may be recorded late, by `late_ns`."""
+    """The earliest time from which the period of the next run counts. A run may be recorded late, by `late_ns`."""
 
     @property
     def early_ns(self) -> int:
@@ -78,20 +79,20 @@ class _Task:
 
     @property
     def _free_t(self) -> int:
-        """When the fire before has ended; long ago if there is none."""
+        """When the previous fire ended; the time of the add if there was none."""
         return self.add.call_t if self.before is None else _end_t(self.before)
 
     def _deadline(self, slot: int) -> int:
         return self.first_t + slot * self.period_ns
 
     def _last_missed(self, t: int) -> int:
-        """The last slot that is late beyond its bound at `t`; below 0 if there is none."""
+        """The last slot that is late beyond its bound at `t`; negative if there is none."""
         if self.late_ns is None:
             return -1
         return -((self.first_t + self.spread_ns + self.late_ns - t) // self.period_ns) - 1
 
     def due(self, fire_t: int | None) -> _Due:
-        """When the next run is due. `fire_t`: when it started, if it did, which says what slot it answers."""
+        """When the next run is due. `fire_t`: when it started, if it did. This determines which slot it answers."""
         first = _Due(self.first_t - self.early_ns, self.first_t + self.spread_ns)
         if self.rule in ("delay", "restart"):
             if self.before is None:
@@ -127,7 +128,7 @@ class _Task:
         return NEVER // max(self.period_ns, 1) // 4
 
     def answer(self, fire: Call) -> None:
-        """The next run has started."""
+        """Records the start of the next run."""
         self.slot = self._answered(fire.call_t) + 1
         if self.rule in ("once", "skip"):
             due = (fire.call_t + self.early_ns - self.first_t) // self.period_ns
@@ -148,7 +149,7 @@ def _end_t(fire: Call) -> int:
 
 
 def _task(run: Run, history: OperationHistory) -> _Task | None:
-    """None for what is no periodic task, or one of which nothing is promised."""
+    """None if this is no periodic task, or one of which nothing is promised."""
     adds = [*history.rates, *history.delays]
     if len(adds) != 1 or history.adds or history.resets:
         return None
@@ -162,7 +163,7 @@ def _task(run: Run, history: OperationHistory) -> _Task | None:
 
 
 def _played(task: _Task, history: OperationHistory) -> Iterator[tuple[Call, _Due]]:
-    """The fires in order, each with when it was due, up to the first after one that raised."""
+    """The fires in order, each with when it was due, up to the first fire after one that raised."""
     for fire in history.fires:
         if task.before is not None and task.before.err is not None:
             return
@@ -176,7 +177,7 @@ T8 = Clause(
     "period apart, counted from the first; with a fixed delay, each is one period after the end of the previous run",
     formula="fixed delay: f(n).t >= f(n-1).ret.t + P - early_ns (less late_ns in real time: it may be recorded late);  "
     "fixed rate: f.t >= deadline_t + k * P - early_ns, where k is the slot that f answers, and no two answer one  "
-    "(burst: the n-th answers slot n; once: one answers all that are late; skip: what is late has none; restart: the "
+    "(burst: the n-th answers slot n; once: one answers all late slots; skip: late slots have none; restart: the "
     "slots count from the last fire)",
     records=(_ADDED, "timer_fire"),
     constants=("early_ns",),
@@ -186,8 +187,8 @@ T8 = Clause(
 
 @T8.of_operation
 def once_a_period(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task that ran. A fixed rate without `catch_up` in the header is none. Without `late_ns`
-    nobody knows what was late, and `once` and `skip` are judged as `burst`."""
+    """An occasion is a periodic task that ran. A fixed rate is an occasion only if the header gives `catch_up`.
+    Without `late_ns` it is unknown which runs were late, so `once` and `skip` are judged as `burst`."""
     task = _task(run, history)
     if task is None or not history.fires:
         return NO_OCCASION
@@ -226,8 +227,8 @@ T9 = Clause(
 
 @T9.of_operation
 def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task that ran, or that was overdue before its cancel or the end of the run. Time in
-    which a run of the task itself lasted counts for none."""
+    """An occasion is a periodic task that ran, or that was overdue before its cancel or the end of the run. The
+    duration of the previous run does not count as lateness."""
     task = _task(run, history)
     if task is None or run.late_ns is None or (run.virtual and not run.facts.advances):
         return NO_OCCASION
@@ -262,7 +263,7 @@ def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
         "stopped-running",
         [before.call_i, before.end_i],
         f"{_kind(task)}: runs by t = {last_t} if nothing cancels it",
-        f"it ran no more until t = {until_t}",
+        f"it did not run again until t = {until_t}",
     )
 
 
@@ -279,7 +280,7 @@ T10 = Clause(
 
 @T10.of_operation
 def cancel_ends_it(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task with a cancel that returned without an exception and did not answer 0."""
+    """An occasion is a periodic task with a cancel that returned, without an exception, and not 0."""
     task = _task(run, history)
     cancels = [c for c in history.cancels if c.out != 0 and c.err is None and c.ret_i is not None]
     if task is None or not cancels:
@@ -297,13 +298,13 @@ def cancel_ends_it(run: Run, history: OperationHistory) -> Finding:
         return Broken(
             "ran-after-cancel",
             [cancel.call_i, cancel.end_i, fire.call_i],
-            f"timer_cancel took effect by t = {cancel.ret_t}: the task runs no more",
+            f"timer_cancel took effect by t = {cancel.ret_t}: the task does not run again",
             f"it ran at t = {fire.call_t}",
         )
     return KEPT
 
 
 def _overlap(history: OperationHistory) -> bool:
-    """Whether two of its runs were under way at once: then another may have been handed over beside its cancel."""
+    """Whether two of its runs overlapped: then another run may have been handed over during its cancel."""
     ends = [fire.end_i for fire in history.fires]
     return any(fire.call_i < end for fire, end in zip(history.fires[1:], ends, strict=False))

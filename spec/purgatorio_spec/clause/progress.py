@@ -1,11 +1,12 @@
-"""T12: an advance ends though tasks add tasks without a delay: they run in it or not in it, as the header declares.
+"""T12: an advance ends although tasks add tasks without a delay. These run in it or not, as the header declares.
 
     turn `next`  an add with delay_ns <= 0 made inside an advance_clock:  no fire of it inside the same advance_clock
     turn `same`  the same add:  its fire starts before that advance_clock returns
 
-Under `next` a task that adds itself again runs once a turn, so every turn ends. Under `same` a chain of tasks ends the
-turn when the chain ends; a turn that never ends is P3's. What is made on other threads next to the advance is not
-judged in real time; in virtual time nothing happens outside of calls, so it was made from inside a task.
+Under `next` a task that adds itself again runs once in each turn, so every turn ends. Under `same` a chain of tasks
+ends the turn when the chain ends; P3 judges a turn that never ends. In real time, adds that other threads make during
+the advance are not judged. In virtual time there are no events outside of calls, so such an add was made from inside
+a task.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
@@ -27,8 +28,8 @@ T12 = Clause(
 
 @T12.of_operation
 def runs_in_the_declared_turn(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task that was added once, without a delay, from inside an `advance_clock`, and fired or could
-    have. One that was cancelled, moved or completed is none."""
+    """An occasion is a task that was added once, without a delay, from inside an `advance_clock`, and that fired or
+    could have fired. A task that was cancelled, moved or completed is no occasion."""
     if len(history.adds) != 1 or history.cancels or history.resets or history.forces or history.cancelled:
         return NO_OCCASION
     (add,) = history.adds
@@ -43,7 +44,7 @@ def runs_in_the_declared_turn(run: Run, history: OperationHistory) -> Finding:
         return Broken(
             "ran-in-the-same-turn",
             [turn.call_i, add.call_i, fire.call_i],
-            "turn next: a task that is added from inside a task does not run in the advance_clock that ran that one",
+            "turn next: a task that is added from inside a task does not run in the same advance_clock",
             f"it ran inside the advance_clock that began at i = {turn.call_i}",
             stands=True,
         )
@@ -55,12 +56,12 @@ def runs_in_the_declared_turn(run: Run, history: OperationHistory) -> Finding:
         "left-for-a-later-turn",
         [turn.call_i, add.call_i, turn.ret_i],
         "turn same: a task that is added without a delay from inside a task runs before the advance_clock returns",
-        f"advance_clock returned at i = {turn.ret_i}, and it had not run",
+        f"advance_clock returned at i = {turn.ret_i}, and the task had not run",
     )
 
 
 def _turn_of(run: Run, add: Call) -> Advance | None:
-    """The turn in which it was added. In virtual time calls come one after the other, so the position tells."""
+    """The turn in which the task was added. In virtual time calls do not overlap, so the position is enough."""
     return next(
         (
             turn

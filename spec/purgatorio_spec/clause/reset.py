@@ -1,7 +1,7 @@
 """T11: a reset moves the deadline of a task. The former deadline never fires.
 
-A `timer_reset` that did not answer 0 arms its task once, as an add does. So a task with resets is held to T1, T2 and T3
-over its adds and resets alike, and what is wrong there is reported here, as what it is. T4 judges its cancels.
+A `timer_reset` that did not return 0 arms its task once, as an add does. So T1, T2 and T3 judge a task with resets
+over its adds and resets alike, and violations are reported here as T11. T4 judges its cancels.
 """
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ _MOVED: Final = "a reset moves the deadline: "
 
 @T11.of_operation
 def reset_moves_the_deadline(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task with a reset that fired, or was overdue at the end. Lateness is judged where the header
+    """An occasion is a task with a reset that fired, or that is overdue at the end. Lateness is judged if the header
     gives `late_ns`."""
     if not history.resets or history.is_periodic:
         return NO_OCCASION

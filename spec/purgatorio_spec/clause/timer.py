@@ -5,13 +5,13 @@ With d the deadline of an add, `early` and `late` the bounds of the header, and 
     T1  every fire answers an add of its own with  fire.t >= d - early
     T2  fire.t <= max(d, add.ret.t + delay) + late          of the one add in force, not cancelled, not completed;
         the same of a completion without a fire             (request-log)
-    T3  |fires| <= |adds in force at them|,  and an add that nothing takes back and that is overdue at the end has a
-        fire after it
-    T4  a stop (a cancel, the winning force of another than its expiry, a cancel_for_key that gave it back) that
+    T3  |fires| <= |adds in force at them|,  and an add that is not cancelled and is overdue at the end has a fire
+        after it
+    T4  a stop (a cancel, the winning force of another than its expiry, a cancel_for_key that returned it) that
         returned at t < d - early:  no fire of the adds before it;  a barrier's cancel with out = 1: none at any t
 
-An add that comes while its task is pending moves it. But a task that was due by then may have been handed over to run,
-and nothing calls it back: that fire is still the first add's.
+An add that comes while its task is pending moves the task. But a task that was due by then may have been handed over
+to run, and cannot be called back: that fire still answers the first add.
 """
 
 from typing import NamedTuple
@@ -72,11 +72,12 @@ T2 = Clause(
 
 @T2.of_operation
 def not_late(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task whose first fire can answer one add only, which nothing had cancelled or completed.
+    """An occasion is a task whose first fire can answer one add only, and that was not cancelled or completed before
+    that fire.
 
-    The deadline may have been computed anywhere between the add's call and its return, so lateness counts from the
-    return. A task that never fired is T3's. Under the profile `request-log` a request that was answered, and did not
-    time out, is an occasion too: its answer may come no later than its time-out.
+    The deadline may have been computed at any time between the add's call and its return, so lateness counts from the
+    return. T3 judges a task that never fired. Under the profile `request-log`, a request that was answered is an
+    occasion too: its answer may come no later than its time-out.
     """
     late_ns = run.late_ns or 0
     if _is_judged_elsewhere(history):
@@ -134,11 +135,11 @@ T3 = Clause(
 
 @T3.of_operation
 def exactly_once(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task that fired, or was added and overdue at the end.
+    """An occasion is a task that fired, or that was added and is overdue at the end.
 
-    A cancel that answered 0 takes nothing back, nor does one before the last add. An add that raised may have armed the
-    task or not. An add that was moved by another, or taken back, before its time is in force no more; that a cancelled
-    task fires at all is T4's.
+    A cancel that returned 0, or that came before the last add, does not disarm the task. An add that raised may have
+    armed the task or not. An add is no longer in force if another add moved the task, or a cancel disarmed it, before
+    the deadline. T4 judges the fire of a cancelled task.
     """
     if _is_judged_elsewhere(history):
         return NO_OCCASION
@@ -150,7 +151,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
         return Broken(
             "fired-twice" if history.adds else "fired-and-never-added",
             [fire.call_i for fire in history.fires],
-            f"fires at most once an add ({most} here that nothing moved or took back)",
+            f"fires at most once for each add ({most} in force here)",
             f"fired {len(history.fires)} times",
         )
     adds = [add for add in history.adds if add.err is None]
@@ -186,12 +187,12 @@ def _is_judged_elsewhere(history: OperationHistory) -> bool:
 
 
 def _cancels(history: OperationHistory) -> list[Call]:
-    """The cancels that did not say that they failed. One that is open or raised may have succeeded."""
+    """The cancels that did not report a failure. An open cancel, or one that raised, may have succeeded."""
     return [cancel for cancel in history.cancels if cancel.out != 0]
 
 
 def _taken_back(history: OperationHistory, add: Call) -> bool:
-    """Whether a cancel that may come after this add, or the end of its operation, may have disarmed the task."""
+    """Whether a cancel that may have come after this add, or the end of its operation, may have disarmed the task."""
     cancelled = any(cancel.end_i > add.call_i for cancel in _cancels(history))
     return cancelled or bool(history.cancelled) or history.claim is not None
 
@@ -209,8 +210,8 @@ T4 = Clause(
 
 
 class _Stop(NamedTuple):
-    """What must keep a task from firing: the interval, when it had surely taken effect, and the deadline that it came
-    before. `from_i`: it forbids fires that start after this position."""
+    """A call that must keep a task from firing: its interval, the time at which it had certainly taken effect, and
+    the deadline that it preceded. `from_i`: it forbids fires that start after this position."""
 
     cause: str
     f: str
@@ -220,15 +221,16 @@ class _Stop(NamedTuple):
     deadline_t: int
     from_i: int
     th: str | None = None
-    """If any, only fires of this thread."""
+    """If set, it forbids only fires of this thread."""
 
 
 @T4.of_operation
 def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task with a cancel, a `cancel_for_key` that gave its operation back, or a completion not by its
-    expiry, that had taken effect before the deadline (less the early bound), or, where cancel is a barrier, a cancel
-    that succeeded. If the completion came before the task was in the timer, the task counts as taken back from the
-    return of the registration on. If a key gave the operation back while it was being registered, nothing is judged."""
+    """An occasion is a task with a stop that took effect before the deadline minus `early_ns`. A stop is a cancel, a
+    `cancel_for_key` that returned the task's operation, or a completion by another call than its expiry. If cancel is
+    a barrier in the profile, every successful cancel is an occasion. If the operation was completed before its task
+    was in the timer, the task counts as cancelled from the return of the registration on. If `cancel_for_key`
+    returned the operation during its registration, nothing is judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)
@@ -238,7 +240,8 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
 
 
 def _fired_all_the_same(run: Run, stop: _Stop, fire: Call) -> Broken:
-    """In the words of what was promised: a cancel that found the task, a barrier's cancel, or a stop in time."""
+    """The violation in the words of the broken promise: a cancel that found the task, a barrier's cancel, or a stop
+    in time."""
     events = [stop.call_i, stop.end_i, fire.call_i]
     if fire.call_i < stop.call_i:
         return Broken(
@@ -258,7 +261,7 @@ def _fired_all_the_same(run: Run, stop: _Stop, fire: Call) -> Broken:
 
 
 def _earliest_deadline_t(adds: list[Call]) -> int | None:
-    """None if there is none, or one of them is not known."""
+    """None if there are no adds, or one of the deadlines is unknown."""
     known = [add.deadline_t for add in adds if add.deadline_t is not None]
     return min(known) if known and len(known) == len(adds) else None
 
@@ -268,11 +271,11 @@ def _in_time(run: Run, t: int, deadline_t: int) -> bool:
 
 
 def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
-    """Cancels that returned, did not say that they failed, and were not made by the expiry itself.
+    """Cancels that returned, did not report a failure, and were not made by the expiry itself.
 
-    A barrier that reported success forbids the fire that it did not prevent as well. Of a task that was added again
-    when it may have been handed over, or next to the cancel, even a barrier tells nothing: it may answer another add;
-    unless one thread made all these calls, and starts the task itself afterwards.
+    A barrier that reported success also forbids a fire that was under way. If the task was added again when it may
+    have been handed over, or during the cancel, the result of a barrier may be about another add, so it forbids
+    nothing. An exception is a thread that made all these calls, and starts the task itself afterwards.
     """
     stops = []
     for cancel in history.cancels:
@@ -287,7 +290,7 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
         beside = any(add.call_i < cancel.end_i and add.end_i > cancel.call_i for add in history.adds)
         barrier = run.profile.cancel_is_barrier and not beside
         one = len(answered) == 1
-        # What a thread that made all these calls starts itself afterwards was not under way when it was told so.
+        # If one thread made all these calls and starts the task itself afterwards, the task was not running then.
         alone = cancel.out == 1 and all(add.th == cancel.th for add in answered)
         th = None
         if barrier and one and cancel.out == 1:
@@ -314,11 +317,11 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
 
 
 def _completion_stops(run: Run, history: OperationHistory) -> list[_Stop]:
-    """The winning `force_complete`, not its expiry's.
+    """The winning `force_complete`, if it is not the expiry's.
 
-    An add that came after it is taken back by the registration, at the latest when it returns (KAFKA-2226). If the
-    deadline came first, the task may by then have been handed to the executor, which nothing takes back; so an add with
-    no delay that had to wait for a lock fires although its operation was completed long before.
+    The registration cancels an add that came after the completion, at the latest when it returns (KAFKA-2226). If the
+    deadline came first, the task may have been handed to the executor, and cannot be called back. So an add without a
+    delay that waited for a lock fires although its operation was completed long before.
     """
     deadline_t = _earliest_deadline_t(history.adds)
     if deadline_t is None:
@@ -370,8 +373,8 @@ def _key_stops(run: Run, history: OperationHistory) -> list[_Stop]:
 
 
 def _ruled_out(history: OperationHistory, stop: _Stop, fire: Call) -> bool:
-    """Whether this stop forbids this fire: it comes after the stop, and no add since then may have armed the task again
-    (an add after the completion does not)."""
+    """Whether this stop forbids this fire: the fire comes after the stop, and no later add may have armed the task
+    again. (An add after the completion does not arm it.)"""
     later = (add.call_i for add in history.adds if add.end_i > stop.call_i)
     rearmed_i = NEVER if stop.f == "force_complete" else min(later, default=NEVER)
     return stop.from_i < fire.call_i < rearmed_i and stop.th in (None, fire.th)

@@ -45,6 +45,7 @@ def write_carry(fold: Fold, place: Path) -> None:
     arrays["last_row"] = fold.readings.last_row
     arrays["last_t"] = fold.clocks.last_t
     arrays["called"], arrays["times"] = fold.called, fold.times
+    arrays["registering"] = np.concatenate(fold.registering, axis=1)
     plain = {name: getattr(fold, name) for name in _PLAIN}
     plain["operations"] = fold.operations.count
     plain["sure"] = fold.thread_checks.sure
@@ -79,7 +80,7 @@ def read_carry(header: Header, place: Path) -> Fold:
         fold.readings.open_calls, fold.readings.last_t = plain["readings"]
         fold.readings.last_row = arrays["last_row"]
         fold.clocks.last_t, fold.called = arrays["last_t"], arrays["called"]
-        fold.times = arrays["times"]
+        fold.times, fold.registering = arrays["times"], [arrays["registering"]]
         fold.readings.call_i, fold.readings.call_row = ([arrays[f"reading_calls.{name}"]] for name in _CALLS)
     return fold
 

@@ -28,13 +28,14 @@ from purgatorio_spec.history.run import (
     Run,
     RunFacts,
     asks_for_advances,
+    counts_registering,
     run_of,
 )
-from purgatorio_spec.judge.context import ADVANCE_FIELDS, AdvanceRow, advances, key_cancels
+from purgatorio_spec.judge.context import ADVANCE_FIELDS, AdvanceRow, advances, key_cancels, most_registering
 from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
 from purgatorio_spec.show.company import Company
 from purgatorio_spec.show.selection import Selection, Tasks, select, selection
-from purgatorio_spec.trace.coded import AT, CALL, RET, Coded, Codes, Flags, Ints, code_of, plain
+from purgatorio_spec.trace.coded import AT, CALL, IS_CALL, RET, Coded, Codes, Flags, Ints, code_of, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.record import FUNCTIONS, Header
 from purgatorio_spec.verdict import Violation
@@ -88,6 +89,9 @@ class Fold:
         self.cancels: list[dict[str, Any]] = []
         self.advances: list[AdvanceRow] = []
         self._keeps_advances = asks_for_advances(header)
+        self._keeps_registering = counts_registering(header)
+        self.registering: list[Ints] = [np.zeros((3, 0), np.int64)]
+        """What `most_registering` takes, by batch."""
         self.readings = ReadingsSoFar()
         self.clocks = Clocks()
         self.broken: dict[str, list[int]] = {}
@@ -136,6 +140,8 @@ class Fold:
         self._add_cancels(some)
         if self._keeps_advances:
             self._add_advances(some)
+        if self._keeps_registering:
+            self._add_registering(some)
         self.gave_back |= len(some.rows.of("cancelled", AT)) > 0
         self._hold(some, keys)
         self._close_pages()
@@ -184,6 +190,13 @@ class Fold:
             told = plain(some.batch.rows.select(_ADVANCES.names).take(rows), _ADVANCES).to_pylist()
             self.advances += [tuple(one.values()) for one in told]
 
+    def _add_registering(self, some: Numbered) -> None:
+        advances = some.rows.of("advance_clock", CALL, RET)
+        rows = np.sort(np.concatenate((advances, some.rows.of("try_complete_else_watch", CALL, RET))))
+        code = some.batch.code[rows]
+        change = np.where(IS_CALL[code], 1, -1)
+        self.registering.append(np.stack([some.thread[rows], change, np.isin(rows, advances)]))
+
     def _add_keys(self, some: Numbered, of: Ints, keys: Ints) -> None:
         """Who registered tells its keys."""
         ops = self.operations
@@ -194,7 +207,7 @@ class Fold:
         ops.put_lists(of[calls], counts.astype(np.int64), keys[at])
 
     def _find_checks(self, some: Numbered, of: Ints, keys: Ints) -> None:
-        """O4: who is ready waits for a check of one of its keys."""
+        """O4: an operation that is ready waits for a check of one of its keys."""
         ops = self.operations
         ready = some.rows.of("ready", AT)
         ready = ready[ops.column("ready")[of[ready]] == some.first + ready]
@@ -241,8 +254,13 @@ class Fold:
             times=tuple(self.times.tolist()),
             called=frozenset(f for f in FUNCTIONS if self.called[[code_of(f, CALL), code_of(f, AT)]].any()),
             advances=advances(self.advances),
+            registering=self._most_registering() if self._keeps_registering else None,
         )
         return run_of(self._header, facts, whole=outer.whole, dropped=outer.dropped)
+
+    def _most_registering(self) -> int:
+        thread, change, advances = np.concatenate(self.registering, axis=1)
+        return most_registering(thread, change, advances == 1)
 
     def conclude(self, outer: Outer, again: Again, tally: RunTally | None = None) -> RunTally:
         """What all clauses came to. Batches that are not held any more are taken from `again`."""
@@ -280,10 +298,10 @@ class Fold:
         look.finish()
 
     def look_early(self, since: int, again_from: AgainFrom, tally: RunTally) -> None:
-        """What the clauses say so far of the operations that have events from row `since` on; more batches may follow.
+        """The judgements so far of the operations with events from row `since` on; more batches may follow.
 
-        Looked at are those that the rules mark and of which no call is open. Nothing is due yet: that more has not come
-        is held against none.
+        Only candidates without an open call are judged. No operation counts as overdue yet, because more events may
+        come.
         """
         run = self.run(Outer(whole=False))
         begun = replace(run, whole=True, facts=replace(run.facts, end_t=-LIMIT))

@@ -139,6 +139,6 @@ def unpacked(packed: bytes) -> list[str]:
 
 
 def _hashes(texts: Sequence[str], page: int) -> Hashes:
-    """Python's own, which nobody who writes traces can foresee; its low bits are the page."""
+    """Python's hash, which the writer of a trace cannot predict; its low bits are the page."""
     hashes = np.fromiter(map(hash, texts), np.int64, len(texts)).view(np.uint64)
     return (hashes & ~_PAGE) | np.uint64(page)

@@ -1,8 +1,8 @@
-"""Columns by number in pages, of which those that were used longest ago are packed.
+"""Columns by number in pages; the least recently used pages are packed.
 
-A run's operations come and go, but each may be called again at any time, and a gauge may be read that knows them: so
-nothing of an operation may be lost. What is not in use is packed, without loss: a number takes 30 to 55 bytes then
-rather than 350. Open pages have a bound (`PAGES`), beside those that one batch of events touches.
+A run's operations come and go, but each may be called again at any time, and a gauge may count them, so no data of
+an operation may be lost. Unused operations are packed without loss: a number then takes 30 to 55 bytes instead of
+350. The number of open pages is limited (`PAGES`), not counting those that the current batch uses.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,10 +23,11 @@ _SIZES: Final = (np.int8, np.int16, np.int32)
 
 
 class Pages:
-    """Columns with one value a number, and a list of small numbers each. `empty`: what a column holds where nothing was
-    put; `beside`: the column of which one is never far, which makes packing worth more; such a column is packed first.
+    """Columns with one value a number, and a list of small numbers each. `empty`: the default value of each column;
+    `beside`: the column whose values are close to those of another, so that differences pack well; such a column is
+    packed first.
 
-    A *slot* is where a number lies at present: from `slots` until the next `close`.
+    A *slot* is the present place of a number: it is valid from `slots` until the next `close`.
     """
 
     def __init__(self, empty: Mapping[str, np.generic], beside: Mapping[str, str]) -> None:

@@ -44,6 +44,7 @@ _NOT_ROWS: Final = frozenset(
         "claimed_t",
         "begun_t",
         "armed_t",
+        "in_call",
     }
 )
 
@@ -108,7 +109,7 @@ class _Neighbours:
 
 @dataclass(slots=True)
 class SecondLook:
-    """One look over the batches of a run: feed all of them, then finish."""
+    """One pass over the batches of a run: feed all of them, then finish."""
 
     run: Run
     clauses: list[Clause]

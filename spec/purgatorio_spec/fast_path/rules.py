@@ -1,10 +1,9 @@
 """The rules that select candidates: when a plain operation is an occasion of a clause, and when it may violate it.
 
-A plain operation is one of the common shape: everything at most once, every call with its return, no exception. What is
-not plain is marked whatever the clauses say, and for what is marked only the clauses speak. So a rule need not be
-exact: it may select too many candidates and must never select too few, and of what it does not mark it must know
-whether it was an occasion. `tests/spec/test_fold_soundness.py` holds the rules to that, and shows for each that it
-is needed.
+A plain operation has the common shape: every call at most once, every call with its return, no exception. Operations
+that are not plain are always candidates, and only the clauses judge candidates. So a rule need not be exact: it may
+select too many candidates and must never select too few. For each operation that it does not select, it must know
+whether it was an occasion. `tests/pipeline/test_fold_soundness.py` tests this, and that each rule is needed.
 """
 
 from collections.abc import Callable, Mapping
@@ -275,11 +274,12 @@ NOT_PLAIN: Final[Mapping[str, Condition]] = {
 
 @dataclass(slots=True)
 class Marks:
-    """By operation of a block: whether it is marked, and by clause whether a plain one is an occasion.
+    """For each operation of a block: whether it is a candidate, and by clause whether a plain operation is an
+    occasion.
 
-    The judgement of a candidate operation may turn on what its threads did around it: if `retried` (O4's retry
-    loop), or if a check may have been made from within a registration that answered false and yet holds a completion
-    (O7): `inside`.
+    The judgement of a candidate may depend on other events of its threads: if `retried` (O4's retry loop), or
+    (`inside`) if a check may have been made inside a registration that returned false and contains a completion
+    (O7).
     """
 
     marked: Flags
@@ -295,8 +295,8 @@ def marks(
     *,
     missed: Flags | None = None,
 ) -> Marks:
-    """The marks of a block. `rules` and `not_plain` are parameters for the tests that leave one out. `missed`: what a
-    key may have failed to give back, of which O2 speaks once the run has ended."""
+    """The candidates of a block. `rules` and `not_plain` are parameters for tests that leave one out. `missed`: the
+    operations that a key may have failed to return, which O2 judges when the run has ended."""
     b, run = block, block.run
     broken = b.always(run.dropped) | (b.always(False) if missed is None else Truth.of(missed))
     for condition in not_plain.values():
@@ -346,8 +346,13 @@ def summaries(b: Block) -> Ints:
         "claimed_t": row(b.win_t),
         "begun_t": row(b.reg_t),
         "armed_t": np.where(b.reg_n.equals(1).yes, row(greatest(b.reg_ret_t, b.add_ret_t)), NEVER),
+        "in_call": (b.reg_n.equals(1) & (b.add_n.equals(0) | _added_within(b))).yes.astype(np.int64),
     }
     return np.stack([column[name] for name in Summary._fields], axis=1)
+
+
+def _added_within(b: Block) -> Truth:
+    return b.add_n.equals(1) & (b.reg_call < b.add_call) & (b.add_ret < b.reg_ret)
 
 
 def _may_be_watched(b: Block) -> Flags:

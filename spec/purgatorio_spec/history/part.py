@@ -36,13 +36,13 @@ class RawReading:
 class Reading(RawReading):
     """A reading and its bounds.
 
-    `live`: operations registered, not completed and not given back; `waiting`: entries of those, and of what one of its
-    keys has not given back. `plain_tasks`: tasks in the timer that are no operations. `unseen`: the most entries that
-    the estimate of the last purge may have left out; `garbage_most`: those, and of a purge interval of operations.
-    `raced`: tasks of which a cancel had begun, during which another event was recorded, or which began during an add.
-    None of them is counted at a `quiesce` long after it was due, nor in `plain_tasks` and `tasks_most` a task that
-    ended once and may be there again. `tasks_least` leaves out tasks whose deadline is nearer than two ticks: they may
-    have been handed over to run.
+    `live`: operations registered, not completed and not returned by a key; `waiting`: the entries of operations that
+    not all of their keys have returned. `plain_tasks`: tasks in the timer that are no operations. `unseen`: the most
+    entries that the estimate of the last purge may have missed; `garbage_most`: those, plus the entries of a purge
+    interval of operations. `raced`: tasks with a cancel during which another event was recorded, or that began
+    during an add. At a `quiesce` long after its deadline, a task is not raced. Then `plain_tasks` and `tasks_most`
+    do not count a task that ended once and may have been added again. `tasks_least` leaves out tasks whose deadline
+    is nearer than two ticks: they may have been handed over to run.
     """
 
     live: int

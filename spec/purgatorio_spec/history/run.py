@@ -57,7 +57,8 @@ class RunFacts:
     that has not returned. `broken`: by kind (`BROKEN_RECORDS`) how many records contradict the others, and the `i` of
     the first. `called`: the functions of which there is any call or point. `times`: the `t` of every so manieth event,
     by a power of two, and `TIMES` at most. `advances`: its `advance_clock` calls by their returns, where
-    `asks_for_advances`.
+    `asks_for_advances`. `registering`: the most registrations that one purge may have met, where `counts_registering`
+    (`judge.context.most_registering`).
     """
 
     start_t: int = 0
@@ -71,6 +72,7 @@ class RunFacts:
     called: frozenset[str] = frozenset()
     times: Sequence[int] = ()
     advances: Sequence[Advance] = ()
+    registering: int | None = None
 
     def unsettled_before(self, i: int) -> bool:
         """Whether any of the `unsettled` calls began before that position."""
@@ -165,3 +167,9 @@ def asks_for_advances(header: Header) -> bool:
     return "advance_clock" in header.recorded and (
         header.timer.turn is not None or not _PERIODIC.isdisjoint(header.recorded)
     )
+
+
+def counts_registering(header: Header) -> bool:
+    """Whether it is counted how many registrations one purge may have met: in virtual time, where any number of them
+    happen at one moment."""
+    return header.clock.id == "manual" and {"advance_clock", "try_complete_else_watch"} <= {*header.recorded}

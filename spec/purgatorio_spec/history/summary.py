@@ -7,6 +7,7 @@ the readings of their run with binary searches, so partial sums of many batches 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -23,22 +24,23 @@ Flags = npt.NDArray[np.bool_]
 SETTLED_TICKS: Final = 2
 """A task whose deadline is nearer than this many ticks may already have been handed over to run."""
 _MACHINE_LATE_NS: Final = 1_000_000_000
-"""Where nobody says how late a task may be, so long after its deadline it may stay in the timer on a busy machine."""
+"""Without a declared late bound, a task may stay in the timer this long after its deadline, on a busy machine."""
 
 
 class Summary(NamedTuple):
-    """One operation or task. All but `entries`, `watches` and the times are positions `i`; NEVER if it never
-    came.
+    """One operation or task. All fields except `entries`, `watches` and the times are positions `i`; NEVER if the
+    event never came.
 
     `entries`: the keys it was registered under, duplicates included. `watches`: 1 if all of them were certainly watched
     from the return of the registration to the claim. `raced_i`: the first cancel of the task during which another event
     was recorded, or that began during an add. `deadline_t`: of the last add. `due_t`: when the task is due at the
     latest, by any add.
 
-    `stopped_i`, `left_i`: the end of the claim, or where the first or the last of its keys gave it back. From `out_t`
-    to `done_t`, if that came, it may have been watched, or a task handed over, and not in the timer: overdue, or
-    without a time-out, or given back by one of its keys only. `claimed_t`: when its claim had returned.
-    From `begun_t` to `armed_t` it was being registered: it may have been watched, and not yet in the timer.
+    `stopped_i`, `left_i`: the end of the claim, or where the first or the last of its keys returned it. From `out_t`
+    to `done_t`, it may have been watched, or its task handed over, but not in the timer: overdue, or without a
+    time-out, or returned by some of its keys only. `claimed_t`: when its claim had returned. From `begun_t` to
+    `armed_t` it was being registered: it may have been watched, and not yet in the timer. `in_call`:
+    1 if the registration was one call, which contained its adds.
     """
 
     registered_call_i: int
@@ -60,6 +62,7 @@ class Summary(NamedTuple):
     claimed_t: int
     begun_t: int
     armed_t: int
+    in_call: int
 
 
 def summary_of(run: Run, history: OperationHistory) -> Summary:
@@ -101,6 +104,7 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
         claimed_t=NEVER if claim is None or claim.ret_t is None else claim.ret_t,
         begun_t=NEVER if registration is None else registration.call_t,
         armed_t=_armed_t(history),
+        in_call=int(_in_call(history)),
     )
 
 
@@ -115,6 +119,16 @@ def _armed_t(history: OperationHistory) -> int:
         return NEVER
     return max(
         NEVER if call.ret_t is None else call.ret_t for call in (*history.registrations, *history.adds)
+    )
+
+
+def _in_call(history: OperationHistory) -> bool:
+    registration = history.registration
+    return (
+        registration is not None
+        and len(history.registrations) == 1
+        and registration.call_i != registration.ret_i
+        and all(registration.contains(add) for add in history.adds)
     )
 
 
@@ -207,8 +221,9 @@ class Moments:
 class Bounds:
     """What `Reading` needs of the operations, by name one element a reading. `by_entries`: how many operations were
     registered under so many keys; `widest`: the most keys of one that may have been registered by then. By span of time
-    `out_of_timer`: those that may have been watched and not in the timer in it, `unseen`: their entries, `carried`: how
-    many were not done with at its end, `claimed`: of those certainly watched those whose claim returned in it.
+    `out_of_timer`: those that may have been watched and not in the timer in it, `unseen`: their entries; `registering`,
+    `entering`: the same of those that were in their one registration; `carried`: how many were not done with at its
+    end, `claimed`: of those certainly watched those whose claim returned in it.
 
     Of the operations that were certainly watched, `ended_least` counts those completed before a reading.
     """
@@ -216,6 +231,8 @@ class Bounds:
     by_entries: Counter[int]
     out_of_timer: Ints
     unseen: Ints
+    registering: Ints
+    entering: Ints
     carried: Ints
     claimed: Ints
     live: Ints
@@ -245,9 +262,13 @@ class Bounds:
     def of(self, moments: Moments, at: int, run: Run) -> dict[str, int]:
         """The fields of `Reading` that the operations give the reading `at`."""
         counted = {name: int(getattr(self, name)[at]) for name in COUNTED if name not in _OF_PURGE}
-        operations, unseen = self._unseen(moments, at, run)
         interval, widest = run.purge_interval or 0, self.widest[at : at + 1]
-        seen, every = (int(self.most_entries(most, widest)[0]) for most in (interval, interval + operations))
+
+        def entries(operations: int) -> int:
+            return int(self.most_entries(operations, widest)[0])
+
+        operations, unseen = self._unseen(moments, at, run, entries)
+        seen, every = entries(interval), entries(interval + operations)
         # An operation that the purge may not have seen may be one of the widest that the interval counts.
         return counted | {"unseen": min(unseen, every - seen), "garbage_most": min(seen + unseen, every)}
 
@@ -259,26 +280,36 @@ class Bounds:
             operations -= min(count, operations)
         return total
 
-    def _unseen(self, moments: Moments, at: int, run: Run) -> tuple[int, int]:
+    def _unseen(
+        self, moments: Moments, at: int, run: Run, most_entries: Callable[[int], int]
+    ) -> tuple[int, int]:
         """The most operations, and entries of operations, that the last purge before the reading may have left out of
         its estimate.
 
-        A purge is due when more than the interval were completed since the last one, not counting those that the last
-        one left out. So a span of time holds the last purge only if no more than that, and those that were out of
-        the timer from it on, were completed since:
+        A purge is due when more operations than the interval were completed since the last one, not counting those
+        that the last one missed. So a span of time contains the last purge only if at most this many operations, and
+        those that were out of the timer from that span on, were completed since:
 
-            unseen = the most, over the spans that may be the last, of what was out of the timer in it, and its entries
-            span may be the last:  completed since <= purge interval + carried(span) + 2 * beside + 1
+            unseen = the most, over the spans that may be the last, of the operations out of the timer in it, and
+            their entries span may be the last:  completed since <= purge interval + carried(span) + 2 * beside + 1
+
+        Of those in their registrations it counts `RunFacts.registering` at most. In virtual time a span may hold
+        any number of them, one after the other, of which a purge meets no more.
 
         with `beside` the other threads: each may change the timer's size while it is read, and may be completing an
-        operation while the purge goes by, as may the purge's own.
+        operation during the purge, as may the purge's own.
         """
         beside = run.facts.threads - 1
         until = int(moments.span(moments.t[at : at + 1])[0]) + 1
         since = self.ended_least[at] - np.cumsum(self.claimed[:until])
         may_be_last = since <= (run.purge_interval or 0) + self.carried[:until] + 2 * beside + 1
-        last = (column[:until][may_be_last] for column in (self.out_of_timer, self.unseen))
-        operations, entries = (int(column.max(initial=0)) for column in last)
+        most = run.facts.registering
+        registering, entering = self.registering[:until], self.entering[:until]
+        if most is not None:
+            registering = np.minimum(registering, most)
+            entering = np.minimum(entering, most_entries(most))
+        last = (self.out_of_timer[:until] + registering, self.unseen[:until] + entering)
+        operations, entries = (int(column[may_be_last].max(initial=0)) for column in last)
         return operations, entries
 
 
@@ -288,7 +319,7 @@ COUNTED: Final = (
 )  # fmt: skip
 """The columns of `Bounds` with an element a reading."""
 
-_BY_SPAN: Final = ("out_of_timer", "unseen", "carried", "claimed")
+_BY_SPAN: Final = ("out_of_timer", "unseen", "registering", "entering", "carried", "claimed")
 _OF_PURGE: Final = ("ended_least",)
 
 
@@ -321,7 +352,6 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
     over_t = np.minimum(column["due_t"], NEVER - over_ns) + over_ns
     # A task that nothing ended is pending, however late: T3 says so.
     over_t[column["disarmed_first_i"] == NEVER] = NEVER
-    out_of_timer, unseen, carried = _out_of_timer(column, moments, run)
     ended = column["claimed_t"] != NEVER
     claimed = np.zeros(len(moments.spans), np.int64)
     np.add.at(claimed, moments.span(column["claimed_t"][ended]), column["watches"][ended])
@@ -341,19 +371,19 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
         tasks_least=surely(column["added_ret_i"], column["disarmed_first_i"], ones, settled_t),
         tasks_most=maybe(column["added_call_i"], column["disarmed_surely_i"], ones, over_t),
         ended_least=surely(column["stopped_i"], never, column["watches"]),
-        out_of_timer=out_of_timer,
-        unseen=unseen,
-        carried=carried,
+        **_out_of_timer(column, moments, run),
         claimed=claimed,
         by_entries=Counter(column["entries"].tolist()),
         widest=np.maximum.accumulate(widest[:-1]),
     )
 
 
-def _out_of_timer(column: dict[str, Ints], moments: Moments, run: Run) -> tuple[Ints, Ints, Ints]:
-    """`out_of_timer`, `unseen` and `carried` of `Bounds`."""
+def _out_of_timer(column: dict[str, Ints], moments: Moments, run: Run) -> dict[str, Ints]:
+    """The columns `_BY_SPAN` of `Bounds` but the last."""
     done = column["done_t"] != NEVER
-    of = {name: column[name][done] for name in ("out_t", "done_t", "begun_t", "armed_t", "entries")}
+    of = {
+        name: column[name][done] for name in ("out_t", "done_t", "begun_t", "armed_t", "entries", "in_call")
+    }
     low = moments.span(np.maximum(of["out_t"], FAR_PAST) - (run.early_ns or 0))
     high = moments.span(of["done_t"])
     begun, armed = moments.span(of["begun_t"]), moments.span(of["armed_t"])
@@ -365,12 +395,20 @@ def _out_of_timer(column: dict[str, Ints], moments: Moments, run: Run) -> tuple[
     end = np.where(joined, np.maximum(armed, high), high) + 1
     spans = len(moments.spans)
 
+    in_call = apart & (of["in_call"] == 1)
+
     def counted(weight: Ints) -> Ints:
-        beside = _spread(begun, armed + 1, weight * apart, spans)
+        beside = _spread(begun, armed + 1, weight * (apart & ~in_call), spans)
         return beside + _spread(start, end, weight, spans)
 
-    ones = np.ones(len(low), np.int64)
-    return counted(ones), counted(of["entries"]), _spread(low, high, ones, spans)
+    ones, entries = np.ones(len(low), np.int64), of["entries"]
+    return {
+        "out_of_timer": counted(ones),
+        "unseen": counted(entries),
+        "registering": _spread(begun, armed + 1, ones * in_call, spans),
+        "entering": _spread(begun, armed + 1, entries * in_call, spans),
+        "carried": _spread(low, high, ones, spans),
+    }
 
 
 def _spread(low: npt.NDArray[np.intp], high: npt.NDArray[np.intp], weight: Ints, readings: int) -> Ints:

@@ -36,10 +36,11 @@ from purgatorio_spec.history.run import (
     KeyCancel,
     RunFacts,
     asks_for_advances,
+    counts_registering,
 )
 from purgatorio_spec.history.summary import Ints
 from purgatorio_spec.profile import REAPER_PERIOD_NS
-from purgatorio_spec.trace.coded import values_of
+from purgatorio_spec.trace.coded import Flags, values_of
 from purgatorio_spec.trace.columns import Column
 from purgatorio_spec.trace.record import Header
 
@@ -341,7 +342,36 @@ def run_facts(table: pa.Table, header: Header) -> RunFacts:
         advances=advances(_values(select(table, "advance_clock"), *ADVANCE_FIELDS))
         if asks_for_advances(header)
         else (),
+        registering=_most_registering(table) if counts_registering(header) else None,
     )
+
+
+def _most_registering(table: pa.Table) -> int:
+    some = select(table, "try_complete_else_watch", "advance_clock")
+    is_call, is_ret, advances = (
+        np.asarray(pc.equal(some.column(name), pa.scalar(text)))
+        for name, text in (("ph", "call"), ("ph", "ret"), ("f", "advance_clock"))
+    )
+    return most_registering(codes(some.column("th")), is_call.astype(np.int64) - is_ret, advances)
+
+
+def most_registering(thread: Ints, change: Ints, advances: Flags) -> int:
+    """The most registrations that were open at once, or, of other threads, at some time during one `advance_clock`: a
+    purge reads the timer's size and sets its estimate there, and may be held in between.
+
+    By event of a registration or an advance, in order: the thread's number; 1 for a call, -1 for a return; whether it
+    is of an advance.
+    """
+    registers = np.where(advances, 0, change)
+    most = int(np.cumsum(registers).max(initial=0))
+    for one in np.unique(thread[advances]).tolist():
+        own = thread == one
+        others = np.where(own, 0, registers)
+        is_open, begun = np.cumsum(others), np.cumsum(others == 1)
+        calls, returns = (np.flatnonzero(own & advances & (change == way)) for way in (1, -1))
+        end = np.append(returns, len(thread) - 1)[np.searchsorted(returns, calls)]
+        most = max(most, int((is_open[calls] + begun[end] - begun[calls]).max(initial=0)))
+    return most
 
 
 ADVANCE_FIELDS: Final = ("ph", "i", "th", "t", "c")
@@ -418,8 +448,8 @@ def broken_records(table: pa.Table) -> dict[str, tuple[int, int]]:
 def key_cancels(
     rows: Sequence[Mapping[str, Any]], told: bool
 ) -> tuple[dict[str, list[tuple[int, int]]], dict[str, list[KeyCancel]]]:
-    """`RunFacts.unsettled` and `settled` of the `cancel_for_key` events of a run, in order; `told`: `cancelled` is
-    recorded."""
+    """`RunFacts.unsettled` and `settled` of the `cancel_for_key` events of a run, in order; `told`: the trace
+    records `cancelled`."""
     ended = {row["c"]: row for row in rows if row["ph"] == "ret"}
     unsettled: dict[str, list[tuple[int, int]]] = {}
     settled: dict[str, list[KeyCancel]] = {}

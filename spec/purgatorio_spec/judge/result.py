@@ -91,9 +91,9 @@ def no_silent_pass(run: RunResult) -> RunResult:
 
 
 def broken_off(run: RunResult, failure: str, why: str) -> RunResult:
-    """The run of a subject that misbehaved: what was found stands, nothing of it is PASS. A `deadlock` and what is
-    `raced`, `raises` or `endless` breaks P3, `late` T2 or O5. How it failed is why its trace has no end, which is not
-    told as well."""
+    """The run of a subject that misbehaved: violations that were found remain, and no clause is PASS. A `deadlock`,
+    `raced`, `raises` or `endless` breaks P3, `late` breaks T2 or O5. The missing end of the trace is not reported in
+    addition, because the failure explains it."""
     broken = failure in ("deadlock", "late", "raced", "raises", "endless")
     verdict = worst((run.verdict, Verdict.VIOLATED if broken else Verdict.UNKNOWN))
     return replace(run, verdict=verdict, failure=failure, problems=(f"{failure}: {why}",))
@@ -173,7 +173,7 @@ def verdict_of(clauses: Iterable[ClauseResult]) -> Verdict:
 
 
 def accusing_nobody(clause: ClauseResult) -> ClauseResult:
-    """The clause in a recording that is broken: what a record lacks, or says wrongly, may be why it looks violated."""
+    """The clause in a broken recording: a missing or wrong record may be the reason for an apparent violation."""
     if clause.verdict is Verdict.SKIPPED:
         return clause
     reason = "the recording is broken"

@@ -78,9 +78,9 @@ class Tally:
 
 @dataclass(slots=True)
 class RunTally:
-    """What all clauses came to over some parts of a run. `repeated`: how many calls are recorded twice, and the first.
-    `told` hears of each violation, of which only the first few are kept. `failures`: of a clause that failed, the first
-    error."""
+    """The results of all clauses over some parts of a run. `repeated`: how many calls are recorded twice, and the
+    first. `told` is called with each violation; only the first few are kept. `failures`: of a clause that failed,
+    the first error."""
 
     clauses: dict[str, Tally] = field(default_factory=dict)
     repeated: tuple[int, int] = (0, NEVER)

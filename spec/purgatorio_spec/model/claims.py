@@ -210,7 +210,7 @@ _SMALL = World(tick=1, size=2, start=1, delays=(0, 1, 2, 3, 4), tasks=3, ticks=6
 
 
 def wheel_world(tick: int, size: int, tasks: int, delays: int) -> World:
-    """A world with the first `delays` of the delays that stand at the edges of the levels and reach the third."""
+    """A world with the first `delays` of the delays at the boundaries of the levels, up to the third level."""
     second, third = size * tick, size * size * tick
     edges = (tick, second - 1, third + tick - 1, third - 1, 0, second, third)
     ticks = size * size + 1
@@ -250,6 +250,6 @@ def _wheels() -> list[Claim]:
 
 
 def all_claims() -> tuple[Claim, ...]:
-    """Every claim, small ones first; those marked deep run only on request."""
+    """Every claim, small ones first; the deep ones run only on request."""
     stories = (_lock_claim(index, story) for index, story in enumerate(STORIES, 1))
     return (*_pending_flag(), *_locked(), *_races(), *stories, *_wheels())

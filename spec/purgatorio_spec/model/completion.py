@@ -83,13 +83,13 @@ class Cast:
         self.programs.append(program)
 
     def at_end(self, programs: list[ThreadProgram]) -> Callable[[int], bool]:
-        """A predicate: all these programs stand at their end."""
+        """A predicate: all these programs have ended."""
         mask = sum(program.counter.mask for program in programs)
         ends = sum(program.labels[END] << program.counter.shift for program in programs)
         return lambda state: state & mask == ends
 
     def anyone_at(self, suffixes: tuple[str, ...]) -> Callable[[int], int]:
-        """How many threads stand at a label with one of these endings."""
+        """How many threads are at a label with one of these suffixes."""
         tests = [
             program.is_at([name for name in program.names if name.endswith(suffixes)])
             for program in self.programs

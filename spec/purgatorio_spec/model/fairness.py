@@ -1,10 +1,10 @@
-"""Progress: what must stay possible, and what must come under weak fairness.
+"""Progress: properties that must stay possible, and properties that must become true under weak fairness.
 
-`possible P`: from every reachable state a P-state can be reached (AG EF P). `eventually P`: every weakly fair
-run meets a P-state. A run is weakly fair when no actor that can always step is left out for ever. A run that
-never meets P stays in the states without P; it ends in a state without steps, or it stays for ever in one
-strongly connected component. Such a component carries a fair run exactly if every actor either moves inside it
-or is blocked in one of its states, because a run may visit all its states and steps for ever.
+`possible P`: from every reachable state a P-state can be reached (AG EF P). `eventually P`: every weakly fair run
+meets a P-state. A run is weakly fair if every actor that is always enabled moves infinitely often. A run that never
+meets P stays in the states without P; it ends in a state without successors, or it stays for ever in one strongly
+connected component. Such a component carries a fair run exactly if every actor either moves inside it or is blocked
+in one of its states, because a run may visit all its states and transitions for ever.
 
 Source: the usual emptiness check for generalised Buchi acceptance (Lichtenstein and Pnueli 1985; Tarjan 1972).
 """

@@ -1,8 +1,8 @@
-"""Deadlocks of several locks: each thread is a list of acquire and release steps, nothing else.
+"""Deadlocks of several locks: each thread is a list of acquire and release actions.
 
 `W` write-locks (reentrant by its owner), `R` read-locks; a waiting writer keeps new readers out, as Java's
-ReentrantReadWriteLock does (KAFKA-7697 needs that). `J` waits for a thread's end. Each story has the order that
-was released and the order that repaired it.
+ReentrantReadWriteLock does (KAFKA-7697 needs that). `J` waits for a thread's end. Each model has the released lock
+order and the repaired one.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class LockStory:
 
 
 def _scripts(**texts: str) -> dict[str, Script]:
-    """Threads by name (a `_` stands for a hyphen), their steps divided by commas."""
+    """Threads by name (`_` means a hyphen), their actions separated by commas."""
     return {name.replace("_", "-"): tuple(text.split(", ")) for name, text in texts.items()}
 
 
@@ -80,8 +80,8 @@ _WORDS = {"W": "lock", "R": "read-lock", "-": "unlock", "J": "join"}
 
 
 def lock_race(name: str, scripts: dict[str, Script], not_reentrant: frozenset[str]) -> Race:
-    """The scripts as threads of steps. `W lock thread` and `R lock thread`: how often the thread holds it; `at thread`:
-    the number of its next step."""
+    """The scripts as threads of actions. `W lock thread` and `R lock thread`: how often the thread holds it; `at
+    thread`: the number of its next action."""
     named = {step.split()[1] for script in scripts.values() for step in script}
     held = {f"{mode} {lock} {thread}": 0 for mode in "WR" for lock in sorted(named) for thread in scripts}
 

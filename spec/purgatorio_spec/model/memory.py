@@ -1,4 +1,4 @@
-"""The shared memory of the completion model and its atomic steps, each a function of the packed state."""
+"""The shared memory of the completion model and its atomic actions, each a function of the packed state."""
 
 from dataclasses import dataclass
 
@@ -19,9 +19,9 @@ class Record:
 class Memory:
     """One operation, its lock and flags, its timer task, and `events` conditions that make it ready.
 
-    The condition is a conjunction of events that never become false again. Reading it is one step: with
-    monotone events, a thread that reads them one by one says false only if one was false when read, and true
-    only if all were true at its last read, so every such evaluation equals an atomic one at some moment of it.
+    The condition is a conjunction of events that never become false again. Reading it is atomic here. Events are
+    monotone. So a thread that reads them one by one returns false only if one was false when read, and true only if
+    all were true at its last read. Every such evaluation therefore equals an atomic one at some moment during it.
     """
 
     def __init__(self, events: int, keys: int, never_ready: bool) -> None:
@@ -63,7 +63,7 @@ def evaluate(at: Place, memory: Memory, if_ready: str, if_not: str) -> StepFunct
 
 @instruction
 def win(at: Place, memory: Memory, if_lost: str, if_won: str) -> StepFunction:
-    """Set `completed` if nobody has, atomically; the winner is counted."""
+    """Set `completed` atomically if it is not set; the winner is counted."""
     mask, one = memory.completed.mask, 1 << memory.wins.shift
     lost, won = at.to(if_lost), at.to(if_won)
     return lambda state: state + lost if state & mask else (state | mask) + one + won

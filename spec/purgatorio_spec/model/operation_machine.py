@@ -1,9 +1,9 @@
-"""One delayed operation as a state machine: what may happen next, and which clause forbids what may not.
+"""One delayed operation as a state machine: which events may come next, and which clause forbids the others.
 
-`step` is a pure function on immutable values. It is total: a forbidden event is named by its clauses and the
-machine continues, so one history can break several. It reads the calls and returns of one operation in the order
-in which they were recorded; a test compares it, history by history, with the trace clauses O1, O2, O3 and O6.
-Not part of it: O4, O5, O7 and the timer, which speak of keys, other calls and time.
+`step` is a pure function on immutable values. It is total: a forbidden event is named by its clauses and the machine
+continues, so one history can break several. It reads the calls and returns of one operation in the order in which
+they were recorded; a test compares it, history by history, with the trace clauses O1, O2, O3 and O6. Not part of it:
+O4, O5, O7 and the timer, which depend on keys, other calls and time.
 """
 
 from enum import Enum

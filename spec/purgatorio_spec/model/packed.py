@@ -1,7 +1,7 @@
-"""States packed into one integer: named bit fields, and programs of small steps over them.
+"""States packed into one integer: named bit fields, and programs of small actions over them.
 
-An integer state is hashed and compared several times faster than a tuple, and a step becomes one or two
-integer operations; this is what lifts the search above 100,000 states a second in plain Python.
+An integer state is hashed and compared several times faster than a tuple, and an action becomes one or two integer
+operations. This makes the search faster than 100,000 states a second in plain Python.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One atomic step. `text` is what a counterexample shows; `outcomes` adds a word by where it went."""
+    """One atomic action. A counterexample shows `text`; `outcomes` adds a word for each next label."""
 
     label: str
     text: str
@@ -84,7 +84,8 @@ class Instruction:
 def instruction(
     make: Callable[Concatenate[Place, P], StepFunction],
 ) -> Callable[Concatenate[str, str, P], Instruction]:
-    """Of a function that makes a step at a place: one that makes the instruction, given its label and text first."""
+    """Turns a function that makes an action at a label into one that makes the instruction; label and text come
+    first."""
 
     def build(label: str, text: str, /, *args: P.args, **kwargs: P.kwargs) -> Instruction:
         return Instruction(label, text, lambda at: make(at, *args, **kwargs))
@@ -94,7 +95,7 @@ def instruction(
 
 @instruction
 def goto(at: Place, target: str) -> StepFunction:
-    """A step that only moves (a call or a return that another step waits for)."""
+    """An action that only jumps (a call or a return that another action waits for)."""
     move = at.to(target)
     return lambda state: state + move
 
@@ -165,20 +166,20 @@ class ThreadProgram:
         return self.names[self.counter.get(state)]
 
     def is_at(self, labels: Sequence[str]) -> Callable[[int], bool]:
-        """A predicate: this thread stands at one of `labels` (unknown labels are an error)."""
+        """A predicate: this thread is at one of `labels` (unknown labels are an error)."""
         wanted = frozenset(self.labels[label] for label in labels)
         shift, mask = self.counter.shift, (1 << self.counter.width) - 1
         return lambda state: ((state >> shift) & mask) in wanted
 
     def text(self, before: int, after: int) -> str:
-        """What the step from `before` to `after` did, in words."""
+        """The action from `before` to `after` in words."""
         instruction = self.instructions[self.counter.get(before)]
         outcome = instruction.outcomes.get(self.at(after))
         return instruction.text if outcome is None else f"{instruction.text}: {outcome}"
 
 
 def interleave(programs: Sequence[ThreadProgram]) -> Callable[[int], list[tuple[int, int]]]:
-    """All steps of a state, one for each thread that is not blocked and not at its end."""
+    """All transitions of a state, one for each thread that is not blocked and has not ended."""
     threads = [
         (actor, program.counter.shift, (1 << program.counter.width) - 1, program.functions)
         for actor, program in enumerate(programs)

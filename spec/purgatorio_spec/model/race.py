@@ -1,9 +1,9 @@
-"""Small races, each a handful of shared variables and threads of atomic steps: what is smaller than a flush of a wheel
-(one task's entry between two buckets, a cancel, two adders), and one key's list while the key is removed.
+"""Small races, each with a few shared variables and threads of atomic actions. They are races inside a flush of a
+wheel (one task's entry between two buckets, a cancel, two adders), and one key's list while the key is removed.
 
-A step is a function that changes the variables, says that it is blocked, or ends its thread. The faults:
-`orphan-watcher-list` and `remove-key-no-emptiness-recheck` (KAFKA-2160 removes empty lists, KAFKA-2253 what went wrong
-with that), `remove-wrong-list` and `reinsert-no-cancel-check` (KAFKA-2226), `overflow-wheel-twice` (KAFKA-2112),
+An action is a function that changes the variables, reports that it is blocked, or ends its thread. The faults:
+`orphan-watcher-list` and `remove-key-no-emptiness-recheck` (KAFKA-2160 removes empty lists, KAFKA-2253 mends that
+removal), `remove-wrong-list` and `reinsert-no-cancel-check` (KAFKA-2226), `overflow-wheel-twice` (KAFKA-2112),
 `flush-resets-expiration-late` (Go timingwheel PR 35).
 """
 
@@ -27,8 +27,8 @@ NO_ORPHAN = "P1 no operation sits in a list that its key does not lead to"
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """Threads as (text, action) lists over named variables. `always` must hold in every state, told whether all threads
-    are at their end; each of `sometimes` must be seen."""
+    """Threads as (text, action) lists over named variables. `always` must hold in every state; its argument says
+    whether all threads have ended. Each of `sometimes` must hold in some state."""
 
     name: str
     variables: Vars
@@ -101,7 +101,7 @@ def _take(lock: str, waits: bool = True) -> Action:
 
 def watch_list(checkers: int, append_locked: bool = True, tests_emptiness: bool = True) -> Race:
     """One key's list, in which operation A (bit 1) is completed and still listed: operation B (bit 2) is registered,
-    its own event comes, and `checkers` look besides. `current`: the number of the key's list, 0 for none."""
+    its own event comes, and `checkers` run concurrently. `current`: the number of the key's list, 0 for none."""
 
     def see(me: str) -> Action:
         def action(v: Vars) -> None:

@@ -89,12 +89,12 @@ class Search(Generic[S]):
         return path[::-1]
 
     def trace_to(self, state: S) -> Trace:
-        """The shortest path as steps, walked again on concrete states so that symmetry renames nobody."""
+        """The shortest path, followed again on concrete states so that symmetry renames no thread."""
         steps, _ = self.walk(self.path_to(state))
         return Trace(tuple(steps))
 
     def walk(self, path: list[S]) -> tuple[list[Step], S]:
-        """Follow canonical states concretely; the steps taken and the concrete last state."""
+        """Follow canonical states concretely. Returns the transitions and the last concrete state."""
         canonical = self.model.canonical
         concrete = path[0]
         taken: list[Step] = []

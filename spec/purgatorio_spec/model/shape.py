@@ -1,9 +1,9 @@
 """A breadth-first model checker for small worlds: complete search, shortest counterexamples.
 
-A model is an initial state, a function that lists the steps of a state, and properties. `always` must hold in
-every reachable state, `always_step` in every step, `sometimes` in at least one state (it shows that the claims
-next to it are not vacuous), `possible` must stay reachable from every state, `eventually` must come true on
-every weakly fair run (see `fairness`). A state without steps that is not `done` is a deadlock.
+A model is an initial state, a function that lists the transitions of a state, and properties. `always` must hold in
+every reachable state, `always_step` in every transition, `sometimes` in at least one state (it shows that the claims
+next to it are not vacuous), `possible` must stay reachable from every state, `eventually` must come true on every
+weakly fair run (see `fairness`). A state without transitions that is not `done` is a deadlock.
 
 Every answer carries the number of states and the bound. A limit that was reached makes every property that was
 not refuted UNKNOWN, never PASS. Not promised: partial-order reduction, real-time, probabilities, state spaces
@@ -40,7 +40,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Model(Generic[S]):
-    """What is searched. `steps` lists (actor, next state); an actor is an index into `columns`."""
+    """A model to search. `steps` lists (actor, next state); an actor is an index into `columns`."""
 
     name: str
     bound: str
@@ -91,7 +91,7 @@ class Answer:
 
 
 def render(trace: Trace, columns: Sequence[str]) -> str:
-    """The table; columns without a step are left out, so a short story stays narrow."""
+    """The table; columns of actors that do not move are left out, so a short path stays narrow."""
     acting = {step.column for step in (*trace.steps, *trace.loop)}
     shown = [column for column in columns if column in acting]
     widths = [_width(column, trace) for column in shown]

@@ -34,7 +34,7 @@ class Flaw(Enum):
 
 
 class Kind(Enum):
-    """What a step is; an action is the pair (kind, index) packed as index * 8 + kind."""
+    """The kind of an action; an action is the pair (kind, index) packed as index * 8 + kind."""
 
     ADD = 0
     CANCEL = 1
@@ -140,7 +140,7 @@ def _flushes(world: World, state: WheelState) -> list[tuple[int, WheelState]]:
 
 
 class Wheel:
-    """The mutable working copy inside one step."""
+    """The mutable working copy inside one transition."""
 
     def __init__(self, world: World, state: WheelState) -> None:
         self.world = world

@@ -1,4 +1,4 @@
-"""The claim about the wheel: step by step it does what the set of deadlines allows, and its invariants hold."""
+"""The claim about the wheel: every transition is one that the set of deadlines allows, and its invariants hold."""
 
 from collections import Counter
 from collections.abc import Hashable

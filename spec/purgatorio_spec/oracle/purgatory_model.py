@@ -1,10 +1,10 @@
-"""`PurgatoryModel`: a purgatory in dictionaries, for one thread: what every call answers and what it leaves behind.
+"""`PurgatoryModel`: a purgatory in dictionaries, for one thread: the result and the effect of every call.
 
-Exact where the contract is exact (answers, completions, what the timer holds), and exact also in the watch entries and
-the purge, which follow domain rules: an entry leaves when its key is checked, cancelled or purged, no sooner.
+It is exact in results, completions and the tasks of the timer. It is also exact in the watch entries and the purge:
+an entry leaves when its key is checked, cancelled or purged, not earlier.
 
-Callbacks may re-enter: `Act` says what an operation's `on_complete` does, and the model does the same to itself. With
-one thread the dialects differ in one thing only: none of it is visible here, so both are held to this one model.
+Callbacks may re-enter: `Act` says what an operation's `on_complete` does, and the model does the same to itself.
+With one thread the two dialects do not differ visibly, so both are compared with this model.
 """
 
 from collections.abc import Callable, Sequence
@@ -108,7 +108,7 @@ class PurgatoryModel:
         operation.expired = self.complete(operation) or operation.expired
 
     def purge_if_needed(self) -> None:
-        """The look after each drain."""
+        """The purge test after each drain."""
         if self.estimate - self.delayed() <= self.purge_interval:
             return
         self.estimate = self.delayed()

@@ -1,16 +1,16 @@
-"""What a timer may have done to one task while several threads used it: `TimerSet`, with calls that take time.
+"""The possible histories of one task while several threads use a timer: `TimerSet`, with calls that take time.
 
-A call has its effect at some moment between its begin and its end; a drain hands a task over at some moment between
-them. `judge_task` follows all the states in which the task can be, moment after moment; where none is left, what was
-seen cannot be, and the last moment says which promise is broken. Tasks are judged one by one, for the contract says
-nothing of one task that depends on another, but the order within a drain (T6) and `size()` (see `possible_sizes`).
+A call takes effect at some moment between its begin and its end; so does each hand-over of a drain. `judge_task`
+follows all possible states of the task, event by event. If no state is left, the history is impossible, and the last
+event says which promise is broken. Tasks are judged one by one, because no promise relates two tasks, except the
+order within a drain (T6) and `size()` (see `possible_sizes`).
 
-With d the deadline (the clock's reading in `add`, plus the delay) and T the tick, the task is due from
-floor(d / T) * T on. What is demanded, beside TimerSet's rules:
+With d the deadline (the clock's reading in `add`, plus the delay) and T the tick, the task is due from floor(d / T)
+* T on. The rules besides those of TimerSet:
 
-* of drains that overlap, what is due at the begin of each has been handed over when all of them have ended;
-* a stop takes nothing more: an `add` that it refused says so, one that it did not refuse is seen by the stop;
-* a task that an executor refused still waits, and is handed over by a later drain, or the caller of `add` is told.
+* if drains overlap, the tasks due at the begin of each have been handed over when all of them have ended;
+* after a stop no task is accepted: an `add` that is refused reports it, and the stop covers one that is not refused;
+* a task that an executor refused still waits, and a later drain hands it over; or `add` raises.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,11 +1,10 @@
 """The timer's contract as deadlines that wait. No wheel, no heap, no clock of its own.
 
-With d the deadline and T the tick: a task is *due* at `now` iff floor(d / T) * T <= now. A drain fires exactly what is
-due (T1, T2, T3), in an order in which floor(d / T) does not decrease (T6); what was cancelled is not there (T4), and
-`size` is the number that waits (T5). Every operation costs time proportional to the number of tasks.
+With d the deadline and T the tick: a task is *due* at `now` iff floor(d / T) * T <= now. A drain fires exactly the
+due tasks (T1, T2, T3), in an order in which floor(d / T) does not decrease (T6). Cancelled tasks are not there (T4),
+and `size` is the number of waiting tasks (T5). Every operation costs time proportional to the number of tasks.
 
-Twice: `Deadlines` is a value, for models, which step from state to state; `TimerSet` knows tasks by name and judges a
-timer that runs.
+There are two forms: `Deadlines` is a value, for models; `TimerSet` has tasks by name and judges a running timer.
 
 Not promised, so not here: the order of equal ticks, and whether an `add` of a due task waits for the drain.
 """

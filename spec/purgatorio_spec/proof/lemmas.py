@@ -1,8 +1,8 @@
 """The arithmetic of the wheels, proved for all integers with symbolic tick and size.
 
-`q = floor(x / T)` is written `q*T <= x < q*T + T`. z3 decides these products once it is told, for two quotients,
-that a < b implies a*T + T <= b*T; that hint is itself the first lemma. Not proved here: anything about threads
-(add against advance, cancel against flush); that is the models' part.
+`q = floor(x / T)` is written `q*T <= x < q*T + T`. z3 decides these products if it has a hint, for two quotients: a
+< b implies a*T + T <= b*T. This hint is itself the first lemma. Claims about threads (add against advance, cancel
+against flush) are not proved here; the models search them.
 """
 
 from collections.abc import Callable
@@ -95,7 +95,7 @@ def _expiration(rounded_up: bool) -> Question:
 
 
 def _cascade(clock_stands: bool) -> Question:
-    """A bucket of tick n*T and number V is flushed; the level below, of tick T, stands at w*T."""
+    """A bucket of tick n*T and number V is flushed; the clock of the level below, of tick T, is w*T."""
     tick, size, bucket, below, deadline = integers("tick size bucket below deadline")
     big = tick * size
     facts = [tick >= 1, size >= 1, is_floor(bucket, deadline, big)]
@@ -113,7 +113,7 @@ def _cascade_once(same_level: bool) -> Question:
 
 
 def _not_early(inclusive: bool) -> Question:
-    """The lowest level stands at k*T <= now and fires d; q = floor(d / T)."""
+    """The clock of the lowest level is k*T <= now, and it fires d; q = floor(d / T)."""
     tick, clock, now, deadline, quotient = integers("tick clock now deadline quotient")
     end = clock * tick + tick
     fires = (deadline <= end) if inclusive else (deadline < end)
@@ -122,7 +122,7 @@ def _not_early(inclusive: bool) -> Question:
 
 
 def _counted_deadline(from_cursor: bool) -> Question:
-    """The mistaken deadline clock + delay, where the clock lags behind now: may the true deadline fire early?"""
+    """The mistaken deadline clock + delay, with a clock that lags: may the task fire before its true deadline?"""
     if not from_cursor:
         return _not_early(False)
     tick, clock, now, then, delay, quotient = integers("tick clock now then delay quotient")

@@ -75,7 +75,7 @@ def line_of(event: ShownEvent, subject: str, start_t: int) -> str:
 
 
 def label_of(event: ShownEvent, subject: str, start_t: int) -> str:
-    """One event as the label next to its mark in a picture, where a bar already shows what is a call."""
+    """One event as the label in a diagram, where a bar already shows that it is a call."""
     if event.said is not None:
         return visible(event.said, SAID_LIMIT)
     if event.ph == "ret":
@@ -97,5 +97,5 @@ def fields_of(event: ShownEvent) -> list[tuple[str, str]]:
 
 
 def broken_here(clause: str) -> str:
-    """What stands at the event that breaks a clause, in every form of a report."""
+    """The text at the event that breaks a clause, in every form of a report."""
     return f"{clause} is broken here"

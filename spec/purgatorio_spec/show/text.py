@@ -21,7 +21,7 @@ from purgatorio_spec.verdict import Violation
 WIDTH: Final = 80
 LANE_GAP: Final = 2
 LANE_LEAST: Final = 14
-"""A lane narrower than this is unreadable: then the thread's name stands in a column of its own instead."""
+"""A narrower column is unreadable: then each line begins with the thread's name instead."""
 LANE_MOST: Final = 26
 """A longer word is broken, if need be."""
 
@@ -187,7 +187,7 @@ class Lanes:
         )
 
     def cells(self, row: ShownEvent, text: str) -> Iterator[str]:
-        """The text of an event in its lane, on as many lines as it takes."""
+        """The text of an event in its thread's column, on as many lines as needed."""
         before = " " * self._offset(row)
         first = before if self.widths else f"{visible(row.th, self._name_width):<{len(before)}}"
         for part in _folded(text, self._width(row), _inset(row)):
@@ -195,7 +195,7 @@ class Lanes:
             first = before
 
     def indent(self, row: ShownEvent, room: int) -> str:
-        """What stands before the text of an event in its lane, if `room` characters are to follow it."""
+        """The text before an event in its thread's column, if `room` characters follow."""
         return " " * min(self._offset(row) + _inset(row), self.room - room)
 
     def _width(self, row: ShownEvent) -> int:
@@ -216,7 +216,7 @@ _PIECE: Final = re.compile(r"(?:\} |= )?[^\s(]+(?:\(| \{)?\s*|\S\s*")
 
 
 def _longest_piece(text: str) -> int:
-    """What a lane for this text must hold, within reason."""
+    """The width that a column for this text needs, up to a limit."""
     inset = len(text) - len(text.lstrip())
     return inset + min(max((len(piece.rstrip()) for piece in _PIECE.findall(text)), default=0), LANE_MOST)
 

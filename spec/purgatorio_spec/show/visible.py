@@ -1,9 +1,8 @@
-"""Text out of a trace, made harmless for a terminal or a page: the caller that wrote the trace does not choose the
-output.
+"""Text from a trace, made harmless for a terminal or a page: the writer of the trace must not control the output.
 
-Control characters (terminal escapes, line ends), marks that reorder text, and lone surrogates become `\\x..` escapes,
-and so does the first mark of what a CI system takes for a command when it reads a log; long text is cut. Nothing else
-changes: escaping for HTML or a shell is the writer's.
+Control characters (terminal escapes, line ends), marks that reorder text, and lone surrogates become `\\x..`
+escapes, and so does the first character of a line that a CI system would read as a command; long text is cut.
+Escaping for HTML or a shell is done elsewhere.
 """
 
 import re

@@ -97,7 +97,7 @@ def parse_events(data: bytes, numbers: int | Ints) -> Coded | None:
 
 
 def _is_utf8(data: bytes) -> bool:
-    """Arrow's JSON reader does not look; what is no text would reach the columns."""
+    """Arrow's JSON reader does not test this; invalid text would reach the columns."""
     if data.isascii():
         return True
     try:

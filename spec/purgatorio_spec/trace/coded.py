@@ -1,8 +1,8 @@
 """Events as numbers: the columns of a batch with a code for each text, and the format's rules over whole columns.
 
-Function and phase are one 8-bit code, so that the rows of one kind are found by one radix pass and a rule over either
-is one look into a table. Threads, ids and keys get codes by their texts in this batch; who needs codes that last maps
-the (few) texts, not the rows.
+Function and phase are one 8-bit code, so that one radix pass finds the rows of one kind, and a rule over either is
+one table look-up. Threads, ids and keys get codes for this batch only; codes that must last are mapped from the
+(few) texts, not the rows.
 """
 
 from __future__ import annotations

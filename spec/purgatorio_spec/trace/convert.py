@@ -1,7 +1,8 @@
 """One trace from any form of the format to any other, validated on the way: JSON lines (plain, gzip, zstd), Parquet.
 
-One block of lines (or one row group of Parquet) is held at a time. The output appears under its name only when it is
-whole; until then it lies next to it as a hidden `.partial-` file, which an error takes away and the next try replaces.
+One block of lines (or one row group of Parquet) is held at a time. The output gets its name only when it is
+complete. Until then it is a hidden `.partial-` file in the same folder, which an error removes and the next try
+replaces.
 
 Not promised: the bytes of a round trip (absent and null fields, the order of fields, white space), and `x_` integers
 beyond 64 bits, which JSON readers turn into floats. The records are the same.
@@ -64,9 +65,10 @@ def convert(
 ) -> Conversion:
     """Write the trace `source` to `target` in the form that its suffix names.
 
-    A broken line or a cut end means no output, unless `keep_going`: then the readable records are written, and the end
-    record counts the broken lines as dropped, so that nobody takes the copy for a whole trace. `progress` is given the
-    events read so far, after each block. Raises `CannotConvert`, and `OSError` from the file system.
+    A broken line or a cut end means no output, unless `keep_going`: then the readable records are written, and the
+    end record counts the broken lines as dropped, so that the copy is not mistaken for a complete trace. `progress`
+    is called after each block with the events read so far. Raises `CannotConvert`, and `OSError` from the file
+    system.
     """
     partial = partial_of(target, force=force)
     reader = TraceReader(source)

@@ -44,7 +44,7 @@ class Line:
 # Not frozen: an exception's traceback and context are assigned to it on its way.
 @dataclass(eq=False)
 class Cut(Exception):
-    """The stream ended before its own end mark (a killed writer, a truncated copy)."""
+    """The compressed stream ended early (a killed writer, a truncated copy)."""
 
     why: str
 
@@ -132,7 +132,7 @@ def _unzstd(raw: _Packed) -> Iterator[bytes]:
 
 
 def split(pieces: Iterator[bytes], number: int = 1) -> Iterator[Line]:
-    """Lines of the joined pieces, numbered from `number`, at most `MAX_LINE_BYTES` of one held at a time."""
+    """Lines of the joined pieces, numbered from `number`; at most `MAX_LINE_BYTES` of one line are kept at a time."""
     held = b""
     skipping = False
     cut: Cut | None = None

@@ -141,7 +141,7 @@ class TraceReader:
                 self.cut = cut.why
 
     def _lines(self, data: bytes, number: int) -> Iterator[Coded]:
-        """Whole lines at once where each is an event and looks right, else line by line."""
+        """Complete lines at once if each is a valid event, otherwise line by line."""
         if not data or data.isspace():
             return
         if self.header is None:

@@ -72,8 +72,7 @@ PERIODIC_ADDS: Final = ("timer_fixed_rate", "timer_fixed_delay")
 `timer_fire`; a fixed delay counts from its return."""
 
 CATCH_UP: Final[tuple[str, ...]] = ("burst", "once", "skip", "restart")
-"""What a timer with fixed rates does about the runs that it missed: all at once, one for all, none, or one, from which
-the periods are counted anew."""
+"""How a fixed rate makes up missed runs: all at once, one for all, none, or one from which the periods are counted."""
 
 TURNS: Final[tuple[str, ...]] = ("same", "next")
 """When a task runs that was added without a delay from inside a task: in the same `advance_clock`, or not in it."""

@@ -1,4 +1,4 @@
-"""Record what happens at the boundary of an in-process subject, without getting in the way of the race.
+"""Record the calls of an in-process subject, with little effect on its races.
 
     recorder = Recorder()
     c = recorder.call("timer_add", "t-1", delay_ns=5_000_000)
@@ -7,13 +7,13 @@
 
 The contract is the trace format's: a call is recorded before it starts and a return after it ended, in one global
 order. The order is a ticket `i` from one atomic counter. A call takes its time first and its ticket last, a return
-its ticket first and its time last, so that the tickets enclose the call as closely as they can, and the times are
-never on the wrong side: the deadline counted from a call's `t` is the earliest that the subject can mean.
+its ticket first and its time last. So the tickets enclose the call as closely as possible, and the deadline counted
+from a call's `t` is the earliest possible one.
 
 Each thread appends to a buffer of its own, so no thread ever waits for another or for a disk. `drain` may run at any
 time on another thread. Tickets are dense: an event that finds its buffer full takes no ticket and counts as dropped.
-So the events up to the first missing ticket are final, and a drain returns them sorted, once, in file order; what
-lies behind a gap waits for the thread that took the missing ticket.
+So the events up to the first missing ticket are final, and a drain returns them sorted, once, in file order. Events
+after a gap wait for the thread that took the missing ticket.
 
 What must be atomic, and what makes it so: taking a ticket (`next` of an `itertools.count`: one C call, atomic under
 the GIL; without a GIL a lock takes its place), and `append` and `popleft` on a `deque` (documented as thread-safe).
@@ -280,7 +280,7 @@ class Recorder(ByThread):
         self._next = 0
 
     def log(self) -> ThreadLog:
-        """The calling thread's buffer; a hot loop keeps it, and saves the look-up for each event."""
+        """The calling thread's buffer. A hot loop keeps it, to save the look-up for each event."""
         log = self._local.log
         if log is None:
             log = self._local.log = self.lane(threading.current_thread().name)
@@ -306,8 +306,8 @@ class Recorder(ByThread):
     def drain(self, last: bool = False) -> list[Event]:
         """The events recorded since the last drain, in the order of `i`, without gaps, each exactly once.
 
-        An event behind a ticket that was taken and not yet written stays for the next drain; with `last`, when
-        the threads have ended or are given up, everything that is there is returned, gaps or not.
+        An event after a ticket that was taken and not yet written stays for the next drain. With `last`, when the
+        threads have ended or are given up, all events are returned, despite gaps.
         """
         with self._drain_lock:
             with self._logs_lock:

@@ -47,8 +47,8 @@ _DICTIONARY: Final = ["kind", "th", "ph", "f", "id", "keys.list.element", "err"]
 class TraceWriter(AbstractContextManager["TraceWriter"]):
     """Writes one run: the header at once, events as they come, the end record on `close`.
 
-    Leaving the `with` block by an exception closes the file without an end record, so that nobody takes the trace for
-    a whole one. Suffixes: `.parquet`, `.jsonl.gz`, `.jsonl.zst`, anything else plain JSON lines.
+    Leaving the `with` block by an exception closes the file without an end record, so that the trace is not mistaken
+    for a complete one. Suffixes: `.parquet`, `.jsonl.gz`, `.jsonl.zst`, anything else plain JSON lines.
     """
 
     def __init__(self, path: Path, header: Header) -> None:
@@ -99,7 +99,7 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
         self._sink.close(complete=True)
 
     def abandon(self) -> None:
-        """Finish the file without an end record: the run is not whole. A Parquet file is not left behind."""
+        """Finish the file without an end record: the run is not complete. A Parquet file is removed."""
         self.flush()
         self._sink.close(complete=False)
 

@@ -14,6 +14,7 @@ from purgatorio.delayed.watchers import Watchers
 from purgatorio_broker.network import data_requests, server
 from purgatorio_broker.network.api import APIS
 from purgatorio_broker.network.fields import Fields
+from purgatorio_broker.network.quotas import Quotas
 from purgatorio_broker.network.reply import Make, Reply, Request
 from purgatorio_broker.network.server import Server
 from purgatorio_broker.request import Gatekeeper
@@ -126,6 +127,14 @@ MUTANTS: Final = (
     felt("cut-stays-open", "a cut connection is never closed", "C1",
          edited(Server, "_end", "self._open.pop(connection, None)", "pass",
                 "connection.close()", "pass")),
+    felt("quota-ignored", "nobody is above a quota", "Q1",
+         edited(Quotas, "throttle_ms", "max(0, round((paid - now) * 1000))", "0")),
+    felt("throttle-untold", "who is held up is not told so", "Q1",
+         edited(Server, "_answer", "if throttle_ms:", "if False:")),
+    felt("throttle-not-kept", "who is told a throttle time is not held up", "Q1",
+         edited(Server, "_answer", "self._ended.wait(throttle_ms / 1000)", "pass")),
+    felt("throttle-too-long", "who is told a throttle time is held up for four times as long", "Q1",
+         edited(Server, "_answer", "throttle_ms / 1000", "throttle_ms / 250")),
     felt("handled-ahead", "requests are handled as they come; the answers alone wait for those before them", "X2",
          Patch(Server, "_answer", _handled_ahead)),
     felt("unknown-is-out-of-range", "a partition that is not there is told as an offset that is not", "X4",

@@ -58,6 +58,8 @@ MUTANTS: Final = (
          "X4",
          edited(FetchSession, "news", "self.told[place] = marks",
                 'if not said.get("error_code"):\n        self.told[place] = marks')),
+    felt("session-forgotten", "a fetch session is forgotten behind its fifth request", "F6",
+         edited(FetchSessions, "go_on", "if session is None:", "if session is None or session.epoch > 5:")),
     felt("closed-session-stays", "a fetch session that was closed is there still", "F6",
          edited(FetchSessions, "begin", "self._sessions.pop(session_id, None)",
                 "self._sessions.pop(0 if epoch == CLOSES else session_id, None)")),

@@ -73,6 +73,8 @@ MUTANTS: Final = (
          edited(ShareFetches, "close_session", "for share in self._shares", "for share in self._shares[:1]")),
     felt("share-cut-unseen", "a share session does not end with its connection", "S8",
          Patch(Shares, "cut", nothing)),
+    felt("share-without-end", "a record is given out any number of times", "S3",
+         edited(SharePartition, "_give_back", "record.deliveries >= self._limits.max_deliveries", "False")),
     felt("share-any-epoch", "a share session takes requests in any order", "S9",
          edited(Shares, "session", "if epoch != session.next:", "if epoch < 0:")),
     felt("share-refusal-counts", "a request of a share session that is refused counts as one", "S9",

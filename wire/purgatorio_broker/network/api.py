@@ -77,6 +77,7 @@ APIS: Final[Mapping[int, Api]] = {
         Api(37, "CreatePartitions", 0, 3, topic_requests.create_partitions),
         Api(42, "DeleteGroups", 0, 2, group_requests.delete_groups),
         Api(43, "ElectLeaders", 0, 2, topic_requests.elect_leaders),
+        Api(49, "AlterClientQuotas", 0, 1, topic_requests.alter_client_quotas),
         Api(62, "BrokerRegistration", 0, 0, topic_requests.register_broker),
         Api(76, "ShareGroupHeartbeat", 1, 1, share_requests.share_group_heartbeat),
         Api(78, "ShareFetch", 1, 2, share_requests.share_fetch),

@@ -40,6 +40,10 @@ class Fields:
         found = self._get(name)
         return found // _MS if isinstance(found, timedelta) else default
 
+    def real(self, name: str) -> float:
+        found = self._get(name)
+        return float(found) if isinstance(found, float) else 0.0
+
     def text(self, name: str, default: str = "") -> str:
         found = self._get(name)
         return found if isinstance(found, str) else default

@@ -20,6 +20,7 @@ from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.network.cluster import Broker, Cluster, Topic
 from purgatorio_broker.network.fetch_sessions import FetchSessions
+from purgatorio_broker.network.quotas import Quotas
 from purgatorio_broker.network.record_batch import COMMIT, marker_batch
 from purgatorio_broker.network.sequences import Sequences
 from purgatorio_broker.network.settings import Settings
@@ -62,6 +63,7 @@ class Node:
         self.shares = Shares(runtime, self.manager, cluster, settings.share_lock_ms)
         self.sessions = FetchSessions()
         self.sequences = Sequences()
+        self.quotas = Quotas()
         self.transactions = Transactions(self.new_producer, self._write_later)
         self._lock = threading.Lock()
         self._stored_bytes = 0

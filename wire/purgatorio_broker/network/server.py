@@ -22,6 +22,7 @@ from kio.static.protocol import ResponsePayload
 from purgatorio_broker.network.api import API_VERSIONS, APIS, offered
 from purgatorio_broker.network.fields import Fields, Values
 from purgatorio_broker.network.node import Node
+from purgatorio_broker.network.quotas import CONSUMER, PRODUCER
 from purgatorio_broker.network.reply import Reply, Request
 from purgatorio_wire.client.frame import FrameBroken, Frames, framed
 from purgatorio_wire.client.message import (
@@ -34,6 +35,8 @@ from purgatorio_wire.client.message import (
 
 _log = logging.getLogger("purgatorio.broker")
 
+_QUOTAS: Final = {0: PRODUCER, 1: CONSUMER}
+"""Of Produce by what is sent, of Fetch by what is answered."""
 _PIECE_BYTES: Final = 1 << 16
 _BACKLOG: Final = 1024
 
@@ -47,6 +50,7 @@ class Server:
         self._open: dict[socket.socket, threading.Thread] = {}
         self._replies: dict[socket.socket, Reply] = {}
         self._closing = False
+        self._ended = threading.Event()
         self._listener = socket.create_server(
             (node.settings.host, node.settings.port), backlog=_BACKLOG, reuse_port=False
         )
@@ -73,6 +77,7 @@ class Server:
         """Close the listener and all connections, and wait for their threads."""
         with self._lock:
             self._closing = True
+            self._ended.set()
             threads = list(self._open.values())
             for connection in self._open:
                 _shut(connection)
@@ -147,8 +152,17 @@ class Server:
         finally:
             with self._lock:
                 self._replies.pop(connection, None)
+        throttle_ms = 0
         if outcome.make is not None:
-            connection.sendall(_encoded(head.api, head.version, head.correlation, outcome.make()))
+            values, said = outcome.make(), (head.api, head.version, head.correlation)
+            made = _encoded(*said, values)
+            if kind := _QUOTAS.get(head.api):
+                size_bytes = len(frame if kind == PRODUCER else made)
+                throttle_ms = self._node.quotas.throttle_ms(head.client or "", kind, size_bytes)
+            if throttle_ms:
+                made = _encoded(*said, {**values, "throttle_time_ms": throttle_ms})
+            connection.sendall(made)
+        self._ended.wait(throttle_ms / 1000)
         return not outcome.close
 
 

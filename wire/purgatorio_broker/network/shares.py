@@ -100,7 +100,7 @@ class Shares:
         self._runtime = runtime
         self._manager = manager
         self._cluster = cluster
-        self._limits = ShareLimits(capacity=CAPACITY, lock_ms=lock_ms)
+        self.limits = ShareLimits(capacity=CAPACITY, lock_ms=lock_ms)
         self._log = _WholeBatches(manager.partition_or_raise, runtime.sync)
         self._lock = threading.Lock()
         self._groups: dict[str, _Group] = {}
@@ -180,7 +180,7 @@ class Shares:
             if group.fetches is None:
                 subscribed = [topic for member in group.members.values() for topic in member.subscribed]
                 group.fetches = ShareFetches(
-                    self._runtime, self._manager.actions, name, self._partitions(subscribed), self._log, self._limits
+                    self._runtime, self._manager.actions, name, self._partitions(subscribed), self._log, self.limits
                 )  # fmt: skip
             return group.fetches
 

@@ -12,6 +12,7 @@ from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.network.cluster import Broker, Topic
 from purgatorio_broker.network.fields import Fields, Values, code_of
 from purgatorio_broker.network.node import Node
+from purgatorio_broker.network.quotas import CONSUMER, PRODUCER
 from purgatorio_broker.network.reply import Request
 
 _NAME: Final = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,249}\Z")
@@ -264,6 +265,7 @@ def describe_configs(node: Node, request: Request) -> None:
         "group.initial.rebalance.delay.ms": node.settings.initial_delay_ms,
         "group.min.session.timeout.ms": node.settings.session_bounds_ms[0],
         "group.max.session.timeout.ms": node.settings.session_bounds_ms[1],
+        "group.share.delivery.count.limit": node.shares.limits.max_deliveries,
         "fetch.max.bytes": node.settings.max_fetch_bytes,
         "max.connections": node.settings.max_connections,
         "message.max.bytes": node.settings.max_message_bytes,
@@ -333,3 +335,24 @@ def _codes(results: Mapping[str, Error]) -> dict[str, int]:
 
 def _message(code: int) -> str | None:
     return ErrorCode(code).name.upper() if code else None
+
+
+def alter_client_quotas(node: Node, request: Request) -> None:
+    """Kafka's AlterClientQuotas, 0 to 1, of what client ids produce and consume."""
+    entries = []
+    for entry in request.fields.entries("entries"):
+        entities = entry.entries("entity")
+        ours = len(entities) == 1 and entities[0].text("entity_type") == "client-id"
+        known = ours and all(op.text("key") in (PRODUCER, CONSUMER) for op in entry.entries("ops"))
+        for op in entry.entries("ops") if known else ():
+            rate = None if op.number("remove") else op.real("value")
+            node.quotas.alter(entities[0].text("entity_name"), op.text("key"), rate)
+        entries.append(
+            {
+                "error_code": (ErrorCode.none if known else ErrorCode.invalid_request).value,
+                "entity": [
+                    {name: one.text(name) for name in ("entity_type", "entity_name")} for one in entities
+                ],
+            }
+        )
+    request.reply.send(lambda: {"entries": entries})

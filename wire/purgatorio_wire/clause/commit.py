@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Self
 
 from purgatorio_wire.clause.topic import PATIENCE_TIMES
 from purgatorio_wire.history.bound import MS, Bounds
-from purgatorio_wire.history.finding import Rows, answered_with, broken, kept, named
+from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept, named
 from purgatorio_wire.history.history import (
     BUSY,
     END_OF_TIME,
@@ -149,7 +149,7 @@ def _stable(one: Exchange, error: int, within: list[_Within], plain: list[_Commi
     may_be = may_be or any(x.t <= until and one.t < x.done_t for x in plain)
     if surely and error not in BUSY:
         right = error == UNSTABLE
-        yield kept("R7", cause) if right else broken("R7", cause, one, named(UNSTABLE), named(error))
+        yield checked("R7", cause, one, right, named(UNSTABLE), named(error))
     elif error == UNSTABLE and not (may_be and one.body.get("require_stable")):
         yield broken("R7", cause, one, "how far it has read: nothing is under way for it", named(error))
 

@@ -4,11 +4,10 @@ Judged is who asks for an id while no other client does: then what it has asked 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
-from purgatorio_wire.history.bound import MS, Bounds, RowStatus
-from purgatorio_wire.history.finding import Row, Rows, after, broken, kept, named, undecided
+from purgatorio_wire.history.bound import MS, Bounds
+from purgatorio_wire.history.finding import Row, Rows, broken, checked, kept, named, timed
 from purgatorio_wire.history.history import BUSY, END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer
 from purgatorio_wire.history.log import Topics
 from purgatorio_wire.history.transaction import (
@@ -100,7 +99,7 @@ def _initialized(one: Exchange, error: int, former: Sequence[Producer]) -> Rows:
     else:
         most = max((x.epoch for x in former if x.id == made.id), default=-1)
         allowed, seen = f"an epoch above {most}, or another id", f"epoch {made.epoch}"
-        yield kept("R5", Way.EPOCH) if made.epoch > most else broken("R5", Way.EPOCH, one, allowed, seen)
+        yield checked("R5", Way.EPOCH, one, made.epoch > most, allowed, seen)
 
 
 def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
@@ -112,11 +111,11 @@ def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
     if one.api in BEGINS:
         if error != CONCURRENT and error not in NO_SUCH_PART:
             right = not error
-            yield kept("R6", Way.BEGINS) if right else broken("R6", Way.BEGINS, one, "no error", named(error))
+            yield checked("R6", Way.BEGINS, one, right, "no error", named(error))
     elif done and done[-1].api in BEGINS:
         if error != CONCURRENT:
             right = not error
-            yield kept("R6", Way.ENDS) if right else broken("R6", Way.ENDS, one, "no error", named(error))
+            yield checked("R6", Way.ENDS, one, right, "no error", named(error))
     elif not done:
         yield _refused("R6", Way.OF_NONE, one, error, {INVALID_STATE}, ": there is no transaction")
     elif error != CONCURRENT:
@@ -153,15 +152,4 @@ def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:
         since_t, since_t, ended_t, gap_ns=ENDS_GAP_NS, watched_t=max(later, default=since_t),
         late_ms=bounds.declared.late_topics_ms,
     )  # fmt: skip
-    if by.held is RowStatus.KEPT:
-        yield kept("R2", Way.NEVER_ENDED)
-        return
-    seen = "never" if ended_t is None else f"after {after(ended_t, since_t)}"
-    allowed = f"its end by {after(by.limit_t, since_t)} after the answer ({by.made_of})"
-    if by.held is RowStatus.UNDECIDED:
-        yield undecided(
-            "R2", f"{seen}; {allowed}, too wide to judge it, or not watched so long", Way.NEVER_ENDED
-        )
-    else:
-        row = broken("R2", Way.NEVER_ENDED, ending, allowed, seen, held=RowStatus.LATE)
-        yield replace(row, late=(since_t, ended_t or by.limit_t), gaps=by.gaps)
+    yield timed("R2", Way.NEVER_ENDED, ending, by, "its end, after the answer,", since_t, what="ended")

@@ -4,7 +4,7 @@ answers, the broker continues."""
 from typing import Final
 
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
-from purgatorio_wire.history.finding import Row, Rows, after, broken, in_time, kept, undecided
+from purgatorio_wire.history.finding import Row, Rows, after, in_time, kept, late_row, undecided
 from purgatorio_wire.history.history import Scene, integer, text
 from purgatorio_wire.history.violation_kind import Way
 
@@ -35,7 +35,7 @@ def unread_answers(bounds: Bounds, scene: Scene) -> Rows:
             else:
                 allowed = f"an answer at once, although {lane.name} does not read its responses"
                 seen = f"none in {after(until, one.t)}, until that was closed"
-                yield broken("C1", Way.HELD_UP, one, allowed, seen, held=RowStatus.LATE, late=(one.t, until))
+                yield late_row("C1", Way.HELD_UP, one, allowed, seen, (one.t, until))
 
 
 def cut_connections(bounds: Bounds, scene: Scene) -> Rows:

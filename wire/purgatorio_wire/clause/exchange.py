@@ -3,7 +3,16 @@
 from typing import Final
 
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
-from purgatorio_wire.history.finding import Row, Rows, after, answered_with, broken, kept, undecided
+from purgatorio_wire.history.finding import (
+    Row,
+    Rows,
+    after,
+    answered_with,
+    broken,
+    checked,
+    kept,
+    undecided,
+)
 from purgatorio_wire.history.history import OF_2_0, Exchange, Lane, Scene, integer, items, text
 from purgatorio_wire.history.log import (
     NAMED,
@@ -138,9 +147,9 @@ def one_at_a_time(scene: Scene, topics: Topics) -> Rows:
                     ahead = any(integer(x, "base") <= base <= integer(x, "last") for x in came[part])
                     allowed = f"an answer without the record {base}, which was sent after it"
                     yield (
-                        broken("X2", Way.HANDLED_AHEAD, one, allowed, "one with it", *append.events)
-                        if ahead
-                        else kept("X2", Way.HANDLED_AHEAD)
+                        checked(
+                            "X2", Way.HANDLED_AHEAD, one, not ahead, allowed, "one with it", *append.events
+                        )
                     )
 
 

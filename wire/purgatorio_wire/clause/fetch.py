@@ -20,8 +20,10 @@ from purgatorio_wire.history.finding import (
     after,
     answered_with,
     broken,
+    checked,
     in_time,
     kept,
+    late_row,
     named,
     undecided,
 )
@@ -61,6 +63,8 @@ NO_WAIT_GAP_NS: Final = 2000 * MS
 """What a fetch with max_wait 0 has for a gap: a broker that made it wait would make it wait about so long."""
 FORGOTTEN_NS: Final = 1000 * MS
 """The least gap of a fetch that waits: a broker that forgets a short one makes it wait longer than it asked for."""
+SESSION_STAYS_NS: Final = 100_000 * MS
+"""Kafka evicts no session of a consumer in its first 120 s for another consumer's (KIP-227)."""
 EPOCH_FAR: Final = 50
 """An epoch so far above the known one has not come by itself."""
 
@@ -177,6 +181,12 @@ def sessions(bounds: Bounds, scene: Scene) -> Rows:
             yield answered_with(
                 "F6", Way.NEXT_REFUSED, one, one.error, 0, ": the next request of its session"
             )
+        if one.session and one.answer_t is not None and one.error == NO_SESSION:
+            age_ns = one.answer_t - one.session_t
+            if age_ns < SESSION_STAYS_NS:  # or the session of a follower has taken its place
+                allowed, seen = "its session, which stays for two minutes", f"none after {age_ns // MS} ms"
+                late = one.session_t, one.answer_t
+                yield late_row("F6", Way.FORGOTTEN, one, allowed, seen, late)
         if not one.session_error or one.behind or one.unread or one.throttled_ms:
             continue
         promise, gap = f"{named(one.session_error)} at once:", one.wait_ms * MS or NO_WAIT_GAP_NS
@@ -422,7 +432,7 @@ class Fetching:
         for a in self.asked:
             if a.offset < a.log.low_at(read_t):
                 allowed, right = f"{named(OUT_OF_RANGE)}: deleted meanwhile", a.error == OUT_OF_RANGE
-                yield (kept("D1", cause) if right else broken("D1", cause, self.one, allowed, named(a.error)))
+                yield (checked("D1", cause, self.one, right, allowed, named(a.error)))
 
     def _deleted(self) -> Rows:
         """F8, of a fetch that waited when a topic of it was deleted."""
@@ -525,9 +535,7 @@ class Fetching:
                 )
                 brought = any(other.batches for other in self.asked)
                 if a.batches or brought:
-                    yield (
-                        kept("F7", cause) if a.batches else broken("F7", cause, one, allowed, "others' alone")
-                    )
+                    yield (checked("F7", cause, one, a.batches, allowed, "others' alone"))
                 return
             if a.log.most(self.until, a.offset):
                 return
@@ -666,11 +674,7 @@ class Fetching:
             )
             allowed = f"producer {one.producer.id} {'not ' * one.commits}among the aborted, from {first} on"
             seen = f"aborted: {sorted(said)}"
-            yield (
-                kept("R3", cause)
-                if listed is not one.commits
-                else broken("R3", cause, self.one, allowed, seen)
-            )
+            yield (checked("R3", cause, self.one, listed is not one.commits, allowed, seen))
 
     @property
     def _room(self) -> int:

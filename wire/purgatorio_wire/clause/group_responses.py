@@ -14,8 +14,8 @@ those who are so certainly: from before their request until its answer.
 from collections.abc import Iterator
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, Bounds, RowStatus
-from purgatorio_wire.history.finding import Rows, answered_with, broken, kept, named
+from purgatorio_wire.history.bound import EARLY_NS, Bounds
+from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, late_row, named
 from purgatorio_wire.history.group import (
     ILLEGAL_GENERATION,
     MEMBER_ID_REQUIRED,
@@ -87,7 +87,7 @@ def coordinator_away(scene: Scene) -> Rows:
             if since is not None and until is not None:
                 allowed = "an answer, as others of the group had one before and after"
                 clause, late = _OF_A_MEMBER[one.api], (since, until)
-                yield broken(clause, Way.AWAY, one, allowed, named(one.error), held=RowStatus.LATE, late=late)
+                yield late_row(clause, Way.AWAY, one, allowed, named(one.error), late)
 
 
 def failed(scene: Scene) -> Rows:
@@ -97,7 +97,7 @@ def failed(scene: Scene) -> Rows:
             if one.error == FAILED and one.answer_t is not None:
                 clause, late = _PROMISED.get(one.api, "G13"), (one.t, one.answer_t)
                 allowed = "an answer, or why there is none"
-                yield broken(clause, Way.FAILED, one, allowed, named(FAILED), held=RowStatus.LATE, late=late)
+                yield late_row(clause, Way.FAILED, one, allowed, named(FAILED), late)
 
 
 def standings(group: Group) -> Rows:
@@ -161,11 +161,7 @@ def _of_who_is_there(group: Group, one: Exchange) -> Rows:
         yield answered_with(clause, cause, one, one.error, wanted, ", as a rebalance waits for it")
     elif one.api == "heartbeat":
         cause, right = Way.REFUSED, one.error in (0, REBALANCING)
-        yield (
-            kept("G10", cause)
-            if right
-            else broken("G10", cause, one, "the request of a member is accepted", named(one.error))
-        )
+        yield (checked("G10", cause, one, right, "the request of a member is accepted", named(one.error)))
     elif one.api == "offset_commit" and any(
         member_id(sync) == current.leader and answered(sync) and (sync.answer_t or 0) <= one.t
         for sync in current.syncs

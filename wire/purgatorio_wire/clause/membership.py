@@ -8,8 +8,10 @@ from purgatorio_wire.history.finding import (
     Rows,
     after,
     broken,
+    checked,
     in_time,
     kept,
+    late_row,
     named,
     now_and_then,
     timed,
@@ -109,10 +111,10 @@ def _forgotten(group: Group, one: Exchange, allowed: str) -> Row:
     """Who was given an id and is not known. A Kafka up to 3.9 forgets groups without members and offsets whenever any
     topic is deleted, a later one every ten minutes, and who was given an id is no member: what comes now and then is no
     proof, however often topics are deleted."""
-    until = one.answer_t or one.watched_t
     current = group.current(one)
-    row = broken("G0", Way.ID_NOT_KNOWN, one, allowed, named(one.error), late=(one.t, until))
-    return row if current is not None and group.staying(current, until) else now_and_then(row)
+    row = broken("G0", Way.ID_NOT_KNOWN, one, allowed, named(one.error))
+    there = current is not None and group.staying(current, one.answer_t or one.watched_t)
+    return row if there else now_and_then(row, one)
 
 
 def _strangers(group: Group) -> Rows:
@@ -157,9 +159,7 @@ def _undisturbed(group: Group, current: Generation, one: Exchange) -> Rows:
     """Of what is asked while no rebalance can have begun. Commits are for when everybody has its share."""
     if one.api == "heartbeat":
         told = one.error != 0
-        yield (
-            broken("G3", Way.TOLD_FOR_NOTHING, one, "no rebalance", named(one.error)) if told else kept("G3")
-        )
+        yield (checked("G3", Way.TOLD_FOR_NOTHING, one, not told, "no rebalance", named(one.error)))
     until = one.answer_t or one.watched_t
     if one.api == "offset_commit" and all(
         member_id(x) != current.leader or x.t > until for x in current.syncs
@@ -181,13 +181,12 @@ def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Row
     ]  # fmt: skip
     if waiting and beat.error != REBALANCING:
         allowed = f"{named(REBALANCING)}: a join waits since {after(beat.t, waiting[0].t)}"
-        yield broken(
-            "G3", Way.REBALANCE_NOT_TOLD, beat, allowed, named(beat.error), *waiting[0].events,
-            held=RowStatus.LATE, late=(waiting[0].t, beat.answer_t),
-        )  # fmt: skip
+        late = (waiting[0].t, beat.answer_t)
+        seen, cause = named(beat.error), Way.REBALANCE_NOT_TOLD
+        yield late_row("G3", cause, beat, allowed, seen, late, *waiting[0].events)
         return
     if waiting:
-        yield kept("G3")
+        yield kept("G3", Way.REBALANCE_NOT_TOLD)
     if outlived and (waiting or not group.triggers(current, beat.answer_t)):
         yield kept("G10", Way.PUT_OUT)
 
@@ -259,7 +258,7 @@ def _still_there(group: Group) -> Rows:
             cause, late = Way.STAYS_THOUGH_SILENT, (last_t + session_ns, beat.answer_t)
             seen = f"{named(beat.error)} {after(beat.t, last_t)} after the member's last request"
             allowed = f"{named(UNKNOWN_MEMBER)}, after its session time-out of {session_ns // MS} ms"
-            row = broken("G7", cause, beat, allowed, seen, held=RowStatus.LATE, late=late)
+            row = late_row("G7", cause, beat, allowed, seen, late)
             # Its name may have gone to somebody else.
             right = beat.error == UNKNOWN_MEMBER or (name and beat.error == FENCED)
             yield kept("G7", cause) if right else row

@@ -1,7 +1,6 @@
 """M1 to M7: what is said of an append, and when."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final
 
 from purgatorio_wire.clause.fetch import FORGOTTEN_NS, continued_t, deleted, stopped_spans
@@ -12,9 +11,12 @@ from purgatorio_wire.history.finding import (
     after,
     answered_with,
     broken,
+    checked,
     in_time,
     kept,
+    late_row,
     named,
+    timed,
     undecided,
 )
 from purgatorio_wire.history.history import (
@@ -133,19 +135,8 @@ def _told_by_the_end(bounds: Bounds, one: Exchange, topics: Topics) -> Rows:
     if not absent or (ended_t is None and one.watched_t < one.t + LOOKED_NS):
         return
     by = bounds.by(one.t, one.t, ended_t, gap_ns=ENDS_GAP_NS, watched_t=one.watched_t)
-    if by.held is RowStatus.KEPT:
-        yield kept("M2", Way.ERROR_UNTOLD)
-    elif by.held is RowStatus.UNDECIDED:
-        yield undecided(
-            "M2", f"the connection was not closed by {after(by.limit_t, one.t)}", Way.ERROR_UNTOLD
-        )
-    else:
-        allowed = f"its connection is closed by {after(by.limit_t, one.t)} ({by.made_of}), as it is refused"
-        seen = "not closed" if ended_t is None else f"closed after {after(ended_t, one.t)}"
-        late = one.t, ended_t or by.limit_t
-        yield replace(
-            broken("M2", Way.ERROR_UNTOLD, one, allowed, seen, held=RowStatus.LATE, late=late), gaps=by.gaps
-        )
+    promise = "the end of its connection, as it is refused,"
+    yield timed("M2", Way.ERROR_UNTOLD, one, by, promise, one.t, what="closed")
 
 
 def _wrong_acks(bounds: Bounds, one: Exchange, answer: Body | None) -> Row:
@@ -181,9 +172,7 @@ def _in_transaction(
             yield from _out_of_order(one, written, count, answer, before)
     elif fenced and within.ended_t <= one.t:
         right, cause = bool(error), Way.APPENDS_ON
-        yield (
-            kept("R5", cause) if right else broken("R5", cause, one, "an error: it is fenced", "it is taken")
-        )
+        yield (checked("R5", cause, one, right, "an error: it is fenced", "it is taken"))
 
 
 def _begins_with_a_repeat(one: Exchange, within: Transaction, log: Log) -> bool:
@@ -234,7 +223,7 @@ def _out_of_order(
     elif same is not None:
         right, seen = not error and base == same.base, f"{named(error)}, base offset {base}"
         allowed = f"no error, and base offset {same.base}, where it is"
-        yield kept("M7", Way.SENT_AGAIN) if right else broken("M7", Way.SENT_AGAIN, one, allowed, seen)
+        yield checked("M7", Way.SENT_AGAIN, one, right, allowed, seen)
     elif begins_so or ahead:
         about = f" for {count} records from sequence number {written.base_sequence} on"
         yield answered_with("M7", Way.OUT_OF_ORDER, one, error, OUT_OF_ORDER, about)
@@ -256,9 +245,7 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
     elif error == TIMED_OUT and not too_soon:
         # There is no other replica to wait for; a broker that cannot write for so long does not do so again.
         late = (one.t, one.answer_t or one.t)
-        yield broken(
-            "M1", Way.TIMED_OUT, one, "taken by the one replica", named(error), held=RowStatus.LATE, late=late
-        )
+        yield late_row("M1", Way.TIMED_OUT, one, "taken by the one replica", named(error), late)
     elif error:
         yield broken("M1", Way.REFUSED, one, "the append is taken", named(error))
     else:
@@ -268,7 +255,7 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
         if own > end:
             seen = f"base offset {base}"
             allowed = f"{own} at least, after the records that this connection appended with acks=0"
-            yield kept("M2") if base >= own else broken("M2", Way.LOST, one, allowed, seen)
+            yield checked("M2", Way.LOST, one, base >= own, allowed, seen)
         start, (least, most) = (
             integer(answer, "log_start_offset", -1), log.start(one.t, one.answer_t or one.t),
         )  # fmt: skip
@@ -296,10 +283,10 @@ def _stopped(
     stays_away = any(begin <= one.t and until <= end for begin, end in spans)
     if acks == -1 and answer is not None and needed == topic.replicas and stays_away:
         allowed, cause = "an error, as it takes all replicas and one is stopped", Way.TOO_FEW_HAVE_IT
-        yield kept("M4", cause) if error else broken("M4", cause, one, allowed, named(error))
+        yield checked("M4", cause, one, error, allowed, named(error))
     if in_sync is not None and in_sync < needed:
         if acks == 1 and answer is not None:
-            yield kept("M4") if error == 0 else broken("M4", Way.ACKS_1_REFUSED, one, "taken", named(error))
+            yield checked("M4", Way.ACKS_1_REFUSED, one, error == 0, "taken", named(error))
         elif acks == -1:
             gap = max(one.wait_ms * MS, 1)
             row = in_time(bounds, "M4", Way.REFUSAL_WAITS, one, one.t, gap, f"{named(NOT_ENOUGH)} at once:")
@@ -336,15 +323,7 @@ def _all_healthy(bounds: Bounds, one: Exchange, error: int) -> Row:
     t = one.answer_t or one.watched_t
     if 2 * bounds.allowed_ns(one.t, t) >= max(one.wait_ms * MS, 1):
         return undecided("M1", f"{named(error)} on a machine that is late", cause)
-    return broken(
-        "M1",
-        cause,
-        one,
-        "taken, as no replica was stopped",
-        named(error),
-        held=RowStatus.LATE,
-        late=(one.t, t),
-    )
+    return late_row("M1", cause, one, "taken, as no replica was stopped", named(error), (one.t, t))
 
 
 def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -364,7 +343,7 @@ def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 last, count = later[-1]
                 allowed = f"{topic.replicas} in sync by {BACK_NS // MS} ms after it continues"
                 seen, late = f"{count} after {after(last.t, on_t)}", (on_t, last.t)
-                yield broken("M4", Way.IN_SYNC_AGAIN, last, allowed, seen, held=RowStatus.LATE, late=late)
+                yield late_row("M4", Way.IN_SYNC_AGAIN, last, allowed, seen, late)
 
 
 def _in_sync(one: Exchange, name: str) -> int | None:

@@ -9,7 +9,18 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from purgatorio_wire.history.bound import EARLY_NS, MS, RowStatus
-from purgatorio_wire.history.finding import Rows, after, broken, in_time, kept, named, now_and_then, timed
+from purgatorio_wire.history.finding import (
+    Rows,
+    after,
+    broken,
+    checked,
+    in_time,
+    kept,
+    late_row,
+    named,
+    now_and_then,
+    timed,
+)
 from purgatorio_wire.history.group import (
     JOIN_GAP_NS,
     REBALANCING,
@@ -104,13 +115,13 @@ def _one_leader(group: Group, before: Generation | None, one: Generation) -> Row
     if before is not None and before.leader in members and before.number + 1 == one.number:
         stays, allowed = one.leader == before.leader, f"{before.leader}, who led before and has rejoined"
         cause = Way.LEADER_CHANGES
-        yield kept("G2", cause) if stays else broken("G2", cause, one.joins[0], allowed, one.leader)
+        yield checked("G2", cause, one.joins[0], stays, allowed, one.leader)
     voted = [next((x for x in protocols(join) if x in common), "") for join in one.joins]
     votes = Counter(voted).most_common()
     chosen = text(one.joins[0].got, "protocol_name")
     if common and (len(votes) == 1 or votes[0][1] > votes[1][1]):
         right, allowed = chosen == votes[0][0], f"{votes[0][0]}, which most members prefer"
-        yield kept("G2", Way.VOTES) if right else broken("G2", Way.VOTES, one.joins[0], allowed, chosen)
+        yield checked("G2", Way.VOTES, one.joins[0], right, allowed, chosen)
 
 
 def _numbered(group: Group, before: Generation, one: Generation) -> Rows:
@@ -137,11 +148,8 @@ def _stays(group: Group, one: Generation) -> Rows:
         # Of who is not heard of for long enough the session may be over as well.
         empty = not any(group.alive_at(member, join.t) for member in one.members)
         seen = f"generation {one.number}, which had begun before it was asked"
-        row = broken(
-            "G3", Way.GENERATION_STAYS, join, "a generation above", seen, *_numbers(one.joins),
-            late=(join.t, join.answer_t or join.t),
-        )  # fmt: skip
-        yield now_and_then(row) if empty else row
+        row = broken("G3", Way.GENERATION_STAYS, join, "a generation above", seen, *_numbers(one.joins))
+        yield now_and_then(row, join) if empty else row
 
 
 def _joins_answered(group: Group, member: str, before: Generation, one: Generation) -> bool:
@@ -252,7 +260,7 @@ def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
         allowed = "not before the members with new ids have joined or left, or the rebalance timeout"
         seen = f"{after(one.first_t, start)} after the rebalance began"
         awaited = one.first_t >= start + shortest * MS - EARLY_NS
-        yield kept("G4") if awaited else broken("G4", Way.EXPECTED_NOT_AWAITED, one.joins[0], allowed, seen)
+        yield checked("G4", Way.EXPECTED_NOT_AWAITED, one.joins[0], awaited, allowed, seen)
 
 
 def _of_the_newcomer(group: Group, before: Generation, one: Generation) -> Iterator[int]:
@@ -324,7 +332,7 @@ def _nobody_rejoined(group: Group, one: Generation) -> Rows:
             continue
         cause, wanted = Way.NOBODY_REJOINED, f"{named(UNKNOWN_MEMBER)}: no member has rejoined in time"
         out, late = x.error == UNKNOWN_MEMBER, (told.answer_t + longest_ns, x.answer_t)
-        row = broken("G6", cause, x, wanted, named(x.error), *told.events, held=RowStatus.LATE, late=late)
+        row = late_row("G6", cause, x, wanted, named(x.error), late, *told.events)
         yield kept("G6", cause) if out else row
 
 
@@ -516,7 +524,7 @@ def _joins_again(group: Group, one: Generation) -> Rows:
                 allowed, seen = f"generation {one.number + 1}", f"{one.number} again"
                 cause = Way.LEADER_UNHEARD if leads else Way.CHANGE_UNHEARD
                 heard = integer(join.got, "generation_id") != one.number
-                yield kept("G3") if heard else broken("G3", cause, join, allowed, seen)
+                yield checked("G3", cause, join, heard, allowed, seen)
             continue
         cause = Way.JOINS_AGAIN_UNSYNCED if unsynced else Way.JOINS_AGAIN
         row = timed("G3", cause, join, by, f"generation {one.number} at once, as it was,", join.t)
@@ -529,7 +537,7 @@ def _joins_again(group: Group, one: Generation) -> Rows:
             told = {text(x, "member_id") for x in items(join.got, "members")}
             right = {*one.members} <= told if member_id(join) == one.leader else not told
             allowed = "all members for the leader, none for others"
-            yield kept("G2") if right else broken("G2", Way.TOLD_AGAIN, join, allowed, f"{len(told)} members")
+            yield checked("G2", Way.TOLD_AGAIN, join, right, allowed, f"{len(told)} members")
 
 
 def _numbers(exchanges: list[Exchange]) -> Iterator[int]:

@@ -27,16 +27,16 @@ X1 | the broker sends exactly one response for each request, and none for a requ
 a Produce request with acks=0 gets none
 X2 | the broker handles the requests of a connection one at a time and sends the responses in request order
 X3 | each response decodes in the version of its request; the broker answers every version that ApiVersions lists
-X4 | a response contains each topic and partition of its request once; one that does not exist gets \
+X4 | a response contains each topic and partition of its request once; a topic or partition that does not exist gets \
 UNKNOWN_TOPIC_OR_PARTITION (3)
-F1 | a Fetch with fewer than min_bytes is not answered before max_wait_ms or the append that provides them
+F1 | a Fetch without min_bytes available is not answered before max_wait_ms, or before an append that provides them
 F2 | a Fetch is answered by max_wait_ms
 F3 | an append that satisfies a waiting Fetch answers it by the time the append is acknowledged; \
 the Fetch response contains the appended record | as Kafka
 F4 | a Fetch that has min_bytes available, or min_bytes=0, or max_wait_ms=0, is answered at once
 F5 | a Fetch that reaches max_wait_ms returns the data that is available
 F6 | a Fetch with an offset out of range, an unknown leader epoch, an offset beyond its epoch, an unknown topic id or \
-an unknown fetch session gets the error at once | as Kafka
+an unknown fetch session gets its error at once | as Kafka
 F7 | min_bytes and max_bytes count over all partitions; partitions are filled in request order; \
 in a fetch session, a partition that got no room gets its turn later
 F8 | deleting a topic answers the Fetch and Produce requests that wait for it, with an error | as Kafka
@@ -69,11 +69,11 @@ with require_stable, OffsetFetch gets UNSTABLE_OFFSET_COMMIT (88) until then | K
 A1 | a created topic exists, has an id, and its partitions have leaders; creating it again, or with wrong \
 arguments, gets an error; no CreateTopics waits for its timeout
 A2 | a deleted topic is gone, by name and by id; DeleteTopics does not wait for its timeout
-A3 | CreatePartitions increases a topic to the count asked for; a count that is not larger gets INVALID_PARTITIONS (37)
+A3 | CreatePartitions increases a topic to the requested count; a count that is not larger gets INVALID_PARTITIONS (37)
 D1 | DeleteRecords returns the low watermark, or REQUEST_TIMED_OUT (7) at its timeout; a Fetch below it, and a \
 deletion beyond the end, get OFFSET_OUT_OF_RANGE (1)
-L1 | ListOffsets returns the earliest offset, the offset for a timestamp, and an end after every acknowledged record; \
-an unknown leader epoch gets an error
+L1 | ListOffsets returns the earliest offset, the offset for a timestamp, and an end offset above every acknowledged \
+record; an unknown leader epoch gets an error
 E1 | ElectLeaders returns ELECTION_NOT_NEEDED (84) if the preferred replica leads, and UNKNOWN_TOPIC_OR_PARTITION (3) \
 for a partition that does not exist | KIP-460
 G0 | a JoinGroup without a member id gets MEMBER_ID_REQUIRED (79) with an id at once; the member can join with that \
@@ -83,7 +83,7 @@ G2 | a generation has one leader and one protocol, which all members support; on
 and their metadata
 G3 | a rebalance increases the generation by one; heartbeats during it get REBALANCE_IN_PROGRESS (27); \
 a leader that joins again starts a rebalance
-G4 | a JoinGroup waits for members that have not rejoined and for members with a new id that have not joined yet; \
+G4 | a JoinGroup waits for members that have not rejoined, and for new member ids that have not joined yet; \
 when the last has joined, all JoinGroup requests are answered
 G5 | a SyncGroup waits for the leader's SyncGroup; it then returns the member's assignment, or \
 REBALANCE_IN_PROGRESS (27) if another rebalance starts first
@@ -104,10 +104,10 @@ S1 | a ShareFetch with no record to acquire returns empty at max_wait_ms, not be
 S2 | a ShareFetch with records to acquire, or max_wait_ms=0, is answered at once; an append answers a waiting \
 ShareFetch with its records | as Kafka
 S3 | acquired records are delivered to one member only; their delivery count is 1, and grows by 1 with each \
-delivery | KIP-932
+delivery, up to the broker's limit | KIP-932
 S4 | a record that was accepted or rejected is not delivered again | KIP-932
-S5 | a released record can be acquired again, also part of a batch: at once by a new ShareFetch, by max_wait_ms by \
-one that waits | KIP-932
+S5 | a released record can be acquired again, even if the rest of its batch cannot: at once by a new ShareFetch, by \
+max_wait_ms by a waiting one | KIP-932
 S6 | a member can acknowledge only the records that it has acquired; others get INVALID_RECORD_STATE (121) | KIP-932
 S7 | an acquisition lock ends at the time that the response declares, not before; its end answers a waiting \
 ShareFetch | KIP-932
@@ -115,8 +115,10 @@ S8 | when a share session ends or its connection closes, its acquired records ca
 ShareFetch at its max_wait_ms | as Kafka
 S9 | an unknown share session gets SHARE_SESSION_NOT_FOUND (122), a session epoch that is not the next gets \
 INVALID_SHARE_SESSION_EPOCH (123), at once | KIP-932
-C1 | a connection that closes while its requests wait is released by max_wait_ms; during that, or while a client \
-does not read, other connections are served | as Kafka
+C1 | if a connection closes while its requests wait, its resources are released by max_wait_ms; meanwhile, and while \
+a client does not read, other connections are served | as Kafka
+Q1 | a client above its quota gets a throttle time; the next request of its connection is answered after that time, \
+not before | KIP-219
 O1 | a waiting request is answered once | as in a purgatory
 O4 | a waiting request that an append satisfied does not wait for its max_wait_ms | as in a purgatory
 O5 | every waiting request with a timeout has been answered at the end | as in a purgatory

@@ -9,11 +9,23 @@ time; and what may have gone to an answer that was lost, by nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
-from purgatorio_wire.history.finding import Row, Rows, after, broken, in_time, kept, named, timed, undecided
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
+from purgatorio_wire.history.finding import (
+    Row,
+    Rows,
+    after,
+    broken,
+    checked,
+    in_time,
+    kept,
+    late_row,
+    named,
+    timed,
+    undecided,
+)
 from purgatorio_wire.history.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items
 from purgatorio_wire.history.log import Append, Part, Topics
 from purgatorio_wire.history.share import (
@@ -178,6 +190,9 @@ class _Judged:
         others = [x for x in group.acquired[held.part] if x.by is not held.by and offset in x.offsets]
         before = [x for x in others if x.answer_t <= held.by.t]
         perhaps = [x for x in others if x.by.t <= held.answer_t]
+        if (limit := self.bounds.declared.deliveries_most) is not None and held.count > limit:
+            allowed = f"at most {limit} deliveries of the record {offset}"
+            yield broken("S3", Way.TOO_OFTEN, held.by, allowed, f"delivery {held.count}")
         if group.lost_t < held.answer_t:
             return
         back = sum(
@@ -244,8 +259,7 @@ class _Judged:
         if alone and wants_any and (ready := self._ready(asked, one.t)) is not None:
             what = f"the record {ready.offset} of {_named(ready.part)}, which {ready.words}"
             if one.got is not None and not gave:
-                row = broken(ready.clause, Way.EMPTY, one, what, "nothing", held=RowStatus.LATE)
-                yield replace(row, late=(one.t, asked.answer_t))
+                yield late_row(ready.clause, Way.EMPTY, one, what, "nothing", (one.t, asked.answer_t))
             else:
                 gap, promise = wait_ns or NO_WAIT_GAP_NS, f"an answer with {what}, at once,"
                 yield in_time(self.bounds, ready.clause, Way.WAITS_THOUGH_READY, one, one.t, gap, promise)
@@ -263,11 +277,8 @@ class _Judged:
             and (ready := self._ready(asked, rest_t)) is not None
         ):
             what = f"the record {ready.offset} of {_named(ready.part)}, which {ready.words}"
-            row = broken(
-                ready.clause, Way.NOT_GIVEN, one, f"{what}, at max_wait at the latest", "nothing", *ready.by.events,
-                held=RowStatus.LATE,
-            )  # fmt: skip
-            yield replace(row, late=(one.t, asked.answer_t))
+            what, late = f"{what}, at max_wait at the latest", (one.t, asked.answer_t)
+            yield late_row(ready.clause, Way.NOT_GIVEN, one, what, "nothing", late, *ready.by.events)
         elif alone and not self._may_be_ready(asked, until_t):
             if asked.answer_t >= one.t + wait_ns - EARLY_NS:
                 yield kept("S1", Way.EARLY)
@@ -390,20 +401,26 @@ class _Judged:
         ]
         what = f"of {min(said.types)} to {max(said.types)}"
         if all(held is not None and held.asked.member == said.by.member for held in holders):
-            if said.error:
-                yield broken(
-                    "S6", Way.REFUSED, one, f"no error {what}, which it has acquired", named(said.error)
-                )
-            else:
-                yield kept("S6", Way.REFUSED)
+            yield checked(
+                "S6",
+                Way.REFUSED,
+                one,
+                not said.error,
+                f"no error {what}, which it has acquired",
+                named(said.error),
+            )
             return
         strange = any(held is not None and held.asked.member != said.by.member for held in holders)
         if strange or any(self._is_free(offset, said) for offset in said.types):
             whose = "which another has acquired" if strange else "which it has released"
-            if said.error == NOT_HELD:
-                yield kept("S6", Way.TAKEN)
-            else:
-                yield broken("S6", Way.TAKEN, one, f"{named(NOT_HELD)} {what}, {whose}", named(said.error))
+            yield checked(
+                "S6",
+                Way.TAKEN,
+                one,
+                said.error == NOT_HELD,
+                f"{named(NOT_HELD)} {what}, {whose}",
+                named(said.error),
+            )
 
     def _is_free(self, offset: int, said: Said) -> bool:
         """Whether the record was acquired once, and surely is free since."""

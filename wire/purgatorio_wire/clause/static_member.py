@@ -7,7 +7,17 @@ is heard of within its session, and does nothing else: then nothing but the retu
 from itertools import pairwise
 
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
-from purgatorio_wire.history.finding import Row, Rows, after, answered_with, broken, in_time, kept, named
+from purgatorio_wire.history.finding import (
+    Row,
+    Rows,
+    after,
+    answered_with,
+    broken,
+    checked,
+    in_time,
+    kept,
+    named,
+)
 from purgatorio_wire.history.group import (
     FENCED,
     ILLEGAL_GENERATION,
@@ -85,7 +95,7 @@ def _awaited(group: Group) -> Rows:
             allowed = f"not before {waits_ms} ms, its rebalance time-out, as {member} has not rejoined"
             seen = f"a generation without it at most {after(until, calm_t)} after the rebalance began"
             right = until >= calm_t + waits_ms * MS - EARLY_NS
-            yield kept("G4", cause) if right else broken("G4", cause, one.joins[0], allowed, seen)
+            yield checked("G4", cause, one.joins[0], right, allowed, seen)
 
 
 def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
@@ -117,7 +127,7 @@ def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
         return
     if given_id(joins[-1]) == member_id(one):
         allowed, right = "an answer to its newest id", one.error != FENCED
-        yield kept("G11", Way.FENCED) if right else broken("G11", Way.FENCED, one, allowed, named(FENCED))
+        yield checked("G11", Way.FENCED, one, right, allowed, named(FENCED))
 
 
 def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
@@ -163,7 +173,7 @@ def _own_protocol(one: Exchange, number: int, before: Exchange) -> Rows:
     had = text(before.got, "protocol_name")
     right = chosen in protocols(one) and (not stays or chosen == had)
     allowed = f"a protocol that it has, in a generation above {number} if that is not {had!r}"
-    yield kept("G11", cause) if right else broken("G11", cause, one, allowed, f"protocol {chosen!r}")
+    yield checked("G11", cause, one, right, allowed, f"protocol {chosen!r}")
 
 
 def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: str) -> Row:
@@ -191,7 +201,7 @@ def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Row
         if member_id(sync) == given and sync.answer is not None and not sync.error and wanted:
             cause, allowed = Way.OTHER_ASSIGNMENT, "the assignment that its former id got"
             right = text(sync.got, "assignment") == wanted[0]
-            yield kept("G11", cause) if right else broken("G11", cause, sync, allowed, "another")
+            yield checked("G11", cause, sync, right, allowed, "another")
 
 
 def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
@@ -218,11 +228,7 @@ def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
     session_ns = min(integer(x.body, "session_timeout_ms") for x in mine) * MS
     if synced and not left and soon and all(b - a < session_ns // 2 for a, b in pairwise(times)):
         allowed, right = f"{named(ILLEGAL_GENERATION)}: it stays a member", beat.error != UNKNOWN_MEMBER
-        yield (
-            kept("G11", Way.PUT_OUT)
-            if right
-            else broken("G11", Way.PUT_OUT, beat, allowed, named(UNKNOWN_MEMBER))
-        )
+        yield (checked("G11", Way.PUT_OUT, beat, right, allowed, named(UNKNOWN_MEMBER)))
 
 
 def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, until: int) -> bool:
@@ -274,9 +280,7 @@ def _afterwards(
         all_heard = _heard(held, {**others, given_id(back): back}, one.t)
         if number_of(one) == number and member_id(one) in others and all_heard:
             cause, allowed = Way.OTHERS_REBALANCE, "no rebalance"
-            yield (
-                kept("G11", cause) if one.error == 0 else broken("G11", cause, one, allowed, named(one.error))
-            )
+            yield (checked("G11", cause, one, one.error == 0, allowed, named(one.error)))
 
 
 def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
@@ -295,8 +299,7 @@ def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
             continue
         right, allowed = one.error == FENCED, f"{named(FENCED)} for its former id"
         yield (
-            kept("G11", Way.NOT_FENCED) if right
-            else broken("G11", Way.NOT_FENCED, one, allowed, named(one.error))
+            checked("G11", Way.NOT_FENCED, one, right, allowed, named(one.error))
         )  # fmt: skip
 
 
@@ -371,4 +374,4 @@ def _unsynced(one: Exchange, number: int, members: dict[str, Exchange], held: li
         return
     right = integer(one.got, "generation_id", -1) > number
     allowed, cause = f"a generation above {number}, whose leader has not synced", Way.UNSYNCED
-    yield kept("G11", cause) if right else broken("G11", cause, one, allowed, f"{number} again")
+    yield checked("G11", cause, one, right, allowed, f"{number} again")

@@ -21,6 +21,7 @@ from purgatorio_wire.history.finding import (
     after,
     answered_with,
     broken,
+    checked,
     in_time,
     kept,
     named,
@@ -180,7 +181,7 @@ def _led(told: list[tuple[Exchange, Body]]) -> Rows:
             leader = integer(part, "leader_id", -1)
             if len(nodes) == 1 and not integer(part, "error_code"):
                 right, seen = leader in nodes, f"leader {leader}"
-                yield kept("A1", Way.LED) if right else broken("A1", Way.LED, one, f"leader {nodes[0]}", seen)
+                yield checked("A1", Way.LED, one, right, f"leader {nodes[0]}", seen)
 
 
 def _identified(scene: Scene, name: str, told: list[tuple[Exchange, Body]]) -> Rows:
@@ -197,10 +198,10 @@ def _identified(scene: Scene, name: str, told: list[tuple[Exchange, Body]]) -> R
     for one, said in told:
         if shown := text(said, "topic_id"):
             cause, right = Way.OTHER_ID, shown == own
-            yield kept("A1", cause) if right else broken("A1", cause, one, f"the id {own} of {name}", shown)
+            yield checked("A1", cause, one, right, f"the id {own} of {name}", shown)
     for one, later in made[1:]:
         cause, right = Way.ID_AGAIN, later != own
-        yield kept("A1", cause) if right else broken("A1", cause, one, "another id than before", own)
+        yield checked("A1", cause, one, right, "another id than before", own)
 
 
 def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
@@ -324,7 +325,7 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             elif offset > log.most_end(one.answer_t):
                 right = error == OUT_OF_RANGE
                 allowed, cause = f"{named(OUT_OF_RANGE)}: {offset} is beyond the end", Way.BEYOND_THE_END
-                yield kept("D1", cause) if right else broken("D1", cause, one, allowed, named(error))
+                yield checked("D1", cause, one, right, allowed, named(error))
             elif offset < 0:
                 yield answered_with(
                     "D1", Way.BELOW_ZERO, one, error, OUT_OF_RANGE, f": {offset} is no offset"
@@ -332,16 +333,14 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             elif offset < log.low_at(one.t):  # it stays
                 least, most = log.start(one.t, one.answer_t)
                 right, seen = not error and least <= low <= most, f"{named(error)}, low watermark {low}"
-                yield (
-                    kept("D1") if right else broken("D1", Way.LOW_MOVES, one, f"low watermark {least}", seen)
-                )
+                yield (checked("D1", Way.LOW_MOVES, one, right, f"low watermark {least}", seen))
             elif offset <= log.least_end(one.t):
                 right = error == 0 and low == offset
                 allowed, cause = f"low watermark {offset}", Way.LOW_WATERMARK
                 seen = f"{named(error)}, low watermark {low}"
                 alone = sum(t <= one.answer_t for t in log.deletes_t) == 1 or right
                 if alone or error or low < offset:
-                    yield kept("D1", cause) if right else broken("D1", cause, one, allowed, seen)
+                    yield checked("D1", cause, one, right, allowed, seen)
 
 
 def _with_replicas(
@@ -425,7 +424,7 @@ def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
     offset = integer(said, "offset", -1)
     if which == LATEST and isinstance(log, CommittedLog):
         allowed, right = f"the last stable offset, {least} to {most}", least <= offset <= most
-        return kept("R4", Way.LISTED) if right else broken("R4", Way.LISTED, one, allowed, f"offset {offset}")
+        return checked("R4", Way.LISTED, one, right, allowed, f"offset {offset}")
     if not least <= offset <= most:
         return broken("L1", Way.ELSEWHERE, one, f"{ENDS[which]} at {least} to {most}", f"offset {offset}")
     # What was searched for by its time has one, and is not earlier; else no time is told (-1).

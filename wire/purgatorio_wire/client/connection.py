@@ -91,6 +91,8 @@ class Connection(asyncio.Protocol):
     scene: str
     recorder: Recorder
     closed: bool = False
+    client: str = CLIENT
+    """Who it says that it is, by which a broker has quotas."""
     _transport: asyncio.Transport | None = None
     _frames: Frames = field(default_factory=Frames)
     _pending: dict[int, Sent] = field(default_factory=dict)
@@ -132,7 +134,7 @@ class Connection(asyncio.Protocol):
         # The loader by number cannot say which request it is.
         request = cast(RequestPayload, entity_of(key, version, EntityType.request, values))
         corr, self._next = self._next, self._next + 1
-        payload = framed(request_payload(request, corr, CLIENT))
+        payload = framed(request_payload(request, corr, self.client))
         future: asyncio.Future[Got] = asyncio.get_running_loop().create_future()
         future.add_done_callback(_seen)
         body = plain(request)
@@ -207,14 +209,16 @@ def _seen(future: asyncio.Future[Got]) -> None:
         future.exception()
 
 
-async def connect(address: Address, name: str, scene: str, recorder: Recorder) -> Connection:
+async def connect(
+    address: Address, name: str, scene: str, recorder: Recorder, client: str = CLIENT
+) -> Connection:
     """A new connection. NoAnswer where it cannot be made, with the reason in the record."""
     loop = asyncio.get_running_loop()
     try:
         # Not `wait_for`, which continues where it is cancelled just as the connection is there.
         async with asyncio.timeout(CONNECT_SECONDS):
             _, made = await loop.create_connection(
-                lambda: Connection(name, scene, recorder),
+                lambda: Connection(name, scene, recorder, client=client),
                 address.host,
                 address.port,
                 ssl=address.tls,

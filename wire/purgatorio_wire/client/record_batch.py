@@ -7,6 +7,7 @@ A last batch that a broker cut at a byte limit is left out, as clients do; but a
 from __future__ import annotations
 
 import datetime
+import gzip
 import io
 import struct
 from collections.abc import Sequence
@@ -28,6 +29,8 @@ TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 """And of one that holds no records of anyone's, but the marker that ends it."""
 _CRC_ENDS: Final = 21
+_GZIP: Final = 1
+"""The codec, in the last byte of the attributes."""
 MOST_BATCHES: Final = 10_000
 """More batches of one partition of one answer are not checked."""
 
@@ -80,6 +83,16 @@ def filler(
 ) -> bytes:
     """A batch of so many records of `size` bytes."""
     return batch_of([b"." * size] * records, timestamp_ms, written, attributes)
+
+
+def compressed(batch: bytes) -> bytes:
+    """The same with its records packed by gzip, as a producer may send it."""
+    packed = gzip.compress(batch[_HEAD.size :], mtime=0)
+    head = bytearray(batch[: _HEAD.size])
+    head[8:_BEFORE_LENGTH_ENDS] = (_HEAD.size + len(packed) - _BEFORE_LENGTH_ENDS).to_bytes(4)
+    head[_CRC_ENDS + 1] |= _GZIP
+    head[_CRC_ENDS - 4 : _CRC_ENDS] = crc32c(bytes(head[_CRC_ENDS:]) + packed).to_bytes(4)
+    return bytes(head) + packed
 
 
 def spoilt(batch: bytes) -> bytes:

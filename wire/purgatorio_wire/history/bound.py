@@ -43,9 +43,10 @@ class RowStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A row of time: what came of it, the limit, and of what it is made up, in words."""
+    """A row of time: what came of it, when what was promised came (if it did), the limit, and what that is made of."""
 
     held: RowStatus
+    came_t: int | None
     limit_t: int
     made_of: str
     promised_t: int
@@ -126,4 +127,4 @@ class Bounds:
         else:
             held = RowStatus.LATE
         gaps = (end_t - promised_t) / max(gap_ns, 1)
-        return Timed(held, limit, made_of, promised_t, gaps)
+        return Timed(held, answered_t, limit, made_of, promised_t, gaps)

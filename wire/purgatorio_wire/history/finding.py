@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from purgatorio_spec.failure import Failure
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus, Timed
 from purgatorio_wire.history.history import BUSY, EXCUSED, Exchange
 from purgatorio_wire.history.violation_kind import Way
@@ -47,6 +48,8 @@ class Row:
     gaps: float = 1.0
     """Of a row that is late, or was and could not be judged: by how much, in parts of the time by which a broken broker
     would be."""
+    failure: Failure | None = None
+    """Why there is no other row: an error of ours."""
 
 
 Rows: TypeAlias = Iterator[Row]
@@ -62,33 +65,48 @@ def undecided(clause: str, why: str, cause: Way = Way.ANY, gaps: float = 0.0) ->
     return Row(clause, RowStatus.UNDECIDED, cause, seen=why, gaps=gaps)
 
 
-def broken(
-    clause: str, cause: Way, one: Exchange, allowed: str, seen: str, *witnesses: int,
-    held: RowStatus = RowStatus.BROKEN, late: tuple[int, int] = (0, 0),
-) -> Row:  # fmt: skip
-    """An exchange broke it; `witnesses` are further events that show it, `late` is since when and until when."""
+def broken(clause: str, cause: Way, one: Exchange, allowed: str, seen: str, *witnesses: int) -> Row:
+    """An exchange broke it; `witnesses` are further events that show it."""
     events = tuple(sorted({*one.events, *witnesses}))
-    return Row(clause, held, cause, said(one), events, allowed, seen, late)
+    return Row(clause, RowStatus.BROKEN, cause, said(one), events, allowed, seen)
 
 
-def now_and_then(row: Row) -> Row:
+def checked(
+    clause: str, cause: Way, one: Exchange, right: object, allowed: str, seen: str, *witnesses: int
+) -> Row:
+    """What an exchange could have broken: kept where it is right, else broken."""
+    return kept(clause, cause) if right else broken(clause, cause, one, allowed, seen, *witnesses)
+
+
+def now_and_then(row: Row, one: Exchange) -> Row:
     """A late row of what a broker may do, but not often: it counts where it is one of few rows that ask the same."""
-    return replace(row, held=RowStatus.LATE, gaps=0.0)
+    return replace(row, held=RowStatus.LATE, late=(one.t, one.answer_t or one.watched_t), gaps=0.0)
 
 
-def timed(clause: str, cause: Way, one: Exchange, by: Timed, promise: str, t0: int, *witnesses: int) -> Row:
-    """A row of time. `promise` says what should have come, `t0` what its times are counted from."""
+def timed(
+    clause: str, cause: Way, one: Exchange, by: Timed, promise: str, t0: int, *witnesses: int, what: str = "answered"
+) -> Row:  # fmt: skip
+    """A row of time. `promise` says what should have come, `what` how that is called, `t0` what its times are counted
+    from. Every late row is made here."""
     if by.held is RowStatus.KEPT:
         return kept(clause, cause)
-    seen = "never answered" if one.answer_t is None else f"answered after {after(one.answer_t, t0)}"
+    seen = f"never {what}" if by.came_t is None else f"{what} after {after(by.came_t, t0)}"
     allowed = f"{promise} by {after(by.limit_t, t0)} ({by.made_of})"
     if by.held is RowStatus.UNDECIDED:
-        gaps = 0.0 if one.answer_t is None else by.gaps
+        gaps = 0.0 if by.came_t is None else by.gaps
         return undecided(
             clause, f"{seen}; {allowed}, too wide to judge it, or not watched so long", cause, gaps
         )
-    row = broken(clause, cause, one, allowed, seen, *witnesses, held=RowStatus.LATE)
-    return replace(row, late=(by.promised_t, one.answer_t or by.limit_t), gaps=by.gaps)
+    late = by.promised_t, by.came_t or by.limit_t
+    return replace(late_row(clause, cause, one, allowed, seen, late, *witnesses), gaps=by.gaps)
+
+
+def late_row(
+    clause: str, cause: Way, one: Exchange, allowed: str, seen: str, late: tuple[int, int], *witnesses: int
+) -> Row:
+    """What breaks a clause if it comes again. `late`: since when it was promised, and until when it did not come."""
+    row = broken(clause, cause, one, allowed, seen, *witnesses)
+    return replace(row, held=RowStatus.LATE, late=late)
 
 
 def in_time(

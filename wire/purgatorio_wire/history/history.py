@@ -113,6 +113,8 @@ class Exchange:
     """Of a fetch of a session that is not there, or out of its turn."""
     session: int = 0
     """Of a fetch that is the next one of a session, and says what has changed in it: its number."""
+    session_t: int = 0
+    """When that session was begun."""
     at_second: bool = False
     """It was asked of the second broker, which may follow where the first one leads."""
     done_t: int | None = None
@@ -360,18 +362,21 @@ def _complete_sessions(scene: Scene) -> None:
     error last, so of that nothing is given. What names a session that is not there, or another request of it than the
     next, stays as it is, with the error that it is to be refused with."""
     sessions: dict[int, tuple[int, _Parts, _Parts]] = {}
+    begun_t: dict[int, int] = {}
     for one in scene.of("fetch"):
         number, epoch = integer(one.body, "session_id"), integer(one.body, "session_epoch", -1)
         if epoch <= 0:
             sessions.pop(number, None)
             if made := integer(one.got, "session_id") if epoch == 0 and not one.error else 0:
-                sessions[made] = (1, _parts_of(one.body), _told(one))
+                sessions[made], begun_t[made] = (1, _parts_of(one.body), _told(one)), one.t
             continue
         if number not in sessions or sessions[number][0] != epoch:
             one.session_error = NO_SESSION if number not in sessions else NOT_THE_NEXT
             continue
-        one.session = number
-        if not one.error:  # a broker has room for so many sessions
+        one.session, one.session_t = number, begun_t[number]
+        if one.error == NO_SESSION:  # a broker has room for so many
+            del sessions[number]
+        elif not one.error:
             gone = _forgotten(one.body)
             had, named = sessions[number][1], _parts_of(one.body)
             asked = {part: said for part, said in (had | named).items() if part not in gone}

@@ -11,13 +11,8 @@ from purgatorio_wire.client.connection import Address, Connection, Got, NoAnswer
 from purgatorio_wire.client.message import API_NAMES
 from purgatorio_wire.client.recorder import Recorder
 from purgatorio_wire.history.history import integer, items, text
-from purgatorio_wire.scene.play import (
-    MOST_CONNECTIONS,
-    SOFTWARE,
-    Broker,
-    Second,
-    codes,
-)
+from purgatorio_wire.scene.asker import SOFTWARE, codes
+from purgatorio_wire.scene.broker import MOST_CONNECTIONS, Broker, Second
 from purgatorio_wire.trace.record import Declared
 
 LOOK_SECONDS = 10.0
@@ -125,6 +120,7 @@ LINGERS: Final = ("group.coordinator.append.linger.ms", "share.coordinator.appen
 LEAST_SESSION: Final = "group.min.session.timeout.ms"
 MOST_SESSION: Final = "group.max.session.timeout.ms"
 MOST_NOTE: Final = "offset.metadata.max.bytes"
+MOST_DELIVERIES: Final = "group.share.delivery.count.limit"
 MOST_FETCHED: Final = "fetch.max.bytes"
 LONGEST_TRANSACTION: Final = "transaction.max.timeout.ms"
 OPEN_LOOKS: Final = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
@@ -133,8 +129,8 @@ CONNECTIONS: Final = ("max.connections", "max.connections.per.ip")
 SPARE_CONNECTIONS: Final = 8
 """Of a broker's bound, left to what is open next to the scenes."""
 SETTINGS: Final = (
-    INITIAL_DELAY, *LINGERS, LEAST_SESSION, MOST_SESSION, MOST_NOTE, MOST_FETCHED, LONGEST_TRANSACTION, OPEN_LOOKS,
-    DELETES, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS, *SHARE_REPLICAS, *CONNECTIONS,
+    INITIAL_DELAY, *LINGERS, LEAST_SESSION, MOST_SESSION, MOST_NOTE, MOST_DELIVERIES, MOST_FETCHED, LONGEST_TRANSACTION,
+    OPEN_LOOKS, DELETES, OFFSETS_REPLICAS, *TRANSACTION_REPLICAS, *SHARE_REPLICAS, *CONNECTIONS,
 )  # fmt: skip
 _DIGITS: Final = 20
 """A number of Kafka's has fewer."""
@@ -178,6 +174,7 @@ def _heed(broker: Broker, said: Mapping[str, str]) -> None:
         session_least_ms=number.get(LEAST_SESSION),
         session_most_ms=number.get(MOST_SESSION),
         note_most_bytes=number.get(MOST_NOTE),
+        deliveries_most=number.get(MOST_DELIVERIES),
     )
     broker.session_ms = number.get(LEAST_SESSION, broker.session_ms)
     broker.transaction_ms = min(number.get(LONGEST_TRANSACTION, broker.transaction_ms), broker.transaction_ms)

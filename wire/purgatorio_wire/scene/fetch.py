@@ -13,23 +13,19 @@ from purgatorio_wire.client.connection import Connection, NoAnswer
 from purgatorio_wire.client.record_batch import batch_bytes
 from purgatorio_wire.history.history import integer, items, text
 from purgatorio_wire.history.log import BY_ID
-from purgatorio_wire.scene.play import (
-    ANSWER_SECONDS,
-    UNMADE,
-    FetchSession,
-    Play,
-    SceneLost,
-    codes,
-    first_append,
-    must,
-    settle,
-)
+from purgatorio_wire.scene.asker import ANSWER_SECONDS, codes, first_append, settle
+from purgatorio_wire.scene.broker import SceneLost, must
+from purgatorio_wire.scene.data_asker import UNMADE, FetchSession
+from purgatorio_wire.scene.play import Play
+from purgatorio_wire.scene.spec import scene
 from purgatorio_wire.trace.record import SEQUENCES, Written
 
 WAKE_MS: Final = 3000
 LONG_MS: Final = 8500
 RACES: Final = 60
 RACERS: Final = 6
+PACKED_SHARE: Final = 0.25
+"""Of the appends that race with a fetch: those that are compressed."""
 WAITERS: Final = 20
 PURGED_MS: Final = 8000
 PASSED: Final = 1200
@@ -71,6 +67,7 @@ async def warm_up(play: Play) -> None:
     await play.delete(topic)
 
 
+@scene("fetch", "F1, F2 late")
 async def idle_fetch(play: Play) -> None:
     """Nothing comes: each fetch waits for its max_wait and no longer. Several at a time, and one after the other."""
     topic = await play.topic(partitions=2)
@@ -88,8 +85,10 @@ async def idle_fetch(play: Play) -> None:
         await settle(play.fetch(conns[0], [(topic, 0, 0)], max_wait_ms=wait), seconds=wait / 1000 + 6)
 
 
+@scene("fetch", "F3 not-woken")
 async def woken_fetch(play: Play) -> None:
-    """An append while a fetch waits, over and over, at chosen moments around the fetch's own arrival."""
+    """An append, compressed or not, while a fetch waits, over and over, at chosen moments around the fetch's own
+    arrival."""
     topics = [await play.topic() for _ in range(RACERS)]
     wait = play.wait_ms(WAKE_MS)
     longest = (1 << 31) - 1
@@ -107,7 +106,7 @@ async def woken_fetch(play: Play) -> None:
             if delay:
                 await play.pause(delay)
             acks = play.rng.choice((1, 1, 1, -1, -1, 0))
-            append = play.produce(writer, topic, acks=acks)
+            append = play.produce(writer, topic, acks=acks, packs=play.rng.random() < PACKED_SHARE)
             # With acks 0 the next answer says that the append has been dealt with.
             told = append if acks else play.question(writer)
             if not await settle(told, fetch, seconds=wait / 1000 + 6):
@@ -135,6 +134,7 @@ async def patient(play: Play) -> None:
     await asyncio.gather(*(one(number) for number in range(len(PATIENT_MS))))
 
 
+@scene("fetch", "F3 not-woken", alone=True)
 async def woken_many(play: Play) -> None:
     """One append, whatever its acks, wakes everybody who waits for the partition, the client that came first, also
     next to what is not there. No other thread asks for anything meanwhile."""
@@ -171,6 +171,7 @@ async def woken_many(play: Play) -> None:
         must(await settle(told, *sent, seconds=wait / 1000 + 6), UNANSWERED)
 
 
+@scene("fetch", "F3 not-woken", alone=True)
 async def purged(play: Play) -> None:
     """More fetches come to their max_wait than a purgatory keeps of what has ended before it clears it out, while
     others wait, after them and before them: these are woken all the same."""
@@ -193,6 +194,7 @@ async def purged(play: Play) -> None:
     await settle(play.produce(writer, (topic, 1)), *sent, seconds=wait / 1000 + 6)
 
 
+@scene("fetch", "F3 not-woken")
 async def several_partitions(play: Play) -> None:
     """A fetch waits for three partitions of two topics each: whichever is appended to wakes it. Then who waits for one
     of them alone is woken by an append to all; and who waits for many, by one to any."""
@@ -217,6 +219,7 @@ async def several_partitions(play: Play) -> None:
         ends[number] = (many, number, 1)
 
 
+@scene("fetch", "F3 not-woken")
 async def rolled(play: Play) -> None:
     """Each append begins a new segment of the log, and wakes who waits behind the segment before."""
     topic = await play.topic(configs={"segment.bytes": str(SEGMENT_BYTES)})
@@ -229,6 +232,7 @@ async def rolled(play: Play) -> None:
         must(await settle(append, fetch, seconds=wait / 1000 + 6), UNANSWERED)
 
 
+@scene("fetch", "F1, F3 not-woken")
 async def accumulating(play: Play) -> None:
     """min_bytes takes three appends, to the byte: the first two must not answer the fetch, the third must. Where
     max_bytes is two, two are enough; where the partition has room for less than min_bytes, nothing is."""
@@ -254,6 +258,7 @@ async def accumulating(play: Play) -> None:
         must(await settle(fetch, seconds=wait / 1000 + 6), UNANSWERED)
 
 
+@scene("fetch", "F4 waits-though-ready, M1, F7 too-much, F7 out-of-order")
 async def ready_fetch(play: Play) -> None:
     """Enough is there, or there is no room for more, or nothing is asked for: at once, with what is there; of that
     which has no room, with what is asked for first."""
@@ -299,6 +304,7 @@ async def ready_fetch(play: Play) -> None:
     await play.ask_all(play.fetch(reader, behind, max_wait_ms=wait, room=one_batch // 2))
 
 
+@scene("fetch", "F5, F2 late")
 async def short_fetch(play: Play) -> None:
     """Too little is there, and too little comes: at max_wait the fetch has all of it."""
     topics = [await play.topic() for _ in range(3)]
@@ -317,6 +323,7 @@ async def short_fetch(play: Play) -> None:
     await asyncio.gather(one(topics[0], 2, 0), one(topics[1], 0, 2), one(topics[2], 1, 3))
 
 
+@scene("fetch", "F6 out-of-range-waits, F6 unknown-topic-waits, X4 not-there", seconds=60)
 async def wrong_fetch(play: Play) -> None:
     """What cannot be served is said at once, whatever else the request asks for."""
     topic = await play.topic(partitions=2)
@@ -343,6 +350,7 @@ async def wrong_fetch(play: Play) -> None:
             await settle(far, seconds=wait / 1000 + 6)
 
 
+@scene("fetch", "F3 not-woken, F6 session-taken, F1, F5, F7 starved, F7 too-much, X4")
 async def fetch_sessions(play: Play) -> None:
     """Sessions, by names and by ids: what each fetch leaves out stays as it was. It waits, and is woken, for all of it,
     for what was added and for another place; not for what was taken out. Its next request is no other one. It is told
@@ -426,6 +434,7 @@ async def _fetch_session(play: Play, version: int) -> None:
             )
 
 
+@scene("fetch", "F7 not-woken, F1")
 async def sum_fetch(play: Play) -> None:
     """min_bytes is reached by two partitions together, and by neither alone; or by one that has something already and
     gets more, while another has nothing."""
@@ -446,6 +455,7 @@ async def sum_fetch(play: Play) -> None:
         await settle(fetch, seconds=wait / 1000 + 6)
 
 
+@scene("fetch", "F8 waits-for-deleted")
 async def deleted_topic(play: Play) -> None:
     """A topic is deleted while fetches wait for it, alone, beside another and in a session."""
     play.need("delete_topics", "create_topics")
@@ -472,6 +482,7 @@ async def deleted_topic(play: Play) -> None:
     await settle(*sent, seconds=wait / 1000 + 6)
 
 
+@scene("produce", "M1 corrupt-taken, F3 not-woken")
 async def corrupt_batch(play: Play) -> None:
     """A batch that came to harm is refused; the partition next to it takes its own, and who waits for that is woken."""
     topic, ends = await play.topic(partitions=2), [0, 0]
@@ -488,6 +499,7 @@ async def corrupt_batch(play: Play) -> None:
     await settle(play.fetch(reader, both, max_wait_ms=0), seconds=10)
 
 
+@scene("produce", "M1 offsets-do-not-grow, M2 error-untold, M3, X4 not-there")
 async def acks(play: Play) -> None:
     """acks 1, -1 and 0, and what is none of them."""
     topic = await play.topic(partitions=2)
@@ -528,6 +540,7 @@ async def acks(play: Play) -> None:
             continue
 
 
+@scene("produce", "M7 sent-again, M7 out-of-order")
 async def idempotent(play: Play) -> None:
     """An idempotent producer sends batches again, on another connection too, also the first one, which was refused
     before and is the fifth last in the end, and one whose number is not the next, or which has more records than that

@@ -10,6 +10,9 @@ from typing import Final
 
 from purgatorio_wire.client.connection import Connection, Sent
 from purgatorio_wire.history.history import integer, text
+from purgatorio_wire.scene.asker import settle
+from purgatorio_wire.scene.broker import must
+from purgatorio_wire.scene.data_asker import TOPIC_TIMES, UNMADE
 from purgatorio_wire.scene.member import (
     BEAT_MS,
     JOIN_SECONDS,
@@ -25,23 +28,18 @@ from purgatorio_wire.scene.member import (
     gathered,
     is_told,
     knows_static,
+    led,
     members,
     rejoined,
     stable,
+    statics,
     synced,
     takes_other_times,
     to_commit,
     without,
 )
-from purgatorio_wire.scene.play import (
-    CONSUMER,
-    PROTOCOL,
-    TOPIC_TIMES,
-    UNMADE,
-    Play,
-    must,
-    settle,
-)
+from purgatorio_wire.scene.play import CONSUMER, PROTOCOL, Play
+from purgatorio_wire.scene.spec import scene
 
 _NOTE_MOST_BYTES: Final = 1 << 16
 WARM_REBALANCE_MS: Final = 1000
@@ -84,6 +82,7 @@ async def warm_up(play: Play) -> None:
     await asyncio.gather(rebalanced(), came_back())
 
 
+@scene("groups", "G0, G1 beyond-the-time-out, G1 put-off-again, G2, G3")
 async def first_generation(play: Play) -> None:
     """An empty group: one member alone, who leaves, and the next one, of another kind; and several that come one after
     the other, the second within the initial delay. One of them joins again. Elsewhere the first leaves again in the
@@ -130,6 +129,7 @@ async def first_generation(play: Play) -> None:
     await asyncio.gather(alone(), *plays)
 
 
+@scene("groups", "G5 waits-though-synced, G3 joins-again-unsynced, G9")
 async def sync_waits(play: Play) -> None:
     """Followers sync first: they wait for the leader's, and get the share that it gives them."""
     group = await play.group()
@@ -153,6 +153,7 @@ async def sync_waits(play: Play) -> None:
         await one.sync().within(JOIN_SECONDS)
 
 
+@scene("groups", "G2 votes, G3, G4 waits-though-complete, G5")
 async def rebalance(play: Play) -> None:
     """A third member comes: its join waits for the others, heartbeats say so, and the last answers all. Most prefer
     another protocol than the leader does. Of four and of five one is given no share, and is answered all the same."""
@@ -181,6 +182,7 @@ async def rebalance(play: Play) -> None:
             return
 
 
+@scene("groups", "G4 waits-though-complete, G5 waits-though-synced")
 async def longest_rebalance(play: Play) -> None:
     """Members with the longest rebalance time-out that there is, as Kafka Streams once asked for: a join waits for the
     others, and a sync for the leader's."""
@@ -201,6 +203,7 @@ async def longest_rebalance(play: Play) -> None:
     await asyncio.gather(*(one.beat() for one in joined))
 
 
+@scene("groups", "G6 late, G6 not-out")
 async def rebalance_timeout(play: Play) -> None:
     """Two members continue with heartbeats and do not rejoin, just after a rebalance that all had rejoined: at the
     time-out, the longest that one of them asked for, the others continue without them. Elsewhere a newcomer asks for
@@ -240,6 +243,7 @@ async def _rebalance_timeout(play: Play) -> None:
     await synced((new, stays))
 
 
+@scene("groups", "G6 nobody-rejoined, G11 put-out, G4 waits-though-complete")
 async def nobody_rejoins(play: Play) -> None:
     """Who came and began a rebalance leaves again, and the others do not rejoin: at the rebalance time-out they are
     out, though they continue with heartbeats. Static members stay, and when they all rejoin later, that is it."""
@@ -258,8 +262,7 @@ async def nobody_rejoins(play: Play) -> None:
         if not knows_static(play):
             play.cannot(NO_STATIC, "G11", "G4")
             return
-        group = await play.group()
-        pair = [Member(play, await play.open("s"), group, rebalance_ms, instance=f"i{at}") for at in range(2)]
+        pair = await statics(play, rebalance_ms=rebalance_ms)
         await none_of(pair)
         await answered(pair, [one.ask_join() for one in pair])
         await synced(pair)
@@ -269,6 +272,7 @@ async def nobody_rejoins(play: Play) -> None:
     )
 
 
+@scene("groups", "G6 late, G6 not-out, G8 not-told", seconds=60)
 async def old_members(play: Play) -> None:
     """Members of the oldest versions, which get their ids by joining and have, in the very first, the session
     as rebalance time-out: one does not rejoin; others leave, each by itself."""
@@ -276,6 +280,7 @@ async def old_members(play: Play) -> None:
     await asyncio.gather(_rebalance_timeout(play), leave(play))
 
 
+@scene("groups", "G10 put-out, G3 told-otherwise, G0", seconds=60)
 async def slow_rejoin(play: Play) -> None:
     """In a rebalance a member continues with heartbeats for longer than its session, another with commits; they
     rejoin in time."""
@@ -295,6 +300,7 @@ async def slow_rejoin(play: Play) -> None:
     await synced((new, *three))
 
 
+@scene("groups", "G7 waits-for-the-silent", seconds=60)
 async def silent_rebalance(play: Play) -> None:
     """Members fall silent, each after one heartbeat more than another, and a rebalance waits for them: until their
     sessions have ended, not until the time-out."""
@@ -312,6 +318,7 @@ async def silent_rebalance(play: Play) -> None:
     await synced((new, stays))
 
 
+@scene("groups", "G4, G8, G7 waits-for-the-silent")
 async def expected_member(play: Play) -> None:
     """Somebody has been given an id and does not join: a rebalance waits for it, until it leaves, as two do at once, or
     its session has ended: then it joins in vain."""
@@ -338,6 +345,7 @@ async def expected_member(play: Play) -> None:
             await ghosts[0].ask_join().within(8)
 
 
+@scene("groups", "G5 waits-in-rebalance, G5 waits-for-no-leader, G5 unsynced-stays")
 async def leaderless_sync(play: Play) -> None:
     """A sync waits for a leader's that does not come: a newcomer's rebalance ends the wait, then the time-out does."""
     group = await play.group()
@@ -357,6 +365,7 @@ async def leaderless_sync(play: Play) -> None:
     await leader.beat()
 
 
+@scene("groups", "G7 waits-for-the-silent", seconds=60)
 async def silent_leader(play: Play) -> None:
     """The leader falls silent before it has synced: who waits in its sync is told when the leader's session has
     ended."""
@@ -364,12 +373,13 @@ async def silent_leader(play: Play) -> None:
     rebalance_ms = int(play.session_ms * 3 + 4500 * play.pace)
     pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
     await gathered(pair)
-    leader, follower = sorted(pair, key=lambda one: not one.leads)
+    leader, follower = led(pair)
     if await settle(follower.sync(), seconds=rebalance_ms / 1000 + 4):
         await stable([follower])
         await leader.beat()
 
 
+@scene("groups", "G5 waits-though-synced, G7 waits-for-the-silent", seconds=60)
 async def long_sync(play: Play) -> None:
     """A sync waits for the leader's for longer than a session: who waits so is a member. Elsewhere a rebalance ends the
     wait, and who is told so falls silent: that waits for it until its session has ended, which begins then."""
@@ -378,7 +388,7 @@ async def long_sync(play: Play) -> None:
     async def pair() -> tuple[Member, Member]:
         two = await members(play, await play.group(), 2, rebalance_ms=rebalance_ms)
         await gathered(two)
-        leader, follower = sorted(two, key=lambda one: not one.leads)
+        leader, follower = led(two)
         return leader, follower
 
     async def synced_at_last() -> None:
@@ -414,12 +424,14 @@ async def _waiting_long(leader: Member, follower: Member) -> Sent:
     return waits
 
 
+@scene("groups", "G5 waits-for-a-sync, G5 unsynced-stays, G10")
 async def never_synced(play: Play) -> None:
     """The leader syncs, then another, two never: these alone are out at the rebalance time-out, and the others are told
     so."""
     await _never_synced(play, False)
 
 
+@scene("groups", "G5 waits-for-a-sync, G5 unsynced-stays")
 async def never_synced_again(play: Play) -> None:
     """The same of members who had all synced once, and joined again, with shorter rebalance time-outs than before."""
     await _never_synced(play, True)
@@ -437,7 +449,7 @@ async def _never_synced(play: Play, again: bool) -> None:
         for one in four:
             one.rebalance_ms //= before
         await rejoined(four)
-    leader, behind, *absent = sorted(four, key=lambda one: not one.leads)
+    leader, behind, *absent = led(four)
     for one in (leader, behind):
         await one.sync().within(JOIN_SECONDS)
     # If the absent asked too, it would hear first that it is out, and of the others nothing could be said. Half as long
@@ -451,6 +463,7 @@ async def _never_synced(play: Play, again: bool) -> None:
     await asyncio.gather(*(one.beat() for one in (*absent, behind)))
 
 
+@scene("groups", "G8 left-waiting, G9, G12 committed, G3 told-otherwise")
 async def left_waiting(play: Play) -> None:
     """A member leaves while its own join waits; those of whom the rebalance has not heard commit, and sync; a wrong
     generation is refused them as at other times."""
@@ -477,6 +490,7 @@ async def left_waiting(play: Play) -> None:
     await play.ask_offsets(pair[1].conn, group, topics or None)
 
 
+@scene("groups", "G12 committed, G12 forgotten")
 async def forgotten_offsets(play: Play) -> None:
     """A group commits an offset, and the same with another note. Of one of its topics, which is deleted, it goes with
     that; of another it stays. Then a topic of that name is made again. In the end the group is deleted, and one of its
@@ -505,6 +519,7 @@ async def forgotten_offsets(play: Play) -> None:
         await play.ask_offsets(conn, group, topics)
 
 
+@scene("groups", "G10, G5, X1")
 async def cut_members(play: Play) -> None:
     """Members whose connections are cut continue over others, in a stable group; then while a join waits, and a
     sync."""
@@ -533,6 +548,7 @@ async def cut_members(play: Play) -> None:
     await asyncio.gather(*(one.beat() for one in joined))
 
 
+@scene("groups", "G13 PreparingRebalance, G13 Stable, G13 Empty, G13 deleted")
 async def described(play: Play) -> None:
     """Somebody asks what is known of a group, and for its deletion: when its members have synced, in the rebalance of a
     static one, when they have joined and when they have synced again, and when all have left."""
@@ -567,6 +583,7 @@ async def described(play: Play) -> None:
     await ask()
 
 
+@scene("groups", "G3, G2")
 async def resubscribed(play: Play) -> None:
     """A follower of a stable group joins again with another subscription, then without the protocol that was chosen,
     and once more as another before anyone has synced: a rebalance each time, and the leader is told it. The last one
@@ -579,7 +596,7 @@ async def _resubscribed(play: Play) -> None:
     pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
     await stable(pair)
     for at in range(3):
-        leader, follower = sorted(pair, key=lambda one: not one.leads)
+        leader, follower = led(pair)
         if at == 1:
             follower.common = (*(name for name in follower.common if name != leader.protocol), "one more")
         else:
@@ -612,6 +629,7 @@ async def _few_protocols(play: Play) -> None:
     await synced([one for one in (comes, apart, stays) if one.generation >= 0])
 
 
+@scene("groups", "X2")
 async def order_of_joins(play: Play) -> None:
     """Requests behind a join that waits: their answers come behind its answer."""
     group = await play.group()
@@ -625,6 +643,7 @@ async def order_of_joins(play: Play) -> None:
     await settle(*sent, seconds=JOIN_SECONDS)
 
 
+@scene("groups", "G7 not-put-out, G7 stays-though-silent, G3", seconds=90)
 async def session(play: Play) -> None:
     """One member falls silent, another from its sync on, others from their joins on, one having joined again with a
     shorter session, and is out after its session; who continues with heartbeats stays. So is who was the only one, and
@@ -646,11 +665,13 @@ async def _silent_alone(play: Play) -> None:
     await stable(await members(play, group, 1))
 
 
+@scene("groups", "G7 not-put-out", seconds=60)
 async def session_after_wait(play: Play) -> None:
     """A member falls silent from its sync on, which had waited for longer than its session."""
     await _silent(play, _Silent.LATE_SYNC)
 
 
+@scene("groups", "G7 not-put-out, G9", seconds=60)
 async def session_refused(play: Play) -> None:
     """A member continues with heartbeats of another generation alone: these are refused, and it is out."""
     await _silent(play, _Silent.REFUSED)
@@ -669,7 +690,7 @@ async def _silent(play: Play, since: _Silent) -> None:
     if since is _Silent.SHORTER:
         pair[0].session_ms = pair[1].session_ms = LONGER * play.session_ms
     await gathered(pair)
-    stays, silent = sorted(pair, key=lambda one: not one.leads)
+    stays, silent = led(pair)
     if since is _Silent.SHORTER:
         await synced(pair)
         silent.session_ms = play.session_ms
@@ -694,6 +715,7 @@ async def _silent(play: Play, since: _Silent) -> None:
         await stays.beat()
 
 
+@scene("groups", "G10 put-out, G5", seconds=60)
 async def long_heartbeats(play: Play) -> None:
     """Members that are heard of, though only now and then, outlive their sessions: by heartbeats, and by commits."""
 
@@ -710,6 +732,7 @@ async def long_heartbeats(play: Play) -> None:
     await asyncio.gather(heard(), *(heard(topic) for topic in topics))
 
 
+@scene("groups", "G8 not-told, G4 waits-though-complete")
 async def leave(play: Play) -> None:
     """The leader leaves a rebalance that waits for it, then two members at once do; then others a stable group: who
     stays knows."""
@@ -739,6 +762,7 @@ async def leave(play: Play) -> None:
         await asyncio.gather(*(one.beat() for one in joined))
 
 
+@scene("groups", "G5 waits-in-rebalance")
 async def leave_unsynced(play: Play) -> None:
     """A member, elsewhere the leader, leaves while another's sync waits for the leader's: the sync is answered, and the
     others continue."""
@@ -758,6 +782,7 @@ async def _leave_unsynced(play: Play, leader: bool) -> None:
     await stable([waits, stays])
 
 
+@scene("groups", "G0, G9 refusal-waits, G9 left-twice, G12 committed, G12 of-nobody")
 async def refusals(play: Play) -> None:
     """What is asked of a group that is not there; then generations that have ended or never were, members that are
     none, protocols that are not theirs; in the end who has left, next to a rebalance, and a group that is empty."""

@@ -9,15 +9,9 @@ from typing import Final
 
 from purgatorio_wire.client.connection import Connection, NoAnswer, Sent
 from purgatorio_wire.history.history import LOADING, integer, items, text
-from purgatorio_wire.scene.play import (
-    CONSUMER,
-    PROTOCOL,
-    Play,
-    SceneSkipped,
-    codes,
-    first_of,
-    must,
-)
+from purgatorio_wire.scene.asker import codes, first_of
+from purgatorio_wire.scene.broker import SceneSkipped, must
+from purgatorio_wire.scene.play import CONSUMER, PROTOCOL, Play
 
 JOIN_SECONDS: Final = 40.0
 LOADS_SECONDS: Final = 15.0
@@ -146,6 +140,24 @@ async def members(
     return made
 
 
+async def statics(
+    play: Play, count: int = 2, rebalance_ms: int = REBALANCE_MS, session_ms: int | None = None
+) -> list[Member]:
+    """Static members of a new group, with their connections. SceneSkipped where the broker knows none."""
+    if not knows_static(play):
+        raise SceneSkipped(NO_STATIC)
+    group = await play.group()
+    return [
+        Member(play, await play.open("s"), group, rebalance_ms, session_ms, instance=f"i{at}")
+        for at in range(count)
+    ]
+
+
+def led(joined: Sequence[Member]) -> list[Member]:
+    """Who leads, and behind it the others."""
+    return sorted(joined, key=lambda one: not one.leads)
+
+
 async def gathered(joined: Sequence[Member]) -> None:
     """All join, until one generation has them all: without an initial delay, the first is told of a rebalance."""
     missing = len(joined)
@@ -177,7 +189,7 @@ async def answered(joined: Sequence[Member], sent: Sequence[Sent]) -> None:
 
 async def rejoined(settled: Sequence[Member]) -> None:
     """The leader of a stable group joins again, and then all others do."""
-    order = sorted(settled, key=lambda one: not one.leads)
+    order = led(settled)
     sent = [order[0].ask_join()]
     must(await is_told(order[1]), NOT_TOLD)
     sent += [one.ask_join() for one in order[1:]]

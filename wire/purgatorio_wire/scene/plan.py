@@ -25,15 +25,11 @@ from purgatorio_wire.history.history import Scene, items, scene_of, text
 from purgatorio_wire.judge import FAR_GAPS, LOST_GAPS, Wire, judge_scene, repeats, unmet
 from purgatorio_wire.scene import fetch as scene_fetch
 from purgatorio_wire.scene import topic as scene_other
-from purgatorio_wire.scene.catalogue import PATIENT, WARM_UPS, SceneSpec
-from purgatorio_wire.scene.play import (
-    Broker,
-    Made,
-    Play,
-    SceneLost,
-    SceneSkipped,
-    codes,
-)
+from purgatorio_wire.scene.asker import codes
+from purgatorio_wire.scene.broker import Broker, Made, SceneLost, SceneSkipped
+from purgatorio_wire.scene.catalogue import PATIENT, WARM_UPS
+from purgatorio_wire.scene.data_asker import quota_of
+from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.random_scene import (
     LEAST_SCENE,
     RandomScene,
@@ -44,6 +40,7 @@ from purgatorio_wire.scene.random_scene import (
     made_small,
     play_program,
 )
+from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.record import DRAWN, MAX_EVENTS, WireHeader
 
 LANES: Final = 4
@@ -404,6 +401,9 @@ async def clean_up(broker: Broker, recorder: Recorder, told: Callable[[str], Non
                 left = _refused(got, "responses", "name", left)
                 deletes.close()
             await _delete_groups(broker, conn)
+            quotas = broker.version("alter_client_quotas")
+            for client in [*made.quotas] if quotas is not None else ():
+                await conn.send("alter_client_quotas", quotas or 0, quota_of(client, None)).within(5)
             conn.close()
     except (NoAnswer, TimeoutError):
         pass

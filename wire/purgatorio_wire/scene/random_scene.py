@@ -36,8 +36,9 @@ from purgatorio_wire.client.connection import Connection, NoAnswer
 from purgatorio_wire.client.record_batch import batch_bytes
 from purgatorio_wire.history.history import integer
 from purgatorio_wire.history.log import OTHERS, PRODUCED, parts
+from purgatorio_wire.scene.asker import codes
 from purgatorio_wire.scene.member import Member
-from purgatorio_wire.scene.play import Play, codes
+from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.transaction import NOBODY, Place, Writer, writer_of
 
 LEAST_SCENE: Final = "drawn-least"

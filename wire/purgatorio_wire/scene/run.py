@@ -14,11 +14,11 @@ from pathlib import Path
 from purgatorio_spec.failure import Failure
 from purgatorio_wire.client.connection import Address
 from purgatorio_wire.client.recorder import Recorder
+from purgatorio_wire.scene.broker import Second
 from purgatorio_wire.scene.broker_probe import look_at
-from purgatorio_wire.scene.catalogue import SceneSpec
 from purgatorio_wire.scene.plan import PlanRun
-from purgatorio_wire.scene.play import Second
 from purgatorio_wire.scene.random_scene import RandomScene
+from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.file import WireWriter
 from purgatorio_wire.trace.record import Declared, WireEvent, WireHeader
 

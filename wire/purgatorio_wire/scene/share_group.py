@@ -16,16 +16,10 @@ from typing import Final
 
 from purgatorio_wire.client.connection import Connection, Got, Sent
 from purgatorio_wire.history.history import EXCUSED, LOADING, integer, integers, items, text
-from purgatorio_wire.scene.play import (
-    ANSWER_SECONDS,
-    POLL_SECONDS,
-    Play,
-    SceneLost,
-    SceneSkipped,
-    codes,
-    must,
-    settle,
-)
+from purgatorio_wire.scene.asker import ANSWER_SECONDS, codes, settle
+from purgatorio_wire.scene.broker import POLL_SECONDS, SceneLost, SceneSkipped, must
+from purgatorio_wire.scene.play import Play
+from purgatorio_wire.scene.spec import scene
 from purgatorio_wire.trace.record import Body
 
 APIS: Final = ("share_group_heartbeat", "share_fetch", "share_acknowledge")
@@ -43,6 +37,8 @@ BATCH: Final = 5
 ROUNDS: Final = 3
 OFF: Final = frozenset({35, 42})
 """UNSUPPORTED_VERSION, INVALID_REQUEST: share groups are not switched on."""
+MOST_DELIVERIES: Final = 10
+"""Kafka lets nobody set more."""
 MOST_LOCK_MS: Final = 40_000
 SHORTEST_LOCK_MS: Final = 15_000
 """The shortest lock that Kafka lets a group have, unless `group.share.min.record.lock.duration.ms` is set."""
@@ -306,6 +302,7 @@ async def _acquired(play: Play, member: Sharer, records: int = 1, number: int = 
     return _one(member, number)
 
 
+@scene("shares", "S1 early, S1 late, S2 waits-though-told, S3 held", seconds=90)
 async def share_idle(play: Play) -> None:
     """Members wait for what does not come, or not long enough, one after the other; then for what another has."""
     first, second = await sharers(play, 2, partitions=2)
@@ -322,6 +319,7 @@ async def share_idle(play: Play) -> None:
     await first.take(play.wait_ms(IDLE_MS // 2))
 
 
+@scene("shares", "S2 not-woken, S2 waits-though-ready, S3 count, S3 with-records", seconds=90)
 async def share_woken(play: Play) -> None:
     """Members are woken by appends to one partition or the other, take what is there at once, with max_wait 0 too, and
     what comes while two of them wait."""
@@ -351,9 +349,15 @@ async def share_woken(play: Play) -> None:
         await play.pause(20)
 
 
+@scene(
+    "shares",
+    "S3 count, S3 held, S4 again, S5 not-given, S5 waits-though-ready, S6 refused, S6 taken",
+    seconds=90,
+)
 async def share_acknowledge(play: Play) -> None:
     """A batch is released in parts, by acknowledgements alone and with fetches, while another waits; what is
-    accepted or rejected comes no more, and nobody acknowledges what another has or it has given back."""
+    accepted or rejected comes no more, and nobody acknowledges what another has or it has given back. One record is
+    released as often as it comes, which is not for ever."""
     first, second = await sharers(play, 2)
     wait = play.wait_ms(WAIT_MS)
     for alone in (True, False):
@@ -394,8 +398,14 @@ async def share_acknowledge(play: Play) -> None:
         await second.take(wait)
         await second.accept()
         await first.take(0)
+    most = play.broker.declared.deliveries_most or 0
+    await _append(play, first)
+    for _ in range(most + 1 if most <= MOST_DELIVERIES else 0):
+        for run in await first.take(play.wait_ms(IDLE_MS) // 2):
+            await play.ask_all(first.say(RELEASE, *run))
 
 
+@scene("shares", "S8 not-given, S9 unknown, S9 epoch, S9 refused, S9 refusal-waits", seconds=90)
 async def share_sessions(play: Play) -> None:
     """A session ends, or its connection is cut, while another member waits for what it held. What does not belong to a
     session is refused."""
@@ -425,6 +435,7 @@ async def share_sessions(play: Play) -> None:
         await first.take(0)
 
 
+@scene("shares", "S7 not-woken", seconds=120)
 async def share_lock(play: Play) -> None:
     """A member keeps a part of a batch for as long as it may, and another has a part that was released, for less long,
     while a third waits from before the first lock's time to after it."""

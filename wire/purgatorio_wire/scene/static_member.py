@@ -4,43 +4,39 @@ from __future__ import annotations
 
 import asyncio
 
+from purgatorio_wire.scene.asker import settle
+from purgatorio_wire.scene.broker import must
 from purgatorio_wire.scene.member import (
     JOIN_SECONDS,
     LONGER,
-    NO_STATIC,
     NOT_TOLD,
     REBALANCE_MS,
     Member,
     answered,
     gathered,
     is_told,
-    knows_static,
+    led,
     stable,
+    statics,
     synced,
     takes_other_times,
     to_commit,
     without,
 )
-from purgatorio_wire.scene.play import (
-    Play,
-    SceneSkipped,
-    must,
-    settle,
-)
+from purgatorio_wire.scene.play import Play
+from purgatorio_wire.scene.spec import scene
 
 
+@scene("groups", "G11 leads-on, G11 put-out, G4 static-not-awaited, G2, G8 not-told, G8 leave-by-name")
 async def static_members(play: Play) -> None:
     """Two members with instance ids; each comes back on a new connection, as a client that was started again. Then the
     leader does not rejoin. Elsewhere one leaves by its id, and another, for which the rebalance waits, by its name
     alone."""
-    if not knows_static(play):
-        raise SceneSkipped(NO_STATIC)
-    group = await play.group()
     rebalance_ms = play.wait_ms(2500)
-    pair = [Member(play, await play.open("s"), group, rebalance_ms, instance=f"i{at}") for at in range(2)]
+    pair = await statics(play, rebalance_ms=rebalance_ms)
     # The same names in another group are others.
-    elsewhere = await play.group()
-    others = [Member(play, await play.open("s"), elsewhere, instance=f"i{at}") for at in range(3)]
+    others = await statics(play, 3)
+    group, elsewhere = pair[0].group, others[0].group
     await asyncio.gather(stable(pair), stable(others))
     await asyncio.gather(*(one.beat() for one in (*pair, *others)))
     await play.leave(others[0].conn, elsewhere, others[0].id).within(8)
@@ -71,23 +67,19 @@ async def static_members(play: Play) -> None:
     await pair[led].beat()
 
 
+@scene("groups", "G7 not-put-out, G11 let-in")
 async def static_silent(play: Play) -> None:
     """A static member comes back and falls silent: it is out after its session, as others are, and its name is free for
     who comes back later. Another comes back with a shorter session, and falls silent after a heartbeat."""
-    if not knows_static(play):
-        raise SceneSkipped(NO_STATIC)
     former_sessions = (1, LONGER) if takes_other_times(play) else (1,)
     await asyncio.gather(*(_static_silent(play, former) for former in former_sessions))
 
 
 async def _static_silent(play: Play, former_sessions: int) -> None:
-    group = await play.group()
     rebalance_ms = int(play.session_ms * 3 + 4500 * play.pace)
-    pair = [Member(play, await play.open("s"), group, rebalance_ms, instance=f"i{at}") for at in range(2)]
-    for one in pair:
-        one.session_ms = former_sessions * play.session_ms
+    pair = await statics(play, 2, rebalance_ms, former_sessions * play.session_ms)
     await stable(pair)
-    stays, former = sorted(pair, key=lambda one: not one.leads)
+    stays, former = led(pair)
     back = await _come_back(former)
     back.session_ms = play.session_ms
     await back.join()
@@ -100,15 +92,12 @@ async def _static_silent(play: Play, former_sessions: int) -> None:
         await synced((later, stays))
 
 
+@scene("groups", "G11 other-protocol")
 async def static_protocols(play: Play) -> None:
     """A static member comes back without the protocol that the group has chosen: a rebalance chooses another."""
-    if not knows_static(play):
-        raise SceneSkipped(NO_STATIC)
-    group = await play.group()
-    pair = [Member(play, await play.open("s"), group, instance=f"i{at}", session_ms=LONGER * play.session_ms)
-            for at in range(2)]  # fmt: skip
+    pair = await statics(play, session_ms=LONGER * play.session_ms)
     await stable(pair)
-    leader, follower = sorted(pair, key=lambda one: not one.leads)
+    leader, follower = led(pair)
     back = await _come_back(follower)
     back.common = tuple(name for name in back.common if name != leader.protocol)
     sent = back.ask_join()
@@ -119,23 +108,23 @@ async def static_protocols(play: Play) -> None:
         await settle(sent, seconds=REBALANCE_MS / 1000 + 2)
 
 
+@scene(
+    "groups",
+    "G11 waits-though-replaced, G11 unsynced, G8 leave-by-name, G3 joins-again, G4 waits-though-complete",
+)
 async def static_waits(play: Play) -> None:
     """Static members come back while their former ids wait, in a join and then in a sync; the former ids are fenced
     whatever they ask. Elsewhere one joins again by its id, and another comes back. In the end one leaves by its name
     alone."""
-    if not knows_static(play):
-        raise SceneSkipped(NO_STATIC)
     await asyncio.gather(_static_waits(play), _static_rejoins(play))
 
 
 async def _static_rejoins(play: Play) -> None:
     """By its own id the follower is given the same again, before the sync and after it, and the leader begins a
     rebalance, which waits for the follower: that has been started again, and is the last."""
-    group = await play.group()
-    pair = [Member(play, await play.open("s"), group, instance=f"i{at}", session_ms=LONGER * play.session_ms)
-            for at in range(2)]  # fmt: skip
+    pair = await statics(play, session_ms=LONGER * play.session_ms)
     await gathered(pair)
-    leader, follower = sorted(pair, key=lambda one: not one.leads)
+    leader, follower = led(pair)
     await follower.join()
     await synced(pair)
     await follower.join()
@@ -151,12 +140,10 @@ async def _static_rejoins(play: Play) -> None:
 
 
 async def _static_waits(play: Play) -> None:
-    group = await play.group()
     topics = await to_commit(play)
-    pair = [Member(play, await play.open("s"), group, instance=f"i{at}", session_ms=LONGER * play.session_ms)
-            for at in range(2)]  # fmt: skip
+    pair = await statics(play, session_ms=LONGER * play.session_ms)
     await stable(pair)
-    leader, follower = sorted(pair, key=lambda one: not one.leads)
+    leader, follower = led(pair)
     follower.says += "+"
     waits = follower.ask_join()
     must(await is_told(leader), NOT_TOLD)
@@ -165,7 +152,7 @@ async def _static_waits(play: Play) -> None:
     await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
     asks = [leader.ask_join()]
     await answered([back, leader], [sent, *asks])
-    leader, follower = sorted((back, leader), key=lambda one: not one.leads)
+    leader, follower = led((back, leader))
     waits = follower.sync()
     await play.pause(100)
     back = await _come_back(follower)

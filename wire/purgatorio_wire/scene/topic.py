@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,23 +14,20 @@ from purgatorio_wire.client.connection import API_KEYS, Connection, NoAnswer, Se
 from purgatorio_wire.client.message import versions_of
 from purgatorio_wire.history.history import integer, items
 from purgatorio_wire.history.log import FETCHED, GONE, parts
+from purgatorio_wire.scene.asker import ANSWER_SECONDS, SOFTWARE, codes, first_append, first_of, settle
+from purgatorio_wire.scene.broker import SceneLost, SceneSkipped, Second
+from purgatorio_wire.scene.data_asker import TOPIC_TIMES, UNMADE
 from purgatorio_wire.scene.fetch import new_producer
-from purgatorio_wire.scene.play import (
-    ANSWER_SECONDS,
-    SOFTWARE,
-    TOPIC_TIMES,
-    UNMADE,
-    Play,
-    SceneLost,
-    SceneSkipped,
-    Second,
-    codes,
-    first_append,
-    first_of,
-    settle,
-)
+from purgatorio_wire.scene.play import Play
+from purgatorio_wire.scene.spec import scene
 from purgatorio_wire.trace.record import BY_NOBODY, Written
 
+QUOTA_BYTES: Final = 2000
+QUOTA_HEARD_MS: Final = 1000
+"""A broker hears of a quota from the controller."""
+QUOTA_ASKS: Final = 40
+QUOTA_ROUNDS: Final = 4
+QUOTA_SECONDS: Final = 15
 CUTS: Final = 100
 HALF_OF: Final = 10
 """One in so many is cut in the middle of a request."""
@@ -80,6 +77,7 @@ HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
 """Requests that make and change nothing, by API."""
 
 
+@scene("topics", "A1 made-twice, A1 never-seen, A2 never-seen, A2 left-to-its-time-out, X4")
 async def topics(play: Play) -> None:
     """A topic comes, is asked for again, goes, and is made again; then two in one request, one next to what cannot
     be."""
@@ -108,6 +106,7 @@ async def topics(play: Play) -> None:
         await play.delete(names[0])
 
 
+@scene("topics", "F3 not-woken, M1 offsets-do-not-grow")
 async def recreated(play: Play) -> None:
     """A topic with records has been deleted and is made again by its name: it has none, and appends to it wake who
     waits for it. Who writes to it, where it can, is a producer with the numbers of its batches that it began with
@@ -152,6 +151,7 @@ async def _until_gone_by_id(play: Play, name: str) -> None:
         await play.pause(100)
 
 
+@scene("topics", "A1 taken-though-wrong, A1 made-though-validated")
 async def wrong_topics(play: Play) -> None:
     """Topics are asked for that cannot be, by their name, their partitions and their replicas; and one is only to be
     validated."""
@@ -170,6 +170,7 @@ async def wrong_topics(play: Play) -> None:
         await play.pause(100)
 
 
+@scene("topics", "A3 grows, A3 never-seen, E1, F3 not-woken, L1")
 async def partitions(play: Play) -> None:
     """A growth that is only validated; a topic grows, is asked to have as many again and fewer, and grows once more;
     elections that nobody needs; where partitions end. What a partition has, and who waits for it, stays as the topic
@@ -228,6 +229,7 @@ async def partitions(play: Play) -> None:
     )
 
 
+@scene("topics", "D1 low-watermark, D1 beyond-the-end, D1 below-zero, D1 deleted-while-it-waits, F1, X4, L1")
 async def delete_records(play: Play) -> None:
     """Records are deleted, what is below them is asked for, and where the log begins; then below that again, what is
     beyond the end, and all."""
@@ -271,6 +273,7 @@ async def _delete_at(
     return play.delete_records(await play.open("deleter"), [*beside, (topic, 0, offset)], timeout_ms)
 
 
+@scene("connections", "X2, X2 handled-ahead, X1")
 async def order(play: Play) -> None:
     """Requests behind one that waits: their answers come behind its answer. What is appended so does not end the wait,
     as a connection has one request at a time."""
@@ -291,6 +294,7 @@ async def order(play: Play) -> None:
         await settle(*sent, seconds=wait / 1000 + 6)
 
 
+@scene("connections", "C1 does-not-go-on, F3 not-woken")
 async def cut(play: Play) -> None:
     """Connections are cut with fetches waiting, and in the middle of a request; who waits after them is woken, and
     plain questions, and a fetch, are answered as before."""
@@ -324,6 +328,7 @@ async def cut(play: Play) -> None:
     await settle(play.produce(writer, topic), fetch, seconds=wait / 1000 + 6)
 
 
+@scene("connections", "C1 held-up")
 async def slow_reader(play: Play) -> None:
     """A client asks for more than fits between and does not read it; others are answered as before."""
     topic = await play.topic()
@@ -342,6 +347,39 @@ async def slow_reader(play: Play) -> None:
     slow.close()
 
 
+@scene("connections", "Q1 not-throttled, Q1 late")
+async def throttled(play: Play) -> None:
+    """A client appends, and fetches, more than its quota lets it, and asks on at once when it is told so; another asks
+    beside it."""
+    play.need("alter_client_quotas")
+    topic, client = await play.topic(), play.unique("q")
+    if error := await play.quota(client, QUOTA_BYTES):
+        play.cannot(f"no quota can be set: error {error}", "Q1")
+        return
+    other, size = await play.open("other"), QUOTA_BYTES * 3 // 2
+    await play.ask_all(play.produce(other, topic, size=size))
+    await play.pause(QUOTA_HEARD_MS)
+    await asyncio.gather(
+        _above_quota(play, client, other, lambda conn: play.produce(conn, topic, size=size)),
+        _above_quota(
+            play, client, other, lambda conn: play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1)
+        ),
+    )
+    await play.quota(client, None)
+
+
+async def _above_quota(play: Play, client: str, other: Connection, ask: Callable[[Connection], Sent]) -> None:
+    conn = await play.open("limited", client=client)
+    play.stimulus("quota", conn=conn.name, bytes_per_s=QUOTA_BYTES)
+    held, ends_t = 0, play.recorder.now() + QUOTA_SECONDS * 1e9
+    for _ in range(QUOTA_ASKS):
+        got = await ask(conn).within(ANSWER_SECONDS)
+        await play.ask_all(play.question(other), play.question(conn))
+        held += integer(got.body, "throttle_time_ms") > 0
+        if held == QUOTA_ROUNDS or play.recorder.now() > ends_t:
+            break
+
+
 async def open_files(play: Play) -> None:
     """Record how many sockets the broker's process has open, where its id is known, and how many are ours; several
     times, as others are opened and closed meanwhile."""
@@ -357,6 +395,7 @@ async def open_files(play: Play) -> None:
         await play.pause(200)
 
 
+@scene("connections", "X3", name="versions")
 async def offered_versions(play: Play) -> None:
     """Every version that is offered of these APIs, by a request that changes nothing, each on its own connection."""
 
@@ -376,6 +415,7 @@ async def offered_versions(play: Play) -> None:
         await asyncio.gather(*(one(api, version) for version in wanted))
 
 
+@scene("replicas", "M5, M6, F9, D1, F3, F8, M1", seconds=120, alone=True, takes=40)
 async def replica_stopped(play: Play) -> None:
     """Two brokers: who waits at the second for what is replicated to it is woken. Then that is stopped while it is in
     sync, and continues before the cluster gives it up."""
@@ -478,6 +518,7 @@ async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
     raise SceneLost("an append with acks -1 was refused for 10 s, with every replica in sync")
 
 
+@scene("replicas", "M4, M4 in-sync-again, M6 given-up, F3 not-woken", seconds=180, alone=True, takes=70)
 async def min_insync(play: Play) -> None:
     """Two brokers: the second stays away until the cluster gives it up. Then acks -1 is refused at once, and what waits
     for it is told so; where one replica is enough it is done, and who waits for it is woken. When it is back it is in

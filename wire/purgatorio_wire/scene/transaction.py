@@ -19,19 +19,13 @@ from purgatorio_wire.client.record_batch import batch_bytes
 from purgatorio_wire.history.history import LOADING, integer
 from purgatorio_wire.history.log import UNKNOWN_TOPIC
 from purgatorio_wire.history.transaction import ABORTED_NS, CONCURRENT, added
+from purgatorio_wire.scene.asker import codes, first_append, first_of, settle
+from purgatorio_wire.scene.broker import POLL_SECONDS, must
+from purgatorio_wire.scene.data_asker import FetchSession, by_topic
 from purgatorio_wire.scene.fetch import FIRST_SESSIONS
 from purgatorio_wire.scene.member import LONGER, NOT_TOLD, answered, is_told, members, stable, synced
-from purgatorio_wire.scene.play import (
-    POLL_SECONDS,
-    FetchSession,
-    Play,
-    by_topic,
-    codes,
-    first_append,
-    first_of,
-    must,
-    settle,
-)
+from purgatorio_wire.scene.play import Play
+from purgatorio_wire.scene.spec import scene
 from purgatorio_wire.trace.record import Body, Written
 
 WAIT_MS: Final = 3000
@@ -233,6 +227,12 @@ async def warm_up(play: Play) -> None:
     await play.delete(writer.topic)
 
 
+@scene(
+    "transactions",
+    "R1 early, R1 undecided-shown, R2 not-woken, R2 never-ended, R3 not-listed, R3 listed, "
+    "R4 last-stable-offset, R4 listed, R6 ends, F3 not-woken",
+    seconds=60,
+)
 async def read_committed(play: Play) -> None:
     """Transactions of one producer, committed or aborted, in one partition or two: who reads what is committed waits
     for the end, in a session too, others for no more than the append. In between both are asked for what is there."""
@@ -290,6 +290,11 @@ async def _session_of(
     return None if error or not made.id else made
 
 
+@scene(
+    "transactions",
+    "R1 early, R1 undecided-shown, R2 not-woken, R3 not-listed, R3 listed, R4 listed, M7 sent-again",
+    seconds=60,
+)
 async def overlapping(play: Play) -> None:
     """Transactions of two producers and appends of none in one partition: what is behind the first that is open is not
     to be seen, whatever ends after it, nor counted by who waits for more bytes than there are before it. What they
@@ -335,6 +340,7 @@ async def overlapping(play: Play) -> None:
         end = behind + 3  # a record, and two markers
 
 
+@scene("transactions", "R2 not-woken, R6 ends, R3 not-listed", seconds=90)
 async def timed_out(play: Play) -> None:
     """Each transaction of a producer has as long as that asked for, from its own beginning. One that is left open for
     longer is aborted, which answers who waits for it."""
@@ -374,6 +380,7 @@ async def _left_open(play: Play, topic: str) -> None:
     await _ask_all(play, reader, [(topic, 0, 0)])
 
 
+@scene("transactions", "R1 undecided-shown, R2 not-woken, R3 listed, R4 last-stable-offset", seconds=60)
 async def deleted_within(play: Play) -> None:
     """Records are deleted within a transaction that is open, all of its own too: what is there then, and what comes, is
     still to be waited for."""
@@ -400,6 +407,7 @@ async def deleted_within(play: Play) -> None:
         await _ask_all(play, asker, [low])
 
 
+@scene("transactions", "R2 never-ended, R2 not-woken", seconds=60)
 async def deleted_under(play: Play) -> None:
     """A topic is deleted while a transaction is open in it and in another one: that ends all the same, which wakes who
     waits in the other, and its producer begins the next."""
@@ -419,6 +427,11 @@ async def deleted_under(play: Play) -> None:
         await settle(waits, seconds=wait / 1000 + 6)
 
 
+@scene(
+    "transactions",
+    "R2 not-woken, R5 epoch, R5 not-fenced, R5 appends-on, R3 not-listed, R6 of-none",
+    seconds=60,
+)
 async def fenced_producer(play: Play) -> None:
     """A transactional id is initialized again while its transaction is open: that is aborted, which wakes who waits for
     it; its former producer is refused, the new one continues. Then ends of what is not open are asked for."""
@@ -456,6 +469,7 @@ async def fenced_producer(play: Play) -> None:
     await nobody.end(commits=True)
 
 
+@scene("transactions", "R7 committed, R7 unstable, R6 begins", seconds=60)
 async def transactional_offsets(play: Play) -> None:
     """How far groups have read is committed in transactions, of one partition or two, which are committed or aborted:
     it is told behind the end, and who asks for what is stable is told so in between, of the partitions that are part of
@@ -504,6 +518,7 @@ async def transactional_offsets(play: Play) -> None:
         await _until_stable(play, last, asker, group)
 
 
+@scene("transactions", "R7 committed, R7 refused, G9", seconds=60)
 async def members_offsets(play: Play) -> None:
     """The members of a group commit in transactions by their generation (KIP-447): who is in another, or none of them,
     is refused; who is not, is not, though a rebalance waits for it, but is behind that. Then one has left."""

@@ -59,7 +59,7 @@ class Declared:
     """Constants of the broker, in milliseconds. `initial_delay_ms` is group.initial.rebalance.delay.ms; None where
     nobody knows it. `late_ms` is allowed to every answer, `late_topics_ms` to what creating or deleting a topic brings.
     `session_least_ms` and `session_most_ms`: the bounds of a session, `note_most_bytes` that of what a commit says
-    beside an offset, where they are known.
+    beside an offset, `deliveries_most` how often a share group is given a record, where they are known.
     """
 
     late_ms: int = 100
@@ -68,6 +68,7 @@ class Declared:
     session_least_ms: int | None = None
     session_most_ms: int | None = None
     note_most_bytes: int | None = None
+    deliveries_most: int | None = None
 
     def refuses_session(self, asked_ms: int | None) -> bool:
         """Whether a session of this time-out is outside of the bounds."""

@@ -1,24 +1,24 @@
-"""`Wheel`: the data structure of the timer for use: levels of buckets, and a heap of those buckets that hold something.
+"""`Wheel`: the data structure of `IntrusiveTimer`: levels of buckets, and a heap of the buckets that are not empty.
 
-It has no lock, no clock and no thread: time is the argument of `take_due`, and the caller that shares it guards
+It has no lock, no clock and no thread: time is the argument of `take_due`, and a caller that shares the wheel guards
 every call.
 
 All numbers are ticks. A level of shift s has buckets of 2**s ticks; tick t belongs to its number t >> s, and that to
-the bucket number mod size. With `now` the tick that the wheel stands at, the level takes
+the bucket number mod size. With `now` the current tick of the wheel, the level takes
 
     t with (t >> s) - (now >> s) < size,   which is   t < limit = ((now >> s) + size) << s
 
 and the lowest such level takes it. This is `purgatorio.arithmetic.is_within_level`, with the level's clock floored
 to its own tick: of two ticks that may be in one level at a time, none share a bucket. Below them all is the level of
-what is overdue: one bucket, for every t < limit = now + 1.
+overdue ticks: one bucket, for every t < limit = now + 1.
 
 Promises (clause ids in brackets).
-* [T1] `take_due(now)` gives nothing whose tick is above `now`.
-* [T2] [T3] It gives all that waits for `now` or before, once, in the order of the ticks [T6].
-* [T4] What `unlink` or `pop` has taken out is in no answer of a later `take_due`.
-* [T5] `size()` is the number of what waits.
-* [T7] Each thing moves at most once in a `take_due`, wherever it was: *all* due buckets are taken out first, then what
-  is not due yet is placed by the new clock.
+* [T1] `take_due(now)` returns no item whose tick is above `now`.
+* [T2] [T3] It returns every item that waits for `now` or before, once, in the order of the ticks [T6].
+* [T4] No later `take_due` returns an item that `unlink` or `pop` has removed.
+* [T5] `size()` is the number of waiting items.
+* [T7] Each item moves at most once in a `take_due`: *all* due buckets are taken out first, then the items that are
+  not due yet are placed by the new clock.
 
 >>> wheel = Wheel(wheel_size=4, levels=1, now_tick=0)
 >>> soon, late = wheel.put(2, print), wheel.put(70, print)
@@ -50,16 +50,16 @@ from purgatorio.timer.interface import TimerClosed
 from purgatorio.timer.intrusive.node import NOWHERE, Callback, Link, Node
 
 HANDLE_BITS: Final = 60
-"""An integer handle is `tick << HANDLE_BITS | n`, with n counted up by its wheel: none comes twice (five million a
-second last for seven thousand years), and it says where to look. Two digits of a Python integer, so that the shifts
-stay cheap; and a dictionary hashes consecutive n to consecutive places."""
+"""An integer handle is `tick << HANDLE_BITS | n`, with n counted up by its wheel: no handle comes twice (five
+million a second last for seven thousand years), and it determines the bucket. It has two digits of a Python integer,
+so that the shifts stay cheap; and a dictionary hashes consecutive n to consecutive places."""
 
 Calls = dict[int, Callback]
 """Functions by their handles."""
 
 NO_CALLS: Final[Calls] = {}
-"""Of a bucket without functions; nobody puts one into this. (An empty dictionary of its own would weigh more than an
-empty ring.)"""
+"""Shared by all buckets without functions; no function is put into it. (An empty dictionary for each bucket would be
+larger than an empty ring.)"""
 
 Due = tuple[int, list[Node], Calls]
 """What is due at one tick: the tick, its nodes, and its functions under integer handles, in the order of adding."""
@@ -135,7 +135,7 @@ class Level:
         self.buckets = tuple(Bucket() for _ in range(size))
 
     def move_to(self, now: int, floor: int) -> int:
-        """The wheel stands at `now`; returns the new limit, which is the floor of the level above."""
+        """Set the level's time to `now`; returns the new limit, which is the floor of the level above."""
         self.floor = floor
         self.limit = ((now >> self.shift) + self.size) << self.shift
         return self.limit
@@ -380,9 +380,9 @@ class Wheel:
         return list(late.values())
 
     def _move_clock(self, now_tick: int) -> None:
-        """Stand at `now_tick`, and look again no later than a quarter of the finest level ahead.
+        """Move to `now_tick`, and check again after at most a quarter of the finest level.
 
-        A clock that lags costs detours, not correctness: what is near goes to a level that is coarser than need be.
+        A clock that lags costs time, not correctness: a near deadline goes to a coarser level than necessary.
         """
         self._now_tick = now_tick
         floor = now_tick + 1

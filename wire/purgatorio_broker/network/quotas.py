@@ -1,0 +1,40 @@
+"""Quotas of clients (KIP-219): how many bytes a second one may send or get, and how long it is held up above that."""
+
+from collections.abc import Callable
+from threading import Lock
+from time import monotonic
+from typing import Final
+
+PRODUCER, CONSUMER = "producer_byte_rate", "consumer_byte_rate"
+WINDOW_S: Final = 10.0
+"""What was not used is kept for so long, as Kafka's eleven samples of a second are."""
+
+
+class Quotas:
+    """Bytes a second by client id and kind; who has none is never held up."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._rates: dict[tuple[str, str], float] = {}
+        self._paid_s: dict[tuple[str, str], float] = {}
+
+    def alter(self, client: str, kind: str, bytes_per_s: float | None) -> None:
+        """Let it have so many, or, by None, any number."""
+        with self._lock:
+            self._paid_s.pop((client, kind), None)
+            if bytes_per_s is None:
+                self._rates.pop((client, kind), None)
+            else:
+                self._rates[client, kind] = bytes_per_s
+
+    def throttle_ms(self, client: str, kind: str, size_bytes: int) -> int:
+        """How long who has had so much more is to be held up; 0 while it keeps its quota."""
+        with self._lock:
+            rate = self._rates.get((client, kind))
+            if rate is None:
+                return 0
+            now = self._clock()
+            paid = max(self._paid_s.get((client, kind), 0.0), now - WINDOW_S) + size_bytes / rate
+            self._paid_s[client, kind] = paid
+            return max(0, round((paid - now) * 1000))

@@ -1,0 +1,60 @@
+"""Q1: a client above its quota is told for how long it is held up, and is for so long and no longer (KIP-219)."""
+
+from typing import Final
+
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
+from purgatorio_wire.history.finding import Rows, after, broken, checked, in_time
+from purgatorio_wire.history.history import Exchange, Lane, Scene, integer, items, text
+from purgatorio_wire.history.log import fetched, produced, summed
+from purgatorio_wire.history.violation_kind import Way
+
+WINDOW_S: Final = 11
+"""Kafka counts over so many samples of a second (`quota.window.num`)."""
+TIMES: Final = 2
+"""Who has sent or got so many times as much as it may is above its quota certainly."""
+LEAST_GAP_NS: Final = 1000 * MS
+
+
+def quotas(bounds: Bounds, scene: Scene) -> Rows:
+    """The occasions are appends of who is above its quota, and what is asked behind one that was told so."""
+    for x in scene.stimuli:
+        lane = scene.lanes.get(text(x.body, "conn"))
+        if text(x.body, "what") == "quota" and lane is not None:
+            yield from _told(lane, x.t, integer(x.body, "bytes_per_s"))
+            for one, behind in zip(lane.requests, lane.requests[1:], strict=False):
+                yield from _held_up(bounds, one, behind)
+
+
+def _told(lane: Lane, since_t: int, bytes_per_s: int) -> Rows:
+    asked = [one for one in lane.requests if one.api in ("produce", "fetch") and one.t >= since_t]
+    size = sum(map(_bytes, asked))
+    told = any(one.throttled_ms for one in asked)
+    most = TIMES * bytes_per_s * (WINDOW_S + (asked[-1].t - since_t) / 1e9) if asked else 0
+    if asked and (told or size > most):
+        allowed = f"a throttle time, at {bytes_per_s} bytes a second"
+        yield checked("Q1", Way.NOT_THROTTLED, asked[-1], told, allowed, f"none for {size} bytes")
+
+
+def _bytes(one: Exchange) -> int:
+    """What a quota counts: the records that were sent, or that came."""
+    sent = sum(summed(batches, "bytes") for _, batches, _ in produced(one))
+    return sent + sum(summed(items(said, "records"), "bytes") for _, _, said in fetched(one))
+
+
+def _held_up(bounds: Bounds, one: Exchange, behind: Exchange) -> Rows:
+    """Of what was asked while its connection was held up: that began when the answer was sent, which was not before the
+    request, and ends so long after the answer at the latest."""
+    held_ns = one.throttled_ms * MS
+    if one.answer_t is None or behind.wait_ms or (held_ns and behind.t >= one.answer_t + held_ns // 2):
+        return
+    if not held_ns:
+        promise = "an answer at once, as no throttle time was told,"
+        yield in_time(bounds, "Q1", Way.HELD_UP, behind, behind.t, LEAST_GAP_NS, promise, *one.events)
+        return
+    promise = f"an answer when the throttle time of {one.throttled_ms} ms is over,"
+    if behind.answer_t is not None and behind.answer_t < one.t + held_ns - EARLY_NS:
+        seen = f"answered {after(behind.answer_t, one.t)} after the request that was told it"
+        yield broken("Q1", Way.EARLY, behind, f"not before the throttle time is over: {promise}", seen)
+        return
+    gap = max(held_ns, LEAST_GAP_NS)
+    yield in_time(bounds, "Q1", Way.LATE, behind, one.answer_t + held_ns, gap, promise, *one.events)

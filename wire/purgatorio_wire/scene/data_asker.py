@@ -1,0 +1,310 @@
+"""What a scene asks about topics and their records, in few words.
+
+Whatever a scene makes has a name that no other client has, and is deleted at the end. A scene never writes to a topic
+that it did not make.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from purgatorio_wire.client.connection import Connection, Got, Sent
+from purgatorio_wire.client.record_batch import TRANSACTIONAL, compressed, filler, spoilt
+from purgatorio_wire.history.history import BUSY, integer, items, text
+from purgatorio_wire.history.log import FETCHED, parts
+from purgatorio_wire.scene.asker import ANSWER_SECONDS, Asker, codes, first_of
+from purgatorio_wire.scene.broker import IN_TRANSACTIONS, POLL_SECONDS, SceneLost, SceneSkipped
+from purgatorio_wire.trace.record import BY_NOBODY, Written
+
+LEADS_SECONDS: Final = 20.0
+MUTE_SECONDS: Final = 1.0
+TOPIC_TIMES: Final = 6
+"""What becomes of a topic is searched for so many times longer than the declared lateness: the clause waits for
+five."""
+BY_ID_SHARE: Final = 0.5
+"""Of the requests that can name topics by their ids."""
+UNMADE: Final = 99
+"""A partition that no topic has."""
+SETTINGS_REFUSED: Final = frozenset({40, 44})
+"""A topic with settings that the broker does not take (INVALID_CONFIG), or a policy of its own forbids."""
+EXISTS: Final = 36
+
+
+@dataclass(slots=True)
+class FetchSession:
+    """A session of fetches (KIP-227): what the next of them names it by. `forgets`: partitions that it takes out."""
+
+    version: int
+    id: int = 0
+    epoch: int = 0
+    forgets: Sequence[tuple[str, int]] = ()
+
+    def named(self, topics: list[dict[str, object]], ids: Mapping[str, str]) -> dict[str, object]:
+        """The fields of a fetch of it that wants these topics, or more of them than before."""
+        gone = by_topic(((topic, number) for topic, number in self.forgets), "topic")
+        for topic in (*topics, *gone):
+            topic["topic_id"] = ids.get(str(topic["topic"]))
+        return {
+            "session_id": self.id,
+            "session_epoch": self.epoch,
+            "topics": topics,
+            "forgotten_topics_data": gone,
+        }
+
+    def took(self, got: Got) -> int:
+        """What its answer says; the error of it."""
+        self.id, self.forgets = integer(got.body, "session_id") or self.id, ()
+        self.epoch += not codes(got.body)
+        return codes(got.body)
+
+
+@dataclass(slots=True)
+class DataAsker(Asker):
+    """Topics, and requests for what is in them."""
+
+    def fetch(
+        self,
+        conn: Connection,
+        parts: Iterable[tuple[str, int, int]],
+        *,
+        max_wait_ms: int,
+        min_bytes: int = 1,
+        epoch: int = -1,
+        last_epoch: int = -1,
+        room: int = 1 << 20,
+        most: int | None = None,
+        by_id: str | None = None,
+        session: FetchSession | None = None,
+        committed: bool | None = None,
+    ) -> Sent:
+        """A fetch of partitions, given as topic, number and offset. `last_epoch`: of what its reader has read.
+        `most`: its max_bytes. `by_id`: the id by which it names its topic. `committed`: whether it reads what is
+        committed alone. Where there are no transactions, who does sees as much as others, so that is drawn."""
+        asked = (
+            (topic, {"partition": number, "fetch_offset": offset, "partition_max_bytes": room,
+                     "current_leader_epoch": epoch, "last_fetched_epoch": last_epoch})
+            for topic, number, offset in parts
+        )  # fmt: skip
+        limits = {
+            "max_wait_ms": max_wait_ms,
+            "min_bytes": min_bytes,
+            "max_bytes": most or self.broker.fetch_bytes,
+            "isolation_level": self.rng.randrange(2) if committed is None else int(committed),
+        }
+        topics = by_topic(asked, "topic")
+        if session is None:
+            return self._send_about(conn, "fetch", {**limits, "topics": topics}, topics, "topic", by_id)
+        return conn.send("fetch", session.version, {**limits, **session.named(topics, self.broker.ids)})
+
+    def _send_about(
+        self, conn: Connection, api: str, values: Mapping[str, object], topics: list[dict[str, object]], name: str,
+        by_id: str | None = None,
+    ) -> Sent:  # fmt: skip
+        """Send a request about topics, by their names or, if that is drawn and all have one, by their ids. `by_id`: the
+        id of all, by which it is sent in any case."""
+        names = [str(topic[name]) for topic in topics]
+        for unmade in {*names} - self.broker.made.topics:
+            self.broker.ids.setdefault(unmade, str(uuid.UUID(int=self.rng.getrandbits(128), version=4)))
+        newest = self.broker.version(api, by_id=True)
+        answered = api != "produce" or bool(values["acks"])
+        drawn = self.rng.random() < BY_ID_SHARE and all(one in self.broker.ids for one in names)
+        if newest is None or not (by_id or drawn):
+            return self.send(conn, api, values, answered=answered)
+        for topic in topics:
+            topic["topic_id"] = by_id or self.broker.ids[str(topic[name])]
+        return conn.send(api, newest, values, answered=answered)
+
+    def produce(
+        self, conn: Connection, *parts: str | tuple[str, int], acks: int = 1, size: int = 20, records: int = 1,
+        timeout_ms: int = 10_000, corrupt: int | None = None, written: Written = BY_NOBODY,
+        transactional_id: str | None = None, packs: bool = False,
+    ) -> Sent:  # fmt: skip
+        """An append of `records` records of `size` bytes, to each of these partitions; to 0 of a topic alone. What the
+        partition `corrupt` is sent came to harm on its way. `written`: by an idempotent producer, in a transaction
+        where it has a `transactional_id`. `packs`: whether it is compressed."""
+        # The time is now: what is dated long ago is deleted by retention half a minute after a broker's start.
+        attributes = 0 if transactional_id is None else TRANSACTIONAL
+        data = filler(size, records, int(time.time()) * 1000, written, attributes)
+        data = compressed(data) if packs else data
+        into = ((one, 0) if isinstance(one, str) else one for one in parts)
+        each = (
+            (topic, {"index": number, "records": spoilt(data) if number == corrupt else data})
+            for topic, number in into
+        )
+        asked = by_topic(each, "name", "partition_data")
+        values = {
+            "transactional_id": transactional_id, "acks": acks, "timeout_ms": timeout_ms, "topic_data": asked,
+        }  # fmt: skip
+        version = self.broker.version("produce", most=IN_TRANSACTIONS)
+        if transactional_id is not None and version is not None:
+            return conn.send("produce", version, values)
+        return self._send_about(conn, "produce", values, asked, "name")
+
+    def delete_records(
+        self, conn: Connection, parts: Iterable[tuple[str, int, int]], timeout_ms: int = 5000
+    ) -> Sent:
+        """A deletion of the records below an offset, of partitions given as topic, number and offset."""
+        below = ((topic, {"partition_index": number, "offset": offset}) for topic, number, offset in parts)
+        asked = {"topics": by_topic(below, "name"), "timeout_ms": timeout_ms}
+        return self.send(conn, "delete_records", asked)
+
+    def list_offsets(
+        self,
+        conn: Connection,
+        parts: Iterable[tuple[str, int, int]],
+        epoch: int = -1,
+        *,
+        committed: bool = False,
+    ) -> Sent:
+        """Where partitions begin or end, each given as topic, number and -2 or -1, or a time. `committed`: for who
+        reads what is committed alone."""
+        wanted = (
+            (topic, {"partition_index": number, "current_leader_epoch": epoch, "timestamp": which})
+            for topic, number, which in parts
+        )
+        values = {"replica_id": -1, "isolation_level": int(committed), "topics": by_topic(wanted, "name")}
+        return self.send(conn, "list_offsets", values)
+
+    async def quota(self, client: str, bytes_per_s: float | None) -> int:
+        """Let a client append and fetch so many bytes a second, or, by None, any number; the error that is told."""
+        self.broker.made.quotas.add(client)
+        told = (await self.ask(await self.admin(), "alter_client_quotas", quota_of(client, bytes_per_s))).body
+        if bytes_per_s is None and not codes(first_of(told, "entries")):
+            self.broker.made.quotas.discard(client)
+        return codes(first_of(told, "entries"))
+
+    async def metadata(self, topic: str) -> Got:
+        """What the broker says of a topic. Nothing is made by asking."""
+        asked = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
+        return await self.ask(await self.admin(), "metadata", asked)
+
+    async def epoch(self, topic: str) -> int:
+        """The leader epoch of a topic's first partition; -1 where metadata does not tell it."""
+        if not self.offers("metadata"):
+            return -1
+        made = first_of((await self.metadata(topic)).body, "topics")
+        return integer(first_of(made, "partitions"), "leader_epoch", -1)
+
+    async def topic(
+        self, partitions: int = 1, *, configs: Mapping[str, str] | None = None, replicas: Sequence[int] = ()
+    ) -> str:
+        """A new topic whose partitions have been fetched without an error: it leads."""
+        self.need("fetch", "produce")
+        name = self.unique("t")
+        await self.create(name, partitions=partitions, configs=configs, replicas=replicas)
+        await self.until_leads(name, partitions)
+        return name
+
+    async def create(
+        self,
+        *names: str,
+        partitions: int = 1,
+        configs: Mapping[str, str] | None = None,
+        replicas: Sequence[int] = (),
+    ) -> None:
+        """Ask for topics. SceneLost where one is refused; where CreateTopics is not offered, metadata makes them."""
+        self.broker.made.topics.update(names)
+        if not self.offers("create_topics"):
+            self.need("metadata")
+            asked = {"topics": [{"name": name} for name in names], "allow_auto_topic_creation": True}
+            await self.ask(await self.admin(), "metadata", asked)
+            return
+        node = self.broker.node
+        nodes = list(replicas) or ([node] if node is not None else [])
+        assigned = [{"partition_index": at, "broker_ids": nodes} for at in range(partitions)] if nodes else []
+        wanted: Mapping[str, object] = {
+            "num_partitions": -1 if nodes else partitions,
+            "replication_factor": -1 if nodes else 1,
+            "assignments": assigned,
+            "configs": [
+                {"name": key, "value": value}
+                for key, value in {**self.broker.topic_configs, **(configs or {})}.items()
+            ],
+        }
+        topics = [{"name": name, **wanted} for name in names]
+        asked = {"topics": topics, "timeout_ms": 10_000, "validate_only": False}
+        got = await self.ask(await self.controller(), "create_topics", asked)
+        self.broker.ids |= {
+            text(made, "name"): text(made, "topic_id")
+            for made in items(got.body, "topics")
+            if text(made, "topic_id").strip("0-")
+        }
+        errors = [error for made in items(got.body, "topics") if (error := codes(made))]
+        if errors:
+            said = f"a topic could not be made: error {errors[0]}"
+            raise SceneSkipped(said) if configs and errors[0] in SETTINGS_REFUSED else SceneLost(said)
+
+    async def until_leads(self, name: str, partitions: int) -> None:
+        """Metadata names a leader before it leads, so it is asked until a fetch comes back without an error."""
+        conn = await self.admin()
+        wanted = [(name, number, 0) for number in range(partitions)]
+        last: object = None
+        for attempt in range(int(LEADS_SECONDS / POLL_SECONDS)):
+            # Some answer for no partition where nothing is waited for, so every other question waits a little.
+            wait_ms = 100 * (attempt % 2)
+            got = await self.fetch(conn, wanted, max_wait_ms=wait_ms, min_bytes=wait_ms // 100).within(
+                ANSWER_SECONDS
+            )
+            errors = [codes(said) for _, said in parts(got.body, FETCHED[1])]
+            if errors and not any(errors) and not codes(got.body):
+                return
+            last = errors or "nothing of the topic"
+            if not errors and not codes(got.body) and attempt * POLL_SECONDS > MUTE_SECONDS:
+                return  # it says nothing of a topic without records; an append will show whether it works
+            await asyncio.sleep(POLL_SECONDS)
+        if self.offers("metadata"):
+            await self.metadata(name)  # another broker may lead it, where there are several
+        raise SceneLost(f"a new topic did not lead within {LEADS_SECONDS:g} s: fetch says {last}")
+
+    async def until_told(self, name: str, error: int, partitions: int = 0) -> None:
+        """Ask metadata of a topic until it says so, for longer than the clause waits. SceneLost where it does not."""
+        since_t = self.recorder.now()
+        while self.recorder.now() - since_t < 1e6 * self.broker.declared.late_topics_ms * TOPIC_TIMES:
+            told = first_of((await self.metadata(name)).body, "topics")
+            enough = sum(1 for _ in items(told, "partitions")) >= partitions
+            if told is not None and codes(told) == error and enough:
+                return
+            await self.pause(100)
+        raise SceneLost(f"metadata did not say in time that a topic is {'gone' if error else 'there'}")
+
+    async def until_free(self, name: str) -> None:
+        """Metadata may say that a topic is gone while the controller still deletes it: until it could be made."""
+        made = [{"name": name, "num_partitions": 1, "replication_factor": 1}]
+        for _ in range(100):
+            asked = {"topics": made, "timeout_ms": 5000, "validate_only": True}
+            got = await self.ask(await self.controller(), "create_topics", asked)
+            if codes(first_of(got.body, "topics")) not in {EXISTS, *BUSY}:
+                return
+            await self.pause(100)
+        raise SceneLost("a topic that was deleted is still in the way of another by its name")
+
+    async def delete(self, *names: str) -> None:
+        """Ask for topics to be deleted."""
+        self.need("delete_topics")
+        await self.ask(
+            await self.controller(), "delete_topics", {"topic_names": list(names), "timeout_ms": 10_000}
+        )
+        self.broker.made.topics.difference_update(names)
+
+
+def by_topic(
+    parts: Iterable[tuple[str, object]], name: str, inner: str = "partitions"
+) -> list[dict[str, object]]:
+    """What is asked of partitions, each with its topic's name, under their topics."""
+    found: dict[str, list[object]] = {}
+    for topic, part in parts:
+        found.setdefault(topic, []).append(part)
+    return [{name: topic, inner: asked} for topic, asked in found.items()]
+
+
+def quota_of(client: str, bytes_per_s: float | None) -> dict[str, object]:
+    """What is asked for a client that may append and fetch so many bytes a second, or, by None, any number."""
+    value = {"value": bytes_per_s or 0.0, "remove": bytes_per_s is None}
+    changes = [{"key": key, **value} for key in ("producer_byte_rate", "consumer_byte_rate")]
+    entity = [{"entity_type": "client-id", "entity_name": client}]
+    return {"entries": [{"entity": entity, "ops": changes}], "validate_only": False}
