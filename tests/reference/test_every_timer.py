@@ -21,6 +21,7 @@ from purgatorio import (
 from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.sync import Executor
 from purgatorio.timer import IntrusiveTimer
+from purgatorio.timer.calls import Repeated
 from purgatorio.timer.hashed_wheel import HashedEntry
 from purgatorio.timer.intrusive.timer import TaskNode
 from purgatorio.timer.intrusive.wheel import Wheel
@@ -193,6 +194,12 @@ TWINS = (
         "T4",
         edited(HashedWheel, "_fire_all", "if gone or entry.cancelled()", "if False"),
     ),
+    _twin(
+        "repeats-itself-away",
+        "T4",
+        edited(Repeated, "cancel", "set(True)", "set(False)", "super()", "super(Repeated, self)"),
+    ),
+    _twin("hashed-stop-beside-cancel", "P3", edited(HashedWheel, "unlink", "== 0", "!= 0"), threads=True),
     _twin("intrusive-refused", "T3 T5", Patch(Wheel, "put_back", lambda self, dues: None)),
 )
 

@@ -7,6 +7,7 @@ from typing import Final
 from purgatorio import DirectExecutor, HashedWheel, HeapTimer, QueuedExecutor
 from purgatorio.sync import Executor
 from purgatorio.timer import IntrusiveTimer
+from purgatorio.timer.calls import Repeated
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import ONE, Final_, Scenario
 from purgatorio_stress.scenario.parts import CheckedTimer
@@ -191,6 +192,52 @@ def _inside_a_task(make: _Make, world: World) -> Final_:
     return final
 
 
+def _repeats_itself_away(make: _Make, world: World) -> Final_:
+    """A function that runs every 2 ms cancels itself in its second run, while a thread drains too."""
+    timer = make(world, DirectExecutor())
+    ran: list[int] = []
+
+    def act() -> None:
+        ran.append(world.run.now_ms)
+        if len(ran) == 2:
+            repeated.cancel()
+
+    repeated = Repeated(timer, 2, act, sync=world.sync)
+    timer.add(repeated)
+    world.virtual.advance(2)
+    for name in ("one", "two"):
+        world.task(name, lambda: timer.advance_clock(0))
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        world.cover("ran", ran == [2])
+        for _ in range(8):
+            world.virtual.advance(1)
+            timer.advance_clock(0)
+        if ran != [2, 4]:
+            clause = "T4" if ran[:2] == [2, 4] else "T3"
+            yield Broken(clause, "repeated", f"every 2 ms, cancelled in its second run, ran at {ran} ms")
+        yield from size_is(timer, 0)
+
+    return final
+
+
+def _stop_beside_cancel(world: World) -> Final_:
+    """One thread stops the wheel once nothing waits, another cancels the last task that does."""
+    timer = HashedWheel("timer", wheel_size=3, **world.timer_parts(QueuedExecutor(sync=world.sync)))
+    task = Task(world, "task", 5)
+    timer.add(task)
+    world.task("stop", timer.stop_after_pending)
+    world.task("cancel", task.cancel)
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        world.cover("stopped", world.said["stop"] is True)
+        yield from size_is(timer, 0)
+
+    return final
+
+
 def _of(prefix: str, about: str, make: _Make) -> tuple[Scenario, ...]:
     plain = make is _intrusive
     return (
@@ -239,6 +286,17 @@ def _of(prefix: str, about: str, make: _Make) -> tuple[Scenario, ...]:
             horizon_ms=8,
             plain=plain,
         ),
+        Scenario(
+            f"{prefix}repeats-itself-away",
+            f"{about}: a repeated function cancels itself, while two threads drain",
+            2,
+            ("T3", "T4", "T5"),
+            partial(_repeats_itself_away, make),
+            dialects=ONE,
+            labels=("ran",),
+            horizon_ms=12,
+            plain=plain,
+        ),
     )
 
 
@@ -246,6 +304,16 @@ EVERY_TIMER: Final = (
     *_of("", "wheel", _of_the_world),
     *_of("heap-", "heap", _heap),
     *_of("hashed-", "hashed wheel", _hashed),
+    Scenario(
+        "hashed-stop-beside-cancel",
+        "hashed wheel: a stop waits for the last task, which is cancelled",
+        2,
+        ("P3", "T5"),
+        _stop_beside_cancel,
+        dialects=ONE,
+        labels=("stopped",),
+        horizon_ms=8,
+    ),
     *_of("intrusive-", "wheel for use", _intrusive),
 )
 """Scenarios that every timer passes."""
