@@ -15,6 +15,7 @@ from purgatorio import (
     HashedWheel,
     HeapTimer,
     ManualClock,
+    Purgatory,
     QueuedExecutor,
     SystemTimer,
 )
@@ -200,6 +201,7 @@ TWINS = (
         edited(Repeated, "cancel", "set(True)", "set(False)", "super()", "super(Repeated, self)"),
     ),
     _twin("hashed-stop-beside-cancel", "P3", edited(HashedWheel, "unlink", "== 0", "!= 0"), threads=True),
+    _twin("shut-down", "O5 O8", edited(Purgatory, "_arm", "if not self._complete", "if self._complete")),
     _twin("intrusive-refused", "T3 T5", Patch(Wheel, "put_back", lambda self, dues: None)),
 )
 
