@@ -60,6 +60,19 @@ def is_python(function: object) -> bool:
     return isinstance(function, FunctionType | MethodType)
 
 
+def _items(container: object) -> Iterator[object]:
+    """What is in it, by the methods of C: those of a subclass are the program's, and have steps."""
+    if isinstance(container, dict):
+        yield from dict.keys(container)
+        yield from dict.values(container)
+    elif isinstance(container, list):
+        yield from list.__iter__(container)
+    elif isinstance(container, set):
+        yield from set.__iter__(container)
+    elif isinstance(container, deque):
+        yield from deque.__iter__(container)
+
+
 class Reach:
     def __init__(self, is_known: Callable[[str], bool], gives_up: Callable[[str], None]) -> None:
         self._is_known = is_known
@@ -125,7 +138,7 @@ class Reach:
         if isinstance(thing, _GOES_INSIDE) or any(isinstance(one, _GOES_INSIDE) for one in behind):
             for one in list(found.values()):
                 if isinstance(one, CONTAINERS):
-                    found.update((id(inner), inner) for inner in one if isinstance(inner, CONTAINERS))
+                    found.update((id(inner), inner) for inner in _items(one) if isinstance(inner, CONTAINERS))
         return tuple(found.values())
 
     def inside(self, thing: object) -> tuple[object, ...]:
@@ -134,12 +147,7 @@ class Reach:
         following = list(found.values())
         while following:
             one = following.pop()
-            items: Iterable[object] = ()
-            if isinstance(one, dict):
-                items = [*one.keys(), *one.values()]
-            elif isinstance(one, list | set | deque):
-                items = one
-            for inner in self._flat(items):
+            for inner in self._flat(_items(one)):
                 if id(inner) in found:
                     continue
                 if len(found) >= _MANY:

@@ -320,6 +320,35 @@ for _racy in RACY:
         f"{_racy.__name__}__locked", (_racy,), {"locked": True, "__module__": __name__}
     )
 
+
+class Mine(dict[str, int]):
+    """A container whose own methods look into it."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name in super().__iter__() if name in self])
+
+    keys = __iter__  # type: ignore[assignment]  # as some packages have it
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name)
+
+
+class OwnMethods(Base):
+    """Sound, and deep enough where the explorer itself calls them."""
+
+    def make(self) -> None:
+        self.mine = Mine(x=1)
+
+    def a(self) -> None:
+        with self.lock:
+            self.seen.append("x" in self.mine and str(self.mine) != "" and self.mine == {"x": 1})
+            self.mine["y"] = 1
+            del self.mine["y"]
+
+    def check(self) -> None:
+        assert self.seen == [True, True]
+
+
 IMPORTED = threading.local()
 IMPORTED.x = 1
 
