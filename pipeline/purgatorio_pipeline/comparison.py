@@ -1,7 +1,7 @@
-"""Two checks side by side, before and after a change: what is newly broken, what is mended, what is no longer known.
+"""Compares two checks, before and after a change: newly broken clauses, mended ones, and those no longer judged.
 
-Runs are paired by their names (a plan's seed and the subject's configuration give the same name again); a single run on
-either side is paired whatever it is called. What stands on one side only is listed, never guessed at.
+Runs are paired by their names (a plan's seed and the subject's configuration give the same name again); a single run
+on each side is paired regardless of its name. Runs on one side only are listed.
 
 A clause is `mended` only where it passes with occasions to break it. Runs in real time are two samples: a race that did
 not show this time is no proof, so the occasions of both sides are next to every change.

@@ -1,7 +1,8 @@
-"""Our own documents, written and read by the types of their values: what a lake keeps, and what commands print.
+"""Our own documents, of the lake and of the commands' JSON, written and read by the types of their values.
 
-A value that is read back has the types that it was written with; what does not fit is refused with the place in the
-document. Traces and messages of the protocol are not read so: their refusals are a product.
+A value that is read back has the types that it was written with; a value that does not fit is refused with its place
+in the document. Traces and protocol messages have parsers of their own, because their error messages are part of the
+product.
 """
 
 from __future__ import annotations

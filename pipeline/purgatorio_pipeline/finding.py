@@ -1,4 +1,4 @@
-"""What another command found, as a row next to the runs: `report` shows it, and judges nothing of it."""
+"""The result of another command, as a row next to the runs. `report` shows it without judging it."""
 
 from __future__ import annotations
 

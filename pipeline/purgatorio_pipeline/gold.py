@@ -1,4 +1,4 @@
-"""Gold: what people and programs read: verdicts, violations, runs, lateness, broken lines, each a Parquet table."""
+"""The gold tables for people and programs: verdicts, violations, runs, lateness, broken lines, each in Parquet."""
 
 from __future__ import annotations
 

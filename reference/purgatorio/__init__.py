@@ -3,7 +3,7 @@
 Start reading at `purgatorio.delayed.operation`, then `delayed.purgatory`; for the timer at `timer.interface`, then
 `timer.wheel` and `timer.bucket`. `arithmetic` has the formulas, `sync` the seam under all of it.
 
-What is named here is the public surface, listed in `tests/tidy/public_surface.txt`; all else may change.
+The names here are the public surface, listed in `tests/tidy/public_surface.txt`; other names may change.
 """
 
 from purgatorio.clock import Clock, ManualClock, MonotonicClock

@@ -1,4 +1,4 @@
-"""What the source tells mypyc, without depending on it.
+"""The source's hints for mypyc, without depending on it.
 
 The same files are run by CPython as they are, and compiled by mypyc for the fast build (see CONTRIBUTING.md). A
 compiled class is closed; `mypyc_attr(allow_interpreted_subclasses=True)`, on a class and on its bases, allows

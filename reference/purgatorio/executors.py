@@ -1,8 +1,8 @@
 """Executors without a thread of their own.
 
-`QueuedExecutor`, for virtual time and for tests: actions wait until somebody runs them, in the order of submission, on
-the thread that calls `run_all`. `LoopExecutor`, for asyncio: they run on an event loop. `DirectExecutor`: they run at
-once, on the thread that drains the timer.
+`QueuedExecutor`, for virtual time and for tests: actions wait until `run_all` runs them, in the order of submission,
+on the calling thread. `LoopExecutor`, for asyncio: they run on an event loop. `DirectExecutor`: they run at once, on
+the thread that drains the timer.
 """
 
 from collections.abc import Callable

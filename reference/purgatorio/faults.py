@@ -1,4 +1,4 @@
-"""What happens to an exception in somebody's callback (clause O8).
+"""The treatment of an exception in a user's callback (clause O8).
 
 Promise of `CONTAIN`, the default: an exception in one operation's callback is reported and does nothing else. It
 loses no other operation, skips no later callback of the same operation and ends no thread. An `on_complete` that
@@ -9,10 +9,10 @@ raises has still completed its operation, and `force_complete` still answers Tru
 `on_complete` that raised at expiry, and ends the reaper's thread, after which nothing expires. Choose it to
 study or reproduce that, or to compare with a system that does the same.
 
-No policy gets an *exit*: what is no `Exception`, as SystemExit, KeyboardInterrupt, CancelledError and GeneratorExit. An
-exit ends the callback that raised it, and nothing else: what is due with it runs, and no thread ends. Then it is raised
-where the owner is. If the callback ran inside a call of the owner's, that is the call. If it ran on a thread of this
-package, it is logged at once, and `close` raises the first one. `LoopExecutor` leaves it to the event loop.
+No policy gets an *exit*, which is no `Exception`: SystemExit, KeyboardInterrupt, CancelledError and GeneratorExit.
+An exit ends only the callback that raised it: other due callbacks run, and no thread ends. Then it is raised to the
+owner. If the callback ran inside a call of the owner's, that is the call. If it ran on a thread of this package, it
+is logged at once, and `close` raises the first one. `LoopExecutor` leaves it to the event loop.
 """
 
 import logging

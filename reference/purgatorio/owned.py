@@ -1,10 +1,11 @@
-"""What a process owns: objects with threads and locks, which cannot be copied, pickled or used across a fork.
+"""Objects that belong to one process: they have threads and locks, and cannot be copied, pickled or used across a
+fork.
 
 A copy would share the locks and the lists of its original; a pickle would have none of its threads. Both are a
-TypeError. A child of `os.fork` (on Linux up to Python 3.13 also of `multiprocessing`, by default) inherits the objects
-without their threads, and perhaps with a lock that a thread of the parent holds. So what was made before the fork
-belongs to the parent: in the child each call raises MadeBeforeFork, and `close` does nothing. What the child makes
-itself works.
+TypeError. A child of `os.fork` (on Linux up to Python 3.13 also of `multiprocessing`, by default) inherits the
+objects without their threads, and perhaps with a lock that a thread of the parent holds. So objects made before the
+fork belong to the parent: in the child each call raises MadeBeforeFork, and `close` does nothing. Objects that the
+child makes work.
 """
 
 from abc import abstractmethod

@@ -3,8 +3,8 @@
     from purgatorio_spec import check_files, Verdict
     assert check_files([Path("run.jsonl")]).verdict is Verdict.PASS
 
-It never imports `purgatorio`: an oracle that shares code with what it judges is none. What is named here is the public
-surface; all else may change.
+It never imports `purgatorio`: an oracle must not share code with the implementation that it judges. The names here
+are the public surface; other names may change.
 """
 
 import importlib

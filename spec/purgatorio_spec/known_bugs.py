@@ -1,7 +1,7 @@
 """The known bugs: mistakes that were made in real systems of this kind.
 
-Models, proofs, mutants and pages name them by number. Numbers are public interface, and not all are taken: what this
-reference cannot have is listed with the mutants.
+Models, proofs, mutants and pages name them by number. Numbers are public interface, and some are not used: bugs that
+this reference cannot have are listed with the mutants.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ _BUGS: Final = (
              "a key is checked under another group's lock", ("P3",)),
     KnownBug(10, "callback-lock-is-not-operation-lock", "KAFKA-6042",
              "on_complete takes a lock the caller holds", ("P3",)),
-    KnownBug(11, "trylock-give-up", "KAFKA-6653", "who does not get the lock gives up", ("O4",)),
+    KnownBug(11, "trylock-give-up", "KAFKA-6653", "a thread that does not get the lock gives up", ("O4",)),
     KnownBug(12, "trylock-retry-once", "KAFKA-6653", "one more try instead of a loop", ("O4",)),
     KnownBug(13, "pending-not-reset", "KAFKA-6653", "the flag is never cleared", ("P3",)),
     KnownBug(14, "trylock-foreign-holder", "KAFKA-8334", "try_lock though others hold the operation's lock", ("O4",)),
@@ -81,7 +81,7 @@ _BUGS: Final = (
     KnownBug(49, "remove-wrong-list", "KAFKA-2226",
              "remove trusts that the entry is in some list", ("T5", "CHECK", "O8", "P3")),
     KnownBug(51, "reinsert-no-cancel-check", "Go timingwheel #31",
-             "re-inserted without a look whether cancelled", ("T5", "T4")),
+             "re-inserted without a test whether cancelled", ("T5", "T4")),
     KnownBug(52, "insert-after-cancel", "tokio #8252", "add ignores that the task was cancelled before", ("T5",)),
     KnownBug(53, "overflow-wheel-twice", "KAFKA-2112",
              "the level above is made without a lock", ("T2", "T3", "T5", "CHECK")),
@@ -91,7 +91,7 @@ _BUGS: Final = (
              "the next entry is read after unlinking", ("T3", "T2", "CHECK")),
     KnownBug(57, "nonreentrant-bucket-lock", "Go timingwheel #25", "a bucket's lock is not re-entrant", ("P3",)),
     KnownBug(58, "sleep-flag-outside-lock", "Go timingwheel #5",
-             "the look and the sleep are two critical sections", ("T2", "P3")),
+             "the test and the sleep are two critical sections", ("T2", "P3")),
     KnownBug(60, "next-wake-published-late", "tokio #6682",
              "the wake-up time is published after unlocking", ("T2", "P3")),
     KnownBug(61, "no-reoffer-on-reuse", "hierarchical wheel",

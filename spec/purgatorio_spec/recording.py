@@ -1,4 +1,4 @@
-"""A recorded run in memory, judged by the clauses; written to a file where somebody is to check it."""
+"""A recorded run in memory, judged by the clauses; and written to a file if a command should check it."""
 
 from __future__ import annotations
 
@@ -67,11 +67,12 @@ class Judged:
     unfinished: str = ""
     """What was not done for want of time: nothing that was kept is a PASS."""
 
-    def example(self, clause: str, file: str) -> Counterexample:
-        """The earliest violation of a clause that was violated, as it reads once the trace is in `file`."""
+    def example(self, clause: str, file: str, *, whole: bool = False) -> Counterexample:
+        """The earliest violation of a clause that was violated, as it reads once the trace is in `file`. `whole`: with
+        all calls that came before it, of a run in which each is needed."""
         causes = self.result.clauses[clause].causes
         cause = min(causes.values(), key=lambda one: one.examples[0].events[-1])
-        return counterexample(file, self.result.run, cause.examples[0], self.table, cause.count)
+        return counterexample(file, self.result.run, cause.examples[0], self.table, cause.count, whole=whole)
 
 
 def judge(recording: Recording) -> Judged:

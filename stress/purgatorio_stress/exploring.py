@@ -1,4 +1,4 @@
-"""Exploring scenarios by name: the strategy that covers each, the counterexample made small, the report."""
+"""Explores scenarios by name: the strategy that covers each, the minimized counterexample, the report."""
 
 from dataclasses import dataclass, replace
 

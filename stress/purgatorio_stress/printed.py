@@ -1,7 +1,7 @@
 """What `stress`, `explore` and `mutants` print with --json, and what `mutants --kept` keeps: records by their `kind`.
 
-They are written and read by these types. Nothing of the reference or of the explorer is imported here: who only reads
-results needs neither.
+They are written and read by these types. This module imports neither the reference nor the explorer, because a
+reader of results needs neither.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Count = Annotated[int, Meta(ge=0)]
 
 
 class Grade(StrEnum):
-    """What an outcome is worth. Acceptable: also seen when the tasks run one after the other, in some order.
-    Interesting: breaks nothing, and only an interleaving gives it. Forbidden: breaks a clause, the scenario's own look,
-    or a structure. Unknown: none of these can be said."""
+    """The grade of an outcome. Acceptable: some sequential order of the tasks gives it. Interesting: only an
+    interleaving gives it, and it breaks no promise. Forbidden: it breaks a clause, the scenario's check, or an
+    invariant. Unknown: none of these is known."""
 
     ACCEPTABLE = "acceptable"
     INTERESTING = "interesting"
@@ -142,7 +142,7 @@ class _Searched(Struct, kw_only=True):
 
 
 class Explored(_Searched, kw_only=True):
-    """A scenario of `explore`. `token` and `steps`: of a run that was repeated."""
+    """A scenario of `explore`. `token` and `steps`: of a repeated run."""
 
     scenario: str
     states: Count = 0
@@ -216,11 +216,11 @@ class Explore(Struct, tag_field="kind", tag="explore"):
 
 
 class Kill(Struct, frozen=True):
-    """What one layer said of one known bug. `by` is the clause, the claim or the message; `effort` counts what was run,
-    in `unit`.
+    """The result of one layer for one known bug. `by` is the clause, the claim or the message; `effort` counts what
+    was run, in `unit`.
 
-    `preemptions`: of what was found. `hits`: how many of the rounds reported it. `reason`: why the layer was not run;
-    it then has nothing to say, which is not the same as having looked in vain.
+    `preemptions`: of the counterexample. `hits`: in how many rounds it was found. `reason`: why the layer was not
+    run, which differs from a search without a result.
     """
 
     killed: bool
@@ -234,7 +234,7 @@ class Kill(Struct, frozen=True):
 
 
 class MatrixRow(Struct, frozen=True, tag_field="kind", tag="mutant"):
-    """A known bug, and what each layer said that was asked: of `mutants`, and a line of a file of `mutants --kept`."""
+    """A known bug with the results of the layers: a row of `mutants`, and a line of a file of `mutants --kept`."""
 
     number: Count
     name: str

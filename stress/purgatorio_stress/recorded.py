@@ -42,7 +42,7 @@ RECORDED: Final = (
 
 
 class ReadingClock(Clock, Protocol):
-    """A clock that can say again what it last told the caller."""
+    """A clock that can repeat its last reading."""
 
     def last_ms(self) -> int: ...
 

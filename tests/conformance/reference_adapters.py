@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from purgatorio import (
@@ -62,35 +63,18 @@ class AnyTimer:
         return self.timer.size()
 
 
-def wheel(promise: Promise) -> AnyTimer:
+def any_timer(kind: Callable[..., Timer], promise: Promise, *, wheel: bool = True) -> AnyTimer:
     clock, executor = ManualClock(), QueuedExecutor(faults=Quiet())
-    tick_ms, size = promise.tick_ns // NS_PER_MS, promise.buckets
-    timer = SystemTimer("t", tick_ms=tick_ms, wheel_size=size, clock=clock, executor=executor, faults=Quiet())
+    sized = {"wheel_size": promise.buckets} if wheel else {}
+    tick_ms = promise.tick_ns // NS_PER_MS
+    timer = kind("t", tick_ms=tick_ms, clock=clock, executor=executor, faults=Quiet(), **sized)
     return AnyTimer(timer, clock, executor)
 
 
-def heap_timer(promise: Promise) -> AnyTimer:
-    clock, executor = ManualClock(), QueuedExecutor(faults=Quiet())
-    timer = HeapTimer(
-        "t", tick_ms=promise.tick_ns // NS_PER_MS, clock=clock, executor=executor, faults=Quiet()
-    )
-    return AnyTimer(timer, clock, executor)
-
-
-def hashed_wheel(promise: Promise) -> AnyTimer:
-    clock, executor = ManualClock(), QueuedExecutor(faults=Quiet())
-    tick_ms, size = promise.tick_ns // NS_PER_MS, promise.buckets
-    timer = HashedWheel("t", tick_ms=tick_ms, wheel_size=size, clock=clock, executor=executor, faults=Quiet())
-    return AnyTimer(timer, clock, executor)
-
-
-def intrusive_timer(promise: Promise) -> AnyTimer:
-    clock, executor = ManualClock(), QueuedExecutor(faults=Quiet())
-    tick_ms, size = promise.tick_ns // NS_PER_MS, promise.buckets
-    timer = IntrusiveTimer(
-        "t", tick_ms=tick_ms, wheel_size=size, clock=clock, executor=executor, faults=Quiet()
-    )
-    return AnyTimer(timer, clock, executor)
+wheel = partial(any_timer, SystemTimer)
+heap_timer = partial(any_timer, HeapTimer, wheel=False)
+hashed_wheel = partial(any_timer, HashedWheel)
+intrusive_timer = partial(any_timer, IntrusiveTimer)
 
 
 class ProbedOperation(DelayedOperation):
@@ -161,8 +145,11 @@ class AnyPurgatory:
         )
         self.operations: dict[Probe, ProbedOperation] = {}
 
+    def operation(self, probe: Probe) -> ProbedOperation:
+        return ProbedOperation(probe, self.dialect)
+
     def register(self, probe: Probe) -> bool:
-        operation = self.operations[probe] = ProbedOperation(probe, self.dialect)
+        operation = self.operations[probe] = self.operation(probe)
         done = self.purgatory.try_complete_else_watch(operation, probe.keys)
         self.executor.run_all()
         return done
@@ -210,13 +197,10 @@ class GroupedPurgatory(AnyPurgatory):
     def group(self, key: str) -> Lock:
         return self.locks.setdefault(key, threading.RLock())
 
-    def register(self, probe: Probe) -> bool:
+    def operation(self, probe: Probe) -> ProbedOperation:
         operation = GroupedOperation(probe, self.dialect)
         operation.groups = self.group
-        self.operations[probe] = operation
-        done = self.purgatory.try_complete_else_watch(operation, probe.keys)
-        self.executor.run_all()
-        return done
+        return operation
 
     def check(self, key: str) -> int:
         actions, completed = ActionQueue(), list[int]()
@@ -224,14 +208,6 @@ class GroupedPurgatory(AnyPurgatory):
             actions.add(lambda: completed.append(self.purgatory.check_and_complete(key)))
         actions.run_all()
         return sum(completed)
-
-
-def grouped_purgatory(promise: Promise) -> GroupedPurgatory:
-    return GroupedPurgatory(promise)
-
-
-def purgatory(promise: Promise) -> AnyPurgatory:
-    return AnyPurgatory(promise)
 
 
 WHEEL: Final = Promise(

@@ -24,14 +24,17 @@ def block(name: str) -> str:
     return listing(PAGE, name)
 
 
-@pytest.mark.parametrize("name", ["purgatory", pytest.param("real_time", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name",
+    ["purgatory", *(pytest.param(name, marks=pytest.mark.slow) for name in ("event_loop", "real_time"))],
+)
 def test_the_files_of_the_page_run(
     name: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a stranger would paste them: nothing fails, nothing is UNKNOWN, and most is not skipped."""
     monkeypatch.setattr(case, "DRAWN_EXAMPLES", 15)
     pytester.makepyfile(**{f"test_my_{name}": block(name)})
-    unknown = "skip" if name == "real_time" else "fail"
+    unknown = "skip" if name in ("real_time", "event_loop") else "fail"
     result = pytester.runpytest_inprocess("-q", f"--purgatorio-unknown={unknown}", "-rs")
     found = result.parseoutcomes()
     assert result.ret == 0, result.outlines

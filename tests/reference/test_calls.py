@@ -245,7 +245,7 @@ def test_a_timer_that_nobody_drains_warns(kind: str, how: str) -> None:
         del timer
         gc.collect()
     assert [one.category for one in told] == [RuntimeWarning]
-    assert "'t' ends with 1 waiting that never ran: nobody has drained it" in str(told[0].message)
+    assert "'t' ends with 1 waiting that never ran: it was never drained" in str(told[0].message)
 
 
 @pytest.mark.parametrize("kind", UNDRIVEN)

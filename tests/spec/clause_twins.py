@@ -424,7 +424,7 @@ def fired_after_cancel(made: Trace, broken: bool) -> None:
         made.fire("a")
 
 
-@twin("T4", "cancelled-after-it-ran", "netty-hashed-wheel", "asyncio")
+@twin("T4", "cancelled-after-it-ran", "timer", "netty-hashed-wheel", "asyncio")
 def cancelled_after_it_ran(made: Trace, broken: bool) -> None:
     made.add("a", delay_ns=10 * MS)
     made.wait(20 * MS)

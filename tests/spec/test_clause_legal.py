@@ -8,7 +8,7 @@ import pytest
 
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import ClauseResult
-from purgatorio_spec.trace.record import State
+from purgatorio_spec.trace.record import FUNCTIONS, State
 from purgatorio_spec.verdict import Verdict
 from spec.trace_builder import MS, Trace
 
@@ -627,6 +627,31 @@ def test_what_is_registered_at_one_moment_of_virtual_time_was_not_all_unseen(bes
     results = [one.clauses["P1"] for one in (made.judge(), made.folded())]
     assert results[0] == results[1]
     assert list(results[0].causes) == ([] if beside == "advance" else ["garbage"])
+
+
+@pytest.mark.parametrize("advances", [1, 2])
+@pytest.mark.parametrize(("f", "clause"), [("timer_add", "T2"), ("timer_fixed_rate", "T9")])
+def test_an_advance_that_ended_before_the_add_was_no_chance_to_run(
+    f: str, clause: str, advances: int
+) -> None:
+    """Due at the instant at which the clock stands; the next advance runs it. The twin: only the one after that."""
+    made = Trace()
+    made.stands_still()
+    made.header = replace(
+        made.header, recorded=FUNCTIONS, timer=replace(made.header.timer, late_ns=0, catch_up="burst")
+    )
+    made.end(made.start("advance_clock"))
+    add = made.start(f, "a", delay_ns=0 if f == "timer_add" else MS)
+    made.end(add, deadline_t=made.events[add].t)
+    for number in range(1, advances + 1):
+        made.wait(MS)
+        advance = made.start("advance_clock")
+        if number == advances:
+            made.both("timer_fire", "a")
+        made.end(advance)
+    results = [one.clauses[clause] for one in (made.judge(), made.folded())]
+    assert results[0] == results[1]
+    assert bool(results[0].causes) == (advances == 2)
 
 
 @pytest.mark.parametrize("first", [True, False])

@@ -248,7 +248,7 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_code_that_is_not_deterministic_is_no_pass() -> None:
     explored = _explored("unsteady:GoesByRuns")
     assert explored.verdict is Verdict.UNKNOWN
-    assert "the same schedule led to other steps" in explored.exploration.limit
+    assert "the same schedule gave another run" in explored.exploration.limit
 
 
 def test_what_is_not_there_is_said() -> None:

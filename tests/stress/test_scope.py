@@ -56,7 +56,7 @@ PURGATORY = replace(
 @pytest.mark.parametrize(
     ("part", "description", "sizes"),
     [
-        ("timer", TIMER, [136, 1_616]),
+        ("timer", TIMER, [143, 1_711]),
         ("timer", replace(TIMER, gates=()), [76, 800]),
         ("timer", replace(TIMER, capabilities=("timer",), gates=()), [54, 276]),
         ("purgatory", PURGATORY, [268, 2_995]),
@@ -77,7 +77,7 @@ def test_the_result_says_how_far_the_scope_was_played(tmp_path: Path) -> None:
     run, subject = in_scope((*PYTHON, str(EXAMPLES / "toy_wheel.py")), tmp_path, 100)
     assert run.verdict is Verdict.PASS
     assert run.clauses["T2"].occasions > 100
-    reached = "all 61 programs up to size 1; size 2: 8 % of 443 (so many were asked for)"
+    reached = "all 61 programs up to size 1; size 2: 8 % of 443 (the limit of --operations)"
     assert ("toy-wheel timer", f"virtual-scope: {reached}") in looked_for([subject])
 
 

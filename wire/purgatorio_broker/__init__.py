@@ -5,7 +5,7 @@ classic consumer groups (joins, syncs, heartbeats), topics, share groups, reads 
 waits in a purgatory. Everything is in memory; followers, the tier and the controller are the caller that calls.
 Nothing here reads a clock or starts a thread by itself: see `purgatorio_broker.runtime`.
 
-The rule of locks in this package: operation > group or partition > what the partition holds. No key is checked
-while a partition's lock is held: what a change makes ready is put on an `ActionQueue`, which the caller's request
-runs at its end; what is no request (a time-out, the end of a read) runs it itself.
+The rule of locks in this package: operation > group or partition > the objects of the partition. No key is checked
+while a partition's lock is held: the check is put on an `ActionQueue`, which the request runs at its end. A
+time-out, or the end of a read, is no request and runs the queue itself.
 """

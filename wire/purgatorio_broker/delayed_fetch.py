@@ -1,24 +1,24 @@
 """`DelayedFetch`: a fetch waits until there is enough to read, or a reason not to wait (Kafka's DelayedFetch).
 
 One operation a request, watched under each of its partitions. It keeps the place where each read begins, and
-compares it with the log's end by arithmetic; nothing is read while it waits. On completion it reads *again*: the
-first read found too little, and what has come since is what it waited for.
+compares it with the log's end by arithmetic; it reads no data while it waits. On completion it reads *again*: the
+first read found too little, and it waited for the records that came since.
 
 The cases, per partition in the order of the request (clauses B201 to B214):
 
     A  the broker does not lead (nor follow, where a follower may serve)   complete
     B  the replica is not here any more                                     complete
-    C  nobody knows the partition                                           complete
+    C  the partition is unknown                                             complete
     D  its directory is offline                                             complete
     E  the fetcher's leader epoch is fenced, or unknown here                complete
     F1 the fetch offset is beyond the end: the log was truncated            complete
     F2 the end is on a later segment, unless a throttled follower asks      complete
-    H  the fetcher's log has diverged, or that cannot be told               complete
+    H  the fetcher's log has diverged, or this is unknown                   complete
     -  else the bytes up to the end, at most the partition's maximum, add up
 
     G  and the sum over the partitions has reached min bytes                complete
 
-A to H complete at once: the sum is judged only where none of them did. A partition whose start has no place is
+A to H complete at once: the sum is tested only if none of them applies. A partition whose start has no place is
 skipped, and an end without a place adds nothing (it may be 0 bytes away, so it is no reason to answer).
 """
 

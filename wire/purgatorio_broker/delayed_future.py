@@ -1,8 +1,8 @@
 """`DelayedFuture` and its purgatory: a request waits for several futures (Kafka's DelayedFuturePurgatory).
 
-All operations wait under one key, which nobody ever checks: the futures themselves complete the operation, by way of
-an executor, so that no callback runs on the thread that completes a future. Completed entries leave the one list by
-the purge alone. At the time-out what is not done fails with TimeoutError; what is done keeps its value.
+All operations wait under one key, which is never checked: the futures themselves complete the operation, through an
+executor, so that no callback runs on the thread that completes a future. Only the purge removes completed entries
+from the one list. At the time-out, futures that are not done fail with TimeoutError; the others keep their values.
 Clauses B751 to B753.
 """
 

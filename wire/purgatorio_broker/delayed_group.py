@@ -1,19 +1,20 @@
-"""What waits in a consumer group of the classic protocol (Kafka's DelayedJoin, DelayedSync and DelayedHeartbeat).
+"""The delayed operations of a consumer group of the classic protocol (Kafka's DelayedJoin, DelayedSync and
+DelayedHeartbeat).
 
-* A rebalance waits for the members' joins. Its time-out is the group's rebalance time-out: who has not rejoined by then
-  is removed, and the rebalance ends with the others. The first rebalance of an empty group cannot know how many members
-  are on their way. It waits for the initial delay, and again as long as members keep coming, up to the rebalance
-  time-out. Clauses B401 to B407.
-* A generation waits for its members' syncs (KAFKA-12890): one that joined and never syncs would hold it for ever; at
-  the rebalance time-out it is removed. It does nothing on completion: the syncs themselves are answered when the
-  leader's comes. Clauses B501 to B504.
-* A member's session waits for a sign of life; its expiry removes the member. The idiom of a heartbeat: set the
-  member's `satisfied`, check its key, which completes the operation that waits; take `satisfied` back, and register
-  the next operation. Were it not taken back, the next one would complete as soon as it is registered, and nobody
-  would watch the member any more (KAFKA-9752). It does nothing on completion. Clauses B601 to B608.
+* A rebalance waits for the members' joins. Its time-out is the group's rebalance time-out: a member that has not
+  rejoined by then is removed, and the rebalance ends with the others. The first rebalance of an empty group cannot
+  know how many members will join. It waits for the initial delay, and again as long as members keep coming, up to
+  the rebalance time-out. Clauses B401 to B407.
+* A generation waits for its members' syncs (KAFKA-12890): a member that joined and never syncs would block it for
+  ever, so it is removed at the rebalance time-out. The operation does nothing on completion: the SyncGroup requests
+  are answered when the leader's comes. Clauses B501 to B504.
+* A member's session waits for a heartbeat or another request of the member; its expiry removes the member. The idiom
+  of a heartbeat: set the member's `satisfied`, check its key, which completes the operation that waits; reset
+  `satisfied`, and register the next operation. Without the reset, the next operation would complete at once, and the
+  member's session would no longer be watched (KAFKA-9752). It does nothing on completion. Clauses B601 to B608.
 
-All have the group's lock as their own, so they need the dialect `locked`: another thread may hold the lock for reasons
-of its own, and under `pending-flag` an event that meets such a holder is lost (KAFKA-8334).
+All have the group's lock as their own, so they need the dialect `locked`: another thread may hold the lock for
+another purpose, and under `pending-flag` an event that finds such a holder is lost (KAFKA-8334).
 """
 
 from collections.abc import Callable
@@ -58,7 +59,7 @@ class DelayedJoin(_InGroup):
         self._run_actions = run_actions
 
     def try_complete(self) -> bool:
-        """Every member has joined, and nobody is pending."""
+        """Every member has joined, and no member is pending."""
         return self._group.all_have_joined() and self.force_complete()  # [B401] [B402] [B403]
 
     def on_complete(self) -> None:
@@ -121,7 +122,7 @@ class DelayedSync(_InGroup):
         self._expire = expire
 
     def try_complete(self) -> bool:
-        """The generation has ended, or nobody's sync is missing."""
+        """The generation has ended, or no sync is missing."""
         over = self._generation != self._group.generation()  # [B501]
         settled = self._group.state() in (GroupState.COMPLETING, GroupState.STABLE)  # [B502]
         if settled and not over and self._group.pending_sync():  # [B503] [B504]
@@ -155,7 +156,7 @@ class DelayedHeartbeat(_InGroup):
         self._expire = expire
 
     def try_complete(self) -> bool:
-        """The session needs no watching (any more), or the member has been heard of."""
+        """The session need not be watched (any more), or a request of the member has arrived."""
         member = self._group.get(self._member)
         if self._group.state() is GroupState.DEAD:  # [B601]
             return self.force_complete()

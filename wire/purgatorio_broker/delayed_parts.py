@@ -1,8 +1,8 @@
 """`DelayedParts`: a request of several parts, each undecided until it has an answer, and decided once.
 
-What produce, delete records, elections and remote look-ups share. Every part has a result from the start: that with
-which it came, or, while it is undecided, that of a time-out; so what the time-out finds undecided needs no further
-thought. A decided part is never asked again, whatever happens to it afterwards.
+Produce, delete records, elections and remote look-ups share it. Every part has a result from the start: the one with
+which it came or, while it is undecided, that of a time-out. So the time-out need not change undecided parts. A
+decided part is never evaluated again.
 """
 
 from abc import abstractmethod
@@ -47,7 +47,7 @@ class DelayedParts(DelayedOperation, Generic[P, R]):
 
     @abstractmethod
     def ask(self, part: P, result: R) -> R | None:
-        """What is decided of an undecided part, given what it stands at; None: not yet."""
+        """The decision about an undecided part, given its current result; None: not yet."""
 
     def decide(self) -> bool:
         """Ask about each part that is undecided; whether none is left."""

@@ -2,10 +2,10 @@
 
 One operation a request, watched under each of its partitions.
 
-It keeps the results that it was made with: the append has happened, and its offsets are the answer, whatever the
-log does later. So only the error of a partition can change: REQUEST_TIMED_OUT is put in first, and replaced when
-the partition is decided (`purgatorio_broker.delayed_parts`). A decided partition is never asked again: the ISR may
-shrink later without taking back an acknowledgement.
+It keeps the results that it was made with: the append has happened, and its offsets are the answer, even if the log
+changes later. So only the error of a partition can change: REQUEST_TIMED_OUT is put in first, and replaced when the
+partition is decided (`purgatorio_broker.delayed_parts`). A decided partition is never evaluated again: the ISR may
+shrink later without revoking an acknowledgement.
 
 Clauses B101 to B109; the last two are about the whole request.
 """

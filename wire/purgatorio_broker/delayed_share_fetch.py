@@ -1,31 +1,32 @@
 """`DelayedShareFetch`: a share group's member waits for records that it may acquire (Kafka's DelayedShareFetch).
 
-It waits under two keys a partition: the group's, for acknowledgements, released locks and reads that ended, and the
-partition's, for the high watermark and the leadership.
+It waits under two keys for each partition. The group's key is checked after acknowledgements, released locks and
+finished reads; the partition's key after a change of the high watermark or the leadership.
 
-Trying takes the fetch locks of the partitions that can be acquired; none: wait. Where the place of each first offset is
-known, the distance to the log's end is arithmetic; where it is not, it is read, perhaps on another thread: then the
-locks are kept, and the end of the read is an event. Enough, or an error: complete with what was read. Too little: the
-locks are released, so that others can fetch, and it waits; if an event came during the read, it looks again first,
-for what that told (a record before those that were read, another partition) will not be told again. What lies in the
-remote tier only is read there: those partitions stay locked, the others do not.
+`try_complete` takes the fetch locks of the partitions that have records to acquire; if there are none, the operation
+waits. If the position of each first offset is known, the available bytes are computed. Otherwise the records are
+read, perhaps on another thread; the locks are kept, and the end of the read is an event. With enough bytes, or an
+error, the operation completes. With too few, it releases the locks, so that other members can fetch, and waits. If
+an event came during the read, it evaluates again before it waits, because that event does not come again. Records
+that are only in the remote tier are read there, and their partitions stay locked.
 
-On completion the rest is read, the records are acquired, and the locks are released. Reads of the tier that are not
-done when the time is up, and that have more time than the request, put the answer off: **completed is not answered**
-here, the answer comes from the caller that ends the reads, or from a timer (`share_holding.LateAnswer`).
+On completion the remaining partitions are read, the records are acquired, and the locks are released. If reads of
+the tier are not done at the request's time-out, the operation is completed, but **not answered yet**: the thread
+that ends the reads answers, or a timer (`share_holding.LateAnswer`).
 
-The locks are the trouble of this operation: the caller that took them must give them back, on every way out.
+The difficult part is that the locks must be released in every case:
 
-* `force_complete` may answer False to the try that has taken locks: somebody else has completed the operation, and
-  will not know of them. Then the try gives them back itself (KAFKA-17848).
-* A try that continues waiting with locks puts them where completion finds them, and looks again whether it is
-completed.
-* What is cleared before it is released is never released (KAFKA-18918): locks are named by a tuple that nobody changes.
-* The checks of other members' operations are queued, not called: their completion would check again, as deep as the
-  members are many (KAFKA-17509).
+* `force_complete` may return False to the try that has taken locks: another thread has completed the operation, and
+  does not know of them. Then the try releases them itself (KAFKA-17848).
+* A try that waits with locks stores them for the completion, and then tests again whether the operation is
+  completed.
+* An immutable tuple names the locks, so that the list of locks cannot be cleared before they are released
+  (KAFKA-18918).
+* The checks of other members' operations are queued, not called. Otherwise each completion would make the next
+  check, one call deeper for each member (KAFKA-17509).
 
-Not promised: that a fetch which waits for a lock is told when that is released without records. Two that both want
-more than there is would wake each other for ever; the next event tells them.
+Not promised: that a fetch which waits for a lock is woken when the lock is released without records. (Otherwise two
+fetches that both need more records would wake each other for ever.) The next event wakes it.
 
 Clauses B921 to B949.
 """
@@ -136,12 +137,12 @@ class DelayedShareFetch(DelayedOperation):
             self._surroundings.answer_late(late)  # [B943]
 
     def on_expiration(self) -> None:
-        """One mark; and what the answer has queued, for no request will."""
+        """Counts the expiry, and runs the actions that the answer has queued, because no request will."""
         self._surroundings.expired()
         self._surroundings.run_actions()
 
     def _begin(self) -> bool:
-        """Nothing is held: take what can be taken, and look."""
+        """No locks are held: take those that are free, and evaluate."""
         locked = self._lock_all()
         if not locked:
             return False  # [B921]
@@ -212,12 +213,12 @@ class DelayedShareFetch(DelayedOperation):
         return self._look_again_unless(all(waits))
 
     def _look_again_unless(self, waits: bool) -> bool:
-        """A read was done before anyone asked to be told of it. No check of its key from here, under this operation's
-        lock: another's try may do the same, and wait for this one."""
+        """A read ended before a callback was registered for it. Its key is not checked here, under this operation's
+        lock: the try of another operation may do the same, and wait for this one."""
         return not waits and self._look_again()
 
     def _look_again(self) -> bool:
-        """Unless it is completed: that has cancelled its reads, and to look again would begin them again."""
+        """Unless it is completed: its reads were cancelled then, and evaluating again would begin them again."""
         return not self.is_completed() and self.try_complete()
 
     def _wait_on(self, held: Held) -> bool:

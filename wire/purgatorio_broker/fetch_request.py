@@ -1,4 +1,4 @@
-"""What a fetch asks for, and what it is answered."""
+"""The parameters and the results of a fetch."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -2,9 +2,9 @@
 
 The caller that calls a method holds the group's `lock`, which is also the lock of the group's delayed operations.
 
-Invariants: a stable group has members; the members whose sync is missing are members; nobody awaits a join in a
-stable group; an empty group has no members; a pending member (one that has been given an id, and has not joined) is no
-member.
+Invariants: a stable group has members; the members whose sync is missing are members; no member awaits a join in a
+stable group; an empty group has no members; a pending member (one that has been given an id, and has not joined) is
+no member.
 """
 
 from collections.abc import Callable, Mapping
@@ -56,7 +56,7 @@ _Fields = bool | int | str | bytes | tuple[str, ...] | tuple[bytes, ...] | None
 @dataclass(frozen=True, slots=True)
 class Member:
     """A member; `instance`: the name of a static one, which is not removed because it did not rejoin. `metadata`: of
-    each of its protocols; none where nobody gave any.
+    each of its protocols; empty if none was given.
 
     `is_new`: it has not been through a rebalance. `satisfied`: see `has_satisfied_heartbeat`.
     """
@@ -74,9 +74,10 @@ class Member:
     awaiting_sync: SyncCallback | None = None
 
     def has_satisfied_heartbeat(self) -> bool:
-        """Whether its session needs no heartbeat now: it waits for an answer itself, or has just been heard of.
+        """Whether its session needs no heartbeat now: it waits for an answer itself, or a request of it has just
+        arrived.
 
-        A new member that awaits its first join is not let off: it may be gone, and nobody would notice.
+        This does not hold for a new member that awaits its first join: it may be gone, unnoticed.
         """
         if self.is_new:
             return self.satisfied  # [B606]
@@ -87,8 +88,8 @@ class Member:
 class Group:
     """An empty group of generation 0.
 
-    `protocol_type`: what kind of members these are, as the first of them said; "" where it did not. `new_member_added`:
-    somebody came while the first rebalance was being prepared."""
+    `protocol_type`: the type that the first member gave; "" if it gave none. `new_member_added`: a member came while
+    the first rebalance was being prepared."""
 
     __slots__ = ("_generation", "_leader", "_members", "_offsets", "_pending", "_pending_sync", "_state", "id",
                  "lock", "new_member_added", "protocol_type")  # fmt: skip
@@ -172,7 +173,7 @@ class Group:
             self._leader.set(new.id)
 
     def all_have_joined(self) -> bool:
-        """Whether every member awaits its join, and nobody is expected besides."""
+        """Whether every member awaits its join, and no other is expected."""
         # [B401] [B402]
         return not self._pending.get() and all(m.awaiting_join is not None for m in self.members())
 
@@ -214,11 +215,11 @@ class Group:
         self._pending_sync.mutate().clear()
 
     def committed_partitions(self) -> list[TopicPartition]:
-        """Those of which it has said how far it has read."""
+        """The partitions with a committed offset."""
         return list(self._offsets.get())
 
     def metadata(self, member: Member) -> bytes:
-        """What the member said about itself for the protocol in use; b"" where it said nothing."""
+        """The member's metadata for the protocol in use; b"" if it gave none."""
         return dict(zip(member.protocols, member.metadata, strict=False)).get(self.protocol(), b"")
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -233,11 +234,11 @@ class Group:
         )
 
     def committed(self, partition: TopicPartition) -> int | None:
-        """How far the group has read; None where it has never said."""
+        """The committed offset; None if there is none."""
         return self._offsets.get().get(partition)
 
     def rebalance_timeout_ms(self) -> int:
-        """The longest that a member asked for; 0 without members."""
+        """The longest that a member requested; 0 without members."""
         return max((member.rebalance_timeout_ms for member in self.members()), default=0)
 
     def update(self, member_id: str, **changes: "JoinCallback | SyncCallback | _Fields") -> Member:

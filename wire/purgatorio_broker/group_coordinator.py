@@ -1,15 +1,15 @@
 """`GroupCoordinator`: consumer groups by the classic protocol (Kafka's, with delayed operations, until 3.x).
 
-A rebalance: members join (`DelayedJoin` waits for them); the generation begins, everybody is answered and told to
-sync; members sync (`DelayedSync` waits for them), the leader with the assignments; then the group is stable, and
+A rebalance: members join (`DelayedJoin` waits for them); the generation begins, and all JoinGroup requests are
+answered; members sync (`DelayedSync` waits for them), the leader with the assignments; then the group is stable, and
 heartbeats keep its members (`DelayedHeartbeat`).
 
 Each call is answered through its callback exactly once, under the group's lock: a callback must not block, nor take
 another group's lock. A member that joins or syncs twice gets the first answered with REBALANCE_IN_PROGRESS (Kafka
 drops it with its connection).
 
-Who calls a method runs the action queue afterwards: `persist` may append to a log, and what that makes ready
-belongs on that queue, not under this lock.
+The caller of a method runs the action queue afterwards: `persist` may append to a log, and operations that become
+ready by it must be completed from that queue, not under this lock.
 
 Not here: how long offsets are kept, sizes and limits of groups.
 """
@@ -92,11 +92,12 @@ class GroupCoordinator:
         protocol_type: str = "",
         may_skip: bool = False,
     ) -> None:
-        """Join with an id, or "" for a new one; `id_required`: a new one has to come back with the id it gets.
+        """Join with an id, or "" for a new one; `id_required`: a new member must join again with the id that it
+        gets.
 
-        `instance`: of a static member, which comes back without an id and gets a new one, in the place that it had
-        (KIP-345). `metadata`: of each of the protocols. `may_skip`: a leader that is back can be told that it leads and
-        need not assign (KIP-814).
+        `instance`: of a static member, which returns without an id and gets a new one, in its former place
+        (KIP-345). `metadata`: of each of the protocols. `may_skip`: the response can tell a returning leader that it
+        leads and need not assign (KIP-814).
 
         INVALID_SESSION_TIMEOUT outside of the bounds; INCONSISTENT_GROUP_PROTOCOL without a protocol that all the
         other members have too, or for another type; neither changes anything [B410]. FENCED_INSTANCE_ID for the id
@@ -196,9 +197,9 @@ class GroupCoordinator:
         *,
         instance: str = "",
     ) -> Error:
-        """The member has read up to these: a sign of life as well. REBALANCE_IN_PROGRESS where the generation has begun
-        and nobody knows yet who reads what [B409]. A negative generation is that of nobody in particular, and good
-        where the group has no members."""
+        """Commit the member's offsets; this extends its session. REBALANCE_IN_PROGRESS if the generation has begun
+        and has no assignments yet [B409]. A negative generation means a client that is no member; it is accepted if
+        the group has no members."""
         group = self.group(group_id)
         with group.lock:
             if generation < 0 and group.state() is GroupState.EMPTY:
@@ -346,8 +347,8 @@ class GroupCoordinator:
     def _replace(
         self, group: Group, old: Member, new: Member, callback: JoinCallback, may_skip: bool
     ) -> None:
-        """A static member has come back. Where nothing changes by it, it continues with the generation that there is;
-        one that led and cannot be told to skip the assignment, which stands, does as if it did not."""
+        """A static member has returned. If nothing changes, it continues with the current generation. If it led, and
+        the response cannot tell it to skip the assignment, it continues as a follower."""
         before = group.protocol()
         led = group.leader()
         self._answer_waiting(group, old, Error.FENCED_INSTANCE_ID)
@@ -454,7 +455,8 @@ class GroupCoordinator:
         self._heartbeats.try_complete_else_watch(session, [key])
 
     def _remove(self, group: Group, member: Member) -> None:
-        """Take it out, and end its session: an operation left armed would expire for nobody (KAFKA-7196)."""
+        """Remove the member, and end its session: an operation left in the timer would expire for a missing member
+        (KAFKA-7196)."""
         group.remove(member.id)
         self._answer_waiting(group, member, Error.UNKNOWN_MEMBER_ID)
         self._heartbeats.check_and_complete(MemberKey(group.id, member.id))

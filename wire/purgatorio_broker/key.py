@@ -1,4 +1,4 @@
-"""What operations wait under. Two keys are the same key iff they are equal, and no two kinds are ever equal."""
+"""The keys under which operations wait. Two keys are the same iff they are equal; keys of two kinds are never equal."""
 
 from dataclasses import dataclass
 

@@ -23,12 +23,12 @@ class ExpirationMeter:
             by_key[key] = by_key.get(key, 0) + 1
 
     def total(self) -> int:
-        """All marks, of removed keys too."""
+        """All counts, of removed keys too."""
         with self._lock:
             return self._total.get()
 
     def count(self, key: Hashable) -> int:
-        """The marks of `key` since it was last removed."""
+        """The count of `key` since it was last removed."""
         with self._lock:
             return self._by_key.get().get(key, 0)
 

@@ -1,14 +1,14 @@
 """`Partition`: one replica of a partition, as its broker sees it (Kafka's Partition).
 
 A leader knows its in-sync replicas (ISR) and how far each follower has fetched; its high watermark is the smallest
-log end of the ISR and only rises while it leads. A follower's high watermark is what its leader told it: an offset
-without a place in the log.
+log end of the ISR and only rises while it leads. A follower's high watermark comes from its leader: an offset
+without a position in the log.
 
 Invariants: high watermark <= log end; last stable offset <= high watermark; the leader is in its ISR, and the ISR
 within the replicas.
 
-Every method takes the partition's lock and calls nobody back. Those that may make an operation ready return
-whether something changed; checking keys is the caller's business, when it holds no lock.
+Every method takes the partition's lock and makes no callbacks. Methods that may make an operation ready return
+whether the partition changed; the caller checks the keys when it holds no lock.
 """
 
 from collections.abc import Iterable, Sequence
@@ -216,7 +216,8 @@ class Partition:
             return self._low_watermark()
 
     def ends(self, current_epoch: int | None, *, leader_only: bool) -> LogEnds:
-        """The ends now. NOT_LEADER_OR_FOLLOWER; FENCED_ or UNKNOWN_LEADER_EPOCH for a reader behind or ahead."""
+        """The ends now. NOT_LEADER_OR_FOLLOWER; FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH for an older or newer
+        epoch."""
         with self._lock:
             self._readable(current_epoch, leader_only)
             return self._ends()

@@ -1,21 +1,21 @@
 """Requests that wait for a remote tier: `DelayedRemoteFetch`, `DelayedRemoteListOffsets`, and `RemoteReads`, their two
 purgatories (Kafka's of these names).
 
-A fetch: each partition that has to be read remotely has a future. The operation completes when all are done, well or
-not, or when one of their partitions is not here any more. A remote result replaces the local one unless that was an
-error already; what is not done by the time-out is answered with the local result (which found nothing), and its read is
-cancelled *after* the answer, since a cancelled read must not look like a failed one. A follower never reads remotely:
-what is in the tier, it takes from there itself. The purgatory purges at once (interval 0), for a completed operation
-holds on to the data that it answered (KAFKA-19763). Clauses B901 to B907.
+A fetch: each partition that has to be read remotely has a future. The operation completes when all are done, with or
+without success, or when one of their partitions has left this broker. A remote result replaces the local one unless
+that is an error. A read that is not done by the time-out is answered with the local result (which found nothing). It
+is cancelled *after* the answer, because a cancelled read must not look like a failed one. A follower never reads
+remotely through the leader. The purgatory purges at once (interval 0), because a completed operation keeps the data
+of its answer (KAFKA-19763). Clauses B901 to B907.
 
-"Which offset has this timestamp?": a partition either needed no remote look, and brings its answer along, or has a
-future and stands as timed out until it is decided. A partition that this broker does not lead any more is decided by
-that error, and its look-up cancelled. A found offset at or above `last_fetchable` may not be told: the client could not
-read it yet; it gets a blank answer, with the error that was held back for this case (OFFSET_NOT_AVAILABLE). So does a
-look-up that found nothing. Clauses B911 to B917.
+"Which offset has this timestamp?": a partition either needed no remote look-up, and has its answer already, or has a
+future and counts as timed out until it is decided. A partition that this broker no longer leads is decided by that
+error, and its look-up is cancelled. A found offset at or above `last_fetchable` is not returned, because the client
+could not read it yet. The answer is then blank, with the error prepared for this case (OFFSET_NOT_AVAILABLE). So
+does a look-up that found nothing. Clauses B911 to B917.
 
-The tier itself is the caller that completes the futures; each that is done checks its partition's key. So do
-`partition_moved` (leadership lost, replica stopped).
+The tier completes the futures; each completed future checks its partition's key. So do `partition_moved` (leadership
+lost, replica stopped).
 """
 
 from collections.abc import Callable, Mapping
@@ -87,7 +87,7 @@ class DelayedRemoteFetch(DelayedOperation):
         self._callback({p: _answer(result, futures.get(p)) for p, result in self._local.items()})
 
     def on_expiration(self) -> None:
-        """Cancel what is not done; one mark for the request."""
+        """Cancel the reads that are not done, and count one expiry for the request."""
         for read in self._reads:
             read.future.cancel()
         self._meter.mark(CONSUMER_METER)
@@ -138,8 +138,8 @@ _TIMED_OUT = ListedOffset(Error.REQUEST_TIMED_OUT)
 
 
 class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
-    """Waits until each partition's look-up in the tier is decided. `leads(partition)`: raises BrokerError where this
-    broker does not. `with_epoch`: the client is new enough to be told the leader's epoch."""
+    """Waits until each partition's look-up in the tier is decided. `leads(partition)`: raises BrokerError if this
+    broker does not lead. `with_epoch`: the version of the request has the leader's epoch."""
 
     __slots__ = ("_leads", "_lookups", "_meter", "_with_epoch")
 
@@ -206,8 +206,8 @@ def _by_topic(callback: ListOffsetsCallback, answers: Mapping[TopicPartition, Li
 
 
 class RemoteReads:
-    """`fetch_wait_ms`: how long a fetch waits for the tier, whatever the consumer asked for; `list_wait_ms`: how
-    long an offset request does that gives no time-out of its own."""
+    """`fetch_wait_ms`: how long a fetch waits for the tier, whatever its max_wait; `list_wait_ms`: how long an
+    offset request without a time-out waits."""
 
     __slots__ = ("_fetch_wait_ms", "_fetches", "_list_wait_ms", "_lists", "_runtime", "_source",
                  "fetch_expirations", "list_expirations")  # fmt: skip
@@ -248,7 +248,7 @@ class RemoteReads:
         *,
         with_epoch: bool = True,
     ) -> None:
-        """Answer when the look-ups are done; a time-out of 0 or below means the default."""
+        """Answer when the look-ups are done; a time-out of 0 or less means the default."""
         operation = DelayedRemoteListOffsets(
             timeout_ms if timeout_ms > 0 else self._list_wait_ms, lookups, self._leads, callback,
             self.list_expirations, self._runtime, with_epoch=with_epoch,

@@ -1,13 +1,13 @@
 """`ReplicaManager`: appends, fetches and deletions on the partitions of one broker (Kafka's ReplicaManager).
 
-Each request is answered through its callback exactly once: at once, or by a delayed operation. Who calls a method
-runs `run_actions()` afterwards, with no lock in hand: that is where what the call made ready is completed. (Kafka's
-request handlers do it after each request. Before KAFKA-8334 it was done on the spot, under whatever lock the caller
-held.)
+Each request is answered through its callback exactly once: at once, or by a delayed operation. The caller of a
+method runs `run_actions()` afterwards, without holding a lock: this completes the operations that the call made
+ready. (Kafka's request handlers do it after each request. Before KAFKA-8334 it was done at once, under the locks of
+the caller.)
 
-What triggers what: a high watermark that rises, a change of the ISR, a change of the role and a lost replica check
-the partition's key in all three purgatories, and in those that `also_check` names; a leader's append that does not
-move the high watermark checks "fetch" alone, for followers wait for the log's end.
+The triggers: a high watermark that rises, a change of the ISR, a change of the role and a lost replica check the
+partition's key in all three purgatories, and in those that `also_check` names; a leader's append that does not move
+the high watermark checks "fetch" alone, because followers wait for the log's end.
 
 Clauses B101 to B199 (produce), B201 to B299 (fetch), B301 to B399 (delete records).
 """

@@ -1,14 +1,13 @@
 """`RequestLayer`: from a request to its one response (Kafka's KafkaApis, as far as produce and fetch need it).
 
-A request names partitions of all kinds: unauthorised, unknown, with records that are invalid, and those that the
-replica manager is asked for. The response merges what was refused here with what comes from there. It is sent exactly
-once, when the replica manager answers, or at once where it is not asked at all.
+A request may name unauthorized or unknown partitions, partitions with invalid records, and valid ones, which go to
+the replica manager. The response merges the refused partitions with the replica manager's results. It is sent
+exactly once, when the replica manager answers, or at once if no partition is valid.
 
-With acks=0 the producer reads no response. All that can be told it is that something went wrong, by closing the
-connection.
+With acks=0 the producer reads no response. An error can be reported only by closing the connection.
 
-After each request, with no lock in hand, the queue of actions is run: what the request made ready is completed here.
-Clauses B801 to B803, B805 and B806.
+After each request, without holding a lock, the queue of actions is run: operations that the request made ready are
+completed here. Clauses B801 to B803, B805 and B806.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,8 +35,8 @@ class Gatekeeper:
     knows: Callable[[TopicPartition], bool] = lambda partition: True
 
     def refuses(self, partition: TopicPartition) -> Error:
-        """TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION or NONE, in this order: who may not see a topic is
-        not told whether it is there."""
+        """TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION or NONE, in this order, so that an unauthorized
+        client does not learn whether a topic exists."""
         if not self.may(partition.topic):
             return Error.TOPIC_AUTHORIZATION_FAILED
         return Error.NONE if self.knows(partition) else Error.UNKNOWN_TOPIC_OR_PARTITION

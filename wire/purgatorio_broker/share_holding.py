@@ -1,4 +1,4 @@
-"""What a waiting share fetch holds between two checks it: fetch locks, and what it waits for with them.
+"""The state of a waiting share fetch between two checks: its fetch locks, and the reads that it waits for.
 
 The caller that takes a holding out of its operation owes the locks: it puts it back, answers from it, or gives them up.
 """

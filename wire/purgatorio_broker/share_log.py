@@ -1,4 +1,4 @@
-"""`ShareLog`: what a share fetch reads from.
+"""`ShareLog`: the log that a share fetch reads.
 
 Three ways to read: at once, later (where the first offsets' places are not known, so that it takes the disk to tell),
 and from the tier, for what the local log has no more.

@@ -1,15 +1,16 @@
-"""`SharePartition`: what a share group may acquire of one partition, and who is fetching it (Kafka's SharePartition).
+"""`SharePartition`: the records of one partition that a share group may acquire, and its fetch lock (Kafka's
+SharePartition).
 
 One fetch at a time holds the fetch lock. A record that a fetch has acquired belongs to its member until it is
-acknowledged, released, or its acquisition lock times out. Released, or timed out, it is given out again, until it has
-been delivered `max_deliveries` times: then it is archived, and never given out any more. Records below `start` are
-done with; at most `capacity` lie between `start` and the first that was never delivered.
+acknowledged, released, or its acquisition lock times out. A released or timed-out record is delivered again, until
+it has been delivered `max_deliveries` times: then it is archived, and never delivered again. Records below `start`
+are finished; at most `capacity` records are between `start` and the first that was never delivered.
 
 Invariants: start <= next offset <= end; every offset in start..end-1 has a state, and no other has; the record at
-`start` is not done with.
+`start` is not finished.
 
-Every method takes the partition's lock and calls nobody back, except that `timed_out(partition)` is called without the
-lock when an acquisition lock has timed out and something can be acquired again.
+Every method takes the partition's lock and makes no callbacks. One exception: `timed_out(partition)` is called
+without the lock when an acquisition lock has timed out and records can be acquired again.
 
 Clauses B951 to B955. Not here: renewal, batches, storing the state, records that are deleted from the log under it.
 """
@@ -52,8 +53,8 @@ class ShareLimits:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """A record that was given out `deliveries` times. `member`: who has it now; "" where it can be acquired, or is
-    done with. `lock`: the time-out of the acquisition."""
+    """A record that was delivered `deliveries` times. `member`: its present owner; "" if it can be acquired, or is
+    finished. `lock`: the time-out of the acquisition."""
 
     deliveries: int
     member: str = ""
@@ -88,7 +89,7 @@ class SharePartition:
         self._place: Cell[OffsetMetadata | None] = sync.cell(None, "share.place")
 
     def lock_for_fetch(self) -> bool:
-        """Take the fetch lock, if nobody has it and something may be acquired; False else."""
+        """Take the fetch lock, if it is free and records can be acquired; otherwise return False."""
         with self._lock:
             if self._fetching.get() or not self._has_room():
                 return False
@@ -96,7 +97,7 @@ class SharePartition:
             return True
 
     def unlock(self) -> None:
-        """Give the fetch lock back. InvariantBroken where nobody has it."""
+        """Release the fetch lock. InvariantBroken if it is not held."""
         with self._lock:
             require(self._fetching.get(), "a fetch lock is released that no fetch holds")
             self._fetching.set(False)
@@ -107,7 +108,7 @@ class SharePartition:
             return self._next()
 
     def place(self) -> OffsetMetadata | None:
-        """Where `next_offset` lies in the log, if a read has told."""
+        """The position of `next_offset` in the log, if a read has found it."""
         with self._lock:
             place = self._place.get()
             return place if place is not None and place.offset == self._next() else None
@@ -211,7 +212,7 @@ class SharePartition:
             self._start.set(self._start.get() + 1)
 
     def _expire(self, member: str, taken: dict[int, int]) -> None:
-        """The acquisition's time is up. Who has acquired a record again meanwhile keeps it."""
+        """The acquisition lock has timed out. A member that has acquired a record again meanwhile keeps it."""
         with self._lock:
             records = self._records.get()
             held = [

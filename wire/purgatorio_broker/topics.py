@@ -1,10 +1,10 @@
 """`Topics`: creates and deletes topics and elects leaders, and waits until the metadata shows it (Kafka's
 DelayedCreatePartitions, earlier DelayedCreateTopics, DelayedDeleteTopics and DelayedElectLeader).
 
-The controller is simulated as far as it is needed: it says yes or no at once, and the caller that tests or plays
-lets the metadata follow (`metadata.set_leader`, `metadata.remove`). The request is answered when this broker's
-metadata shows it, so that a client which asks here next is not told otherwise. What was refused is not waited for. A
-request with no time to wait is answered at once. Nothing is counted at expiry. Clauses B701 to B723.
+The controller is simulated as far as needed: it accepts or refuses at once, and the test updates the metadata
+(`metadata.set_leader`, `metadata.remove`). The request is answered when this broker's metadata shows the change, so
+that the next request of a client does not contradict it. Refused changes are not waited for. A request with no time
+to wait is answered at once. Nothing is counted at expiry. Clauses B701 to B723.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -26,9 +26,9 @@ Shows = Callable[[str], bool]
 
 
 class Metadata:
-    """The topics and leaders that the broker knows of (Kafka's metadata cache). It lags behind the controller: a topic
-    that was created is not there yet, and one that was deleted still is. `changed` is called with the keys that a
-    change concerns, without a lock, when the change is visible."""
+    """The topics and leaders that the broker knows of (Kafka's metadata cache). It lags the controller: it may miss
+    a created topic, and still have a deleted one. `changed` is called with the keys that a change concerns, without
+    a lock, when the change is visible."""
 
     __slots__ = ("_changed", "_leaders", "_lock")
 
@@ -38,7 +38,7 @@ class Metadata:
         self._leaders: Cell[dict[str, dict[int, int | None]]] = sync.cell({}, "metadata.leaders")
 
     def set_leader(self, partition: TopicPartition, leader: int | None) -> None:
-        """The partition exists, and this broker leads it; None: nobody does."""
+        """The partition exists, and this broker leads it; None: no broker does."""
         with self._lock:
             self._leaders.mutate().setdefault(partition.topic, {})[partition.partition] = leader
         self._changed(TopicKey(partition.topic))
@@ -66,7 +66,7 @@ class Metadata:
             return len(self._leaders.get().get(topic, {}))
 
     def leader(self, partition: TopicPartition) -> int | None:
-        """Who leads; None where nobody does, or the partition is not there."""
+        """The leader; None if there is none, or the partition does not exist."""
         with self._lock:
             return self._leaders.get().get(partition.topic, {}).get(partition.partition)
 
@@ -156,8 +156,8 @@ class Topics:
         self._wait(timeout_ms, results, partial(self._have_leaders, topics), callback)
 
     def create_partitions(self, timeout_ms: int, totals: Mapping[str, int], callback: TopicsCallback) -> None:
-        """Let topics have so many partitions, all told; wait as for new topics. UNKNOWN_TOPIC_OR_PARTITION;
-        INVALID_PARTITIONS where they have as many or more already: partitions are never taken away."""
+        """Increase topics to this total number of partitions; wait as for new topics. UNKNOWN_TOPIC_OR_PARTITION;
+        INVALID_PARTITIONS if they have as many or more already: partitions are never removed."""
         results = {topic: self._may_grow(topic, total) for topic, total in totals.items()}
         self._wait(timeout_ms, results, partial(self._have_leaders, totals), callback)
 

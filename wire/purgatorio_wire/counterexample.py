@@ -1,7 +1,8 @@
-"""A wire violation as a counterexample: a lane for each connection, what was sent and answered, the promise, the bound.
+"""A wire violation as a counterexample: a column for each connection, requests and responses, the promise, the
+bound.
 
-Shown are the exchanges that the violation names, and of its scene those that touch the same topics or groups at about
-that time, nearest first, up to the limit of any counterexample.
+It shows the exchanges that the violation names. It also shows exchanges of the same scene about the same topics or
+groups, nearest in time first, up to the limit of any counterexample.
 """
 
 from collections.abc import Iterator, Mapping
@@ -64,7 +65,7 @@ def counterexamples(trace: WireTrace, run: RunResult) -> dict[CauseKey, Countere
 
 
 def _again(trace: WireTrace, scene: str, file: str) -> tuple[str, ...]:
-    """The command that plays the scene alone; of a drawn one its program."""
+    """The command that runs the scene alone; for a random scene its program."""
     header = trace.header
     if header is None:
         return (f"purgatorio check {shell_word(file)}",)

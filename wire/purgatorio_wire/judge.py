@@ -1,14 +1,14 @@
-"""A recorded wire trace to verdicts: the rows of every scene, counted by clause.
+"""Turns a recorded wire trace into verdicts: the rows of every scene, counted by clause.
 
-A scene is one question, asked in many rows and, where a row was late or could not be judged, again in repetitions
-(`name#2`). A row that is broken is broken. A late row needs company, of one clause, cause and scene: late rows whose
-times overlap may all have met the same pause and count as one, and rows that are late by little, as a thread is that
-was not given the processor, count where they are one in ten at least; where they are fewer they are undecided. Two that
-count are VIOLATED, one is UNKNOWN. What is asked in rows of which none could be judged in any scene makes the clause
-UNKNOWN. So does a scene of it that never came to its end, and what a scene says that it asks (`Scene.asked`) where no
-row of that scene decided it: its rows were late, or a slow machine left it no occasion. Other undecided rows beside
-decided ones that ask the same are counted and told, no more, unless they are late by all of the gap, as what was
-forgotten is, and not outnumbered in their scene.
+A row is one judged response, for one clause. A scene gives many rows. If a row was late or undecided, the scene is
+repeated (`name#2`). A broken row is a violation by itself. A late row is a violation only together with another one
+of the same clause, cause and scene. Late rows that overlap in time may have met one pause, and count as one. Rows
+may be slightly late because a thread did not get the processor. They count only if they are at least one in ten;
+otherwise they are undecided. Two rows that count are VIOLATED, one is UNKNOWN. A clause is also UNKNOWN if none of
+its rows could be judged, or one of its scenes did not end. The same holds if a scene declares that it tests the
+clause (`Scene.asked`) and no row of that scene decided it. Other undecided rows are only counted and reported, with
+one exception: rows that are late by the whole gap look like a forgotten request. They make the clause UNKNOWN unless
+their scene has more rows in time.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ ROWS_TO_A_DOUBT: Final = 4
 FAR_GAPS: Final = 0.25
 """Late by so much of the gap is far."""
 LOST_GAPS: Final = 0.9
-"""What is forgotten is late by all of the gap. Of drawn scenes, which give thousands of rows, nothing less counts."""
+"""A forgotten request is late by the whole gap. In random scenes, which have thousands of rows, smaller lateness
+does not count."""
 
 
 def unmet(asked: set[tuple[str, str]], decided: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -159,8 +160,8 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
 
 
 def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
-    """Every row that a scene gave. Where a judge fails, which is an error of ours, its clauses have a row that says so
-    (`RowStatus.FAILED`) beside those that it gave until then."""
+    """Every row of a scene. If a judging function raises, which is an error of ours, its clauses get a row that says
+    so (`RowStatus.FAILED`), in addition to the rows before."""
     rows: list[Row] = []
     try:
         topics = Topics.of(scene.exchanges)
@@ -234,7 +235,7 @@ class Tallied:
     def result(
         self, clause: str, end: WireEnd, told: Callable[[Violation], None] | None = None
     ) -> ClauseResult:
-        """The verdict. `end` says why there was no occasion, where there was none; `told` hears of every violation."""
+        """The verdict. `end`: why there was no occasion, if there was none; `told` is called with every violation."""
         causes: dict[str, Cause] = defaultdict(Cause)
         for row in self.violations():
             violation = Violation(clause, row.subject, row.cause, row.events, row.allowed, row.seen)
@@ -310,7 +311,7 @@ def _add_projected(tallies: Mapping[str, Tallied], projection: Projection) -> No
 
 
 def judge_trace(trace: WireTrace, told: Callable[[Violation], None] | None = None) -> RunResult:
-    """The verdicts of a trace, in the words of `purgatorio check`. `told` hears of every violation."""
+    """The verdicts of a trace, as `purgatorio check` prints them. `told` is called with every violation."""
     header = trace.header
     problems = _problems(trace)
     if header is None:
@@ -342,7 +343,7 @@ def judge_trace(trace: WireTrace, told: Callable[[Violation], None] | None = Non
 
 
 def judge_file(path: Path, told: Callable[[Violation], None] | None = None) -> tuple[WireTrace, RunResult]:
-    """Read a trace and judge it. `told` hears of every violation."""
+    """Read a trace and judge it. `told` is called with every violation."""
     trace = read_trace(path)
     return trace, judge_trace(trace, told)
 

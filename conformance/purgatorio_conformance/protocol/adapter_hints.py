@@ -1,5 +1,5 @@
-"""What in a run looks like a mistake of the adapter's, and not of what it drives: a hint next to the verdicts, which it
-never changes."""
+"""Signs in a run that the adapter is wrong, and not the subject: a hint next to the verdicts, which it never
+changes."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -12,11 +12,11 @@ _ENOUGH: Final = 3
 
 @dataclass(slots=True)
 class Doubts:
-    """Counted while a subject speaks. `told`: its events, by function; `waited`: registrations after which an operation
-    waited; `completed`: operations that checks completed; `checked`: checks of a key under which one waited, `tried`:
-    the tries told while a check was under way; `blind`: the first operation that was ready, and whose try did nothing
-    about it; `outside`: the first one whose completion was told outside any `force_complete`; `beside`: calls made by
-    lanes while a thread was held; `met`: another thread said something then."""
+    """Counters over the messages of a subject. `told`: its events, by function; `waited`: registrations after which
+    an operation waited; `completed`: operations that checks completed; `checked`: checks of a key under which one
+    waited, `tried`: the tries reported during a check; `blind`: the first operation that was ready, and whose try
+    did not complete it; `outside`: the first one whose completion was reported outside any `force_complete`;
+    `beside`: calls made while a thread was paused; `met`: another thread sent an event then."""
 
     told: Counter[str] = field(default_factory=Counter)
     waited: int = 0

@@ -1,23 +1,24 @@
-"""What a plan of seconds does not reach: every level of a wheel, idle gaps, days, and garbage.
+"""A plan for the cases that a plan of seconds does not reach: every level of a wheel, idle gaps, days, and garbage.
 
-In real time that is what comes within ten seconds, an idle gap of six, and as long with one task that waits. Virtual
-time is free, so each level of the wheel that the subject declares is filled in its turn, four of them at least: tasks
-on and next to its boundaries, added just before, at and just after one, while all finer levels are filled too; then
-time passes through every boundary at which they may cascade. Before a level lies an idle gap, and after the last one
-task waits for weeks; where there is room, some wait over ticks whose numbers end with 31 zero bits. Where time jumps,
-several buckets of a level come due at once, beside tasks that are due a turn of the finer level later. A subject whose
-`advance` goes through time tick by tick is slow over days: it is asked no further than it can.
+In real time it covers ten seconds, an idle gap of six seconds, and as long with one waiting task. Virtual time costs
+nothing, so each level of the declared wheel is filled in turn, at least four of them. Tasks are on and next to its
+boundaries, added just before, at and just after one, while all finer levels are filled too. Then time passes through
+every boundary at which they may cascade. An idle gap precedes each level, and after the last one a task waits for
+weeks. If there is room, some tasks wait over ticks whose numbers end with 31 zero bits. Where time jumps, several
+buckets of a level are due at once, together with tasks that are due a revolution of the finer level later. A subject
+whose `advance` goes through time tick by tick is slow over days, so its plan is shorter.
 
-Before that comes a crowd: many tasks in one bucket, or many operations under one key, half of which, in stretches, one
-check completes while the others expire together; many that one key gives back; operations under many keys of one hash;
-and one of as many keys as the protocol has, which a check of the last completes. Then steady traffic: short delays
-only, none of which ends where a bucket of the second level does, so that nothing but the clock moves that level on.
+Before that comes a crowd: many tasks in one bucket, or many operations under one key. One check completes half of
+the operations, and the others expire together. Many operations are returned by one key; others are under many keys
+of one hash. One has as many keys as the protocol allows, and a check of the last key completes it. Then comes steady
+traffic: short delays only, none of which ends at a boundary of the second level, so that only the clock moves that
+level on.
 
-A purgatory is besides given more completed operations under keys that no thread checks than its purge interval allows,
-several times over, and read at rest in between: first while nothing else was ever there and nothing waits, and once in
-its midst the keys that it shares are checked. Some is under keys of one hash: in the first of many lists, or in the
-last. Then come as many that checks take along, of which no purge finds anything, and as many that all their keys give
-back; then garbage again, beside live operations.
+A purgatory also gets several times its purge interval of completed operations under keys that are never checked, and
+is read at rest in between. First it is otherwise empty; once, the shared keys are checked. Some of the operations
+are under keys of one hash: in the first of many lists, or in the last. Then come as many operations that checks
+remove, so that a purge finds none, and as many that all their keys return; then garbage again, together with live
+operations.
 """
 
 from __future__ import annotations
@@ -236,7 +237,7 @@ class Reach:
             self._run.call(Check(name))
 
     def _hours_and_weeks(self) -> list[str]:
-        """What others wait beside: a difference of deadlines in 32 bits, of nanoseconds or of milliseconds, has either
+        """Long deadlines: the difference of two deadlines in 32 bits, of nanoseconds or of milliseconds, has either
         sign."""
         hours = (1_000 * _BITS_32 + quarter * _BITS_32 // 4 for quarter in range(4))
         weeks = ((_BITS_32 + quarter * _BITS_32 // 4) * MS for quarter in range(4))
@@ -315,7 +316,7 @@ class Reach:
         return True
 
     def _idle(self) -> None:
-        """Nothing is pending: a leap, and then many small steps, of more than five seconds."""
+        """No task is pending: a jump, and then many small advances, of more than five seconds."""
         self._run.leap(self._rounded(_IDLE_NS))
         for _ in range(7):
             self._run.leap(self._rounded(_IDLE_NS // 6))
@@ -351,8 +352,8 @@ class Reach:
             self._run.settle()
 
     def _overslept(self, widths: list[int], beside_ns: int, most_ns: int) -> None:
-        """Several buckets of the widest are due at once, by a leap to so much behind where one of them begins: what is
-        due in the finer buckets before, as far as `most_ns`, and, a revolution later, what is not."""
+        """A jump makes several of the widest buckets due at once, to this time after the start of one of them. Tasks
+        in the finer buckets before are due, up to `most_ns`; those a revolution later are not."""
         fine_ns, wide_ns = widths[-2:]
         now_ns = self._run.now_ns
         until_ns = now_ns + -now_ns % wide_ns + 2 * wide_ns + beside_ns

@@ -1,17 +1,18 @@
-"""One run's session with a subject, without any input or output of its own: what may be said when, and what it records.
+"""One run's session with a subject, without input or output of its own: which messages are allowed when, and what is
+recorded.
 
-`ask` makes the line of a call and records that it begins; `hear` takes one line of the subject, of any content, and
-records what it says. Whatever is no part of the protocol is a `Misbehaved` of its kind. All recording happens here and
-on the caller's thread, in the order in which the lines were written and read: a call is recorded before its line is
-written and its return after the answer was read, so the recorded interval holds the real one.
+`ask` makes the line of a call and records its beginning; `hear` takes one line of the subject, of any content, and
+records its event. A line that violates the protocol is a `Misbehaved` of its kind. Everything is recorded here, on
+the caller's thread, in the order in which the lines were written and read. A call is recorded before its line is
+written and its return after the answer was read, so the recorded interval contains the real one.
 
-What a subject's event is recorded as: see `message`. An event made from within a call (`during`) is on that call's
-thread of the trace, `caller-0` for lane 0; any other is on the thread that it names (`th`). One that says neither is
-made from within the one call under way in virtual time, and on the thread `subject` in real time.
+`message` says how an event of a subject is recorded. An event inside a call (`during`) is on that call's thread of
+the trace, `caller-0` for lane 0; any other is on the thread that it names (`th`). Without either field, an event
+belongs to the one open call in virtual time, and to the thread `subject` in real time.
 
-Gates: a thread that is `held` does nothing until it is let go but make the calls that are asked of it (`hold`); those
-are recorded on its thread, inside the callback in which it stands. A call may ask for stops at steps of the
-subject's own code (`step`); there the thread has no callback around it, and is asked for nothing.
+Gates (pause points): until a paused thread (`held`) is resumed, it only makes the calls that name it (`hold`). These
+are recorded on its thread, inside the callback in which it is paused. A call may request a pause at a step
+(scheduling point) of the subject's own code (`step`). A thread that is paused there makes no calls.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ _FUNCTION_OF: Final[dict[type[Happening], str]] = {
 
 
 _WHOSE: Final = " (or `during`, or `th`, is not that of the thread that speaks)"
-"""What an adapter that remembers the last call, and not each thread's own, looks like."""
+"""The hint for an adapter that keeps the last call of all threads, instead of one for each thread."""
 
 
 # Not frozen: an exception's traceback and context are assigned to it on its way.
@@ -88,8 +89,8 @@ class Misbehaved(Exception):
 
 @dataclass(slots=True)
 class _OpenCall:
-    """A call without its answer: its ticket, and what its record needs when it ends. `lane`: None where a held thread
-    makes it, or nobody does (`go`)."""
+    """A call without its answer: its ticket, and what its record needs when it ends. `lane`: None if a paused thread
+    makes it, or it is a `go`."""
 
     call: Call
     lane: int | None
@@ -97,7 +98,7 @@ class _OpenCall:
     ticket: int
     asked_t: int
     stops: int = 0
-    """At so many steps more it was asked to stop."""
+    """The further steps at which it must pause."""
     depth: int = 0
     """So many functions its thread had entered before."""
     early: bool = False
@@ -119,8 +120,8 @@ class _Entered:
 
 @dataclass(slots=True)
 class Hold:
-    """A thread at a gate, by its name in the trace: where it stands (`f`, `id`), and the number of the call that it is
-    making there, if it is."""
+    """A thread paused at a gate, by its name in the trace: its place (`f`, `id`), and the number of the call that it
+    is making there, if any."""
 
     number: int
     thread: str
@@ -131,7 +132,7 @@ class Hold:
 
 @dataclass(slots=True)
 class _Operation:
-    """What the driver knows of a task or operation. `begun_t`: when it was told last that it is in the timer."""
+    """What the driver knows of a task or operation. `begun_t`: when it was last reported to be in the timer."""
 
     asked_t: int = 0
     delay_ns: int | None = None
@@ -178,16 +179,16 @@ class Conversation:
         self._errors = 0
         self._first_error = ""
         self.erred: list[str] = []
-        """The type of the first error that a call ended with, where none was asked for."""
+        """The type of the first unrequested error that ended a call."""
         self.refused: Call | None = None
         """That call."""
         self.fails = False
-        """Whether a callback was told to end with an error: a call may end with one, too."""
+        """Whether a callback was made to end with an error: then a call may end with one, too."""
         self.spoilt: set[str | None] = set()
-        """The tasks and operations of which one was told so."""
+        """The tasks and operations whose callbacks were made to fail."""
 
     def errors(self) -> str:
-        """What calls ended with an error, where none was asked for, or nothing."""
+        """The calls that ended with an unrequested error, as a text; empty if none did."""
         if not self._errors:
             return ""
         return f"{self._errors:,} of {self._next:,} calls ended with an error, the first of them {self._first_error}"
@@ -198,7 +199,7 @@ class Conversation:
         return self._next
 
     def doubted(self) -> list[str]:
-        """What looks like a mistake of the adapter's."""
+        """Signs of a mistake of the adapter."""
         return self.doubts.found(self._reports)
 
     def oldest(self) -> tuple[int, Call] | None:
@@ -239,7 +240,7 @@ class Conversation:
         return self.unanswered() if self.owed and not kept else []
 
     def _ends(self, entered: _Entered) -> bool:
-        """Whether nothing of what is driven comes behind the gate of this function."""
+        """Whether the subject runs no code after the gate of this function."""
         task = entered.f == "timer_fire" and not self._operations[entered.id].keys
         return entered.f in self._gates and (task or entered.f in ("on_complete", "on_expiration"))
 
@@ -264,7 +265,7 @@ class Conversation:
         )
 
     def waiting(self) -> list[tuple[int, Add | Register]]:
-        """The tasks and operations that are not over, as they were asked for, and when."""
+        """The tasks and operations that have not ended, with their calls and times."""
         known = ((one, self._operations[one]) for one in self.settled.pending)
         return [
             (told.asked_t, Register(one, told.keys, told.delay_ns) if told.keys else Add(one, told.delay_ns))
@@ -294,23 +295,23 @@ class Conversation:
         return number in self._open
 
     def free(self, lane: int) -> bool:
-        """Whether the lane has no call under way."""
+        """Whether the lane has no open call."""
         return lane not in self._busy
 
     @property
     def holds(self) -> Mapping[int, Hold]:
-        """The threads that are paused at gates, by the numbers of their stops, in the order in which they came."""
+        """The paused threads, by the numbers of their pauses, in order of arrival."""
         return self._holds
 
     def loose(self) -> frozenset[str]:
-        """The threads that have a call under way, or a function that they have not left, and are paused at no gate:
-        they run, or wait for what another thread has. Empty: nothing happens until the next call."""
+        """The threads with an open call, or inside a function, that are not paused: they run, or wait for another
+        thread. If this is empty, no event comes until the next call."""
         busy = {one.log.name for one in self._open.values() if not isinstance(one.call, Go)}
         busy.update(thread for thread, stack in self._stacks.items() if stack)
         return frozenset(thread for thread in busy if not self._stands(thread))
 
     def standing(self) -> list[Hold]:
-        """The threads that are paused at gates and can be let go: those that make no call there."""
+        """The paused threads that can be resumed: those that make no call there."""
         return [hold for hold in self._holds.values() if hold.making is None]
 
     def under_add(self, task: str) -> bool:
@@ -380,13 +381,13 @@ class Conversation:
         return min(self._recorder.clock_ns(), next(moving, MAX_INT))
 
     def _innermost(self, thread: str) -> Hold | None:
-        """Where the thread stands: one that makes a call at a gate may come to the next."""
+        """The innermost place of a paused thread: one that makes a call at a gate may reach another gate."""
         if not self._holds:
             return None
         return next((hold for hold in reversed(self._holds.values()) if hold.thread == thread), None)
 
     def _stands(self, thread: str) -> bool:
-        """Whether the thread is at a gate and makes no call there."""
+        """Whether the thread is paused and makes no call there."""
         hold = self._innermost(thread)
         return hold is not None and hold.making is None
 
@@ -431,7 +432,7 @@ class Conversation:
         return said
 
     def _stopped(self, said: Held) -> None:
-        """A thread has come to a gate."""
+        """A thread is paused at a gate."""
         if said.f not in self._gates:
             raise Misbehaved("rubbish", f"it holds a thread at {said.f!r}, where no gate was requested")
         if said.hold in self._held_before:
@@ -446,7 +447,7 @@ class Conversation:
             stopping = (one for one in self._open.values() if one.stops)
             asked = next(stopping, None) if said.during is None else self._open[said.during]
             if asked is None or not asked.stops:
-                raise Misbehaved("rubbish", "it stops at a step in no call that was to stop there, or again")
+                raise Misbehaved("rubbish", "it is paused at a step that its call did not request")
             asked.stops -= 1
         if len(self._holds) >= _MAX_THREADS:
             raise Misbehaved("flood", f"more than {_MAX_THREADS} threads held")
@@ -536,7 +537,7 @@ class Conversation:
             raise Misbehaved("rubbish", "an answer to describe that is no description")
 
     def _check_told(self, call: Call, said: Answer) -> None:
-        """Whether one that completed something told enough of it: else what is judged is not what happened."""
+        """Whether a completion was reported with all its events: otherwise the judgement would be wrong."""
         if not said.out or isinstance(call, Cancel | Reset):
             return
         mute = [f for f in ("try_complete", "force_complete") if not self._says_result.get(f, True)]
@@ -642,7 +643,7 @@ class Conversation:
             self._operations[said.id].begun_t = self._recorder.clock_ns()
 
     def _thread(self, said: Happening | Held) -> tuple[str, ThreadLog]:
-        """The thread of the trace on which an event is recorded: it must not be paused at a gate."""
+        """The thread of the trace on which an event is recorded: it must not be paused."""
         log = self._log_of(said)
         hold = self._innermost(log.name)
         if hold is not None and hold.making is None:
@@ -751,7 +752,7 @@ class Conversation:
         return self._operations[operation].delay_ns if f == "timer_add" else None
 
     def _armed_until(self, f: str, operation: str) -> int | None:
-        """The earliest deadline that the subject can mean: counted from before its registration was asked for."""
+        """The earliest possible deadline: counted from before the registration's line was written."""
         known = self._operations[operation]
         if f != "timer_add" or known.delay_ns is None:
             return None

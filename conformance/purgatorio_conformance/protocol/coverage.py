@@ -1,4 +1,5 @@
-"""What was searched for in a program, what was not and why, and what looks like a mistake of its adapter's."""
+"""Which classes of bugs were searched for in a program, which were not and why, and signs of a mistake of its
+adapter."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ _ASLEEP: Final = "not searched for (no late_real_ns): in real time, who sleeps p
 
 
 def _not_asked(way: CommandSubject) -> str:
-    """What a delay below zero would have shown, and why none was asked for."""
+    """What a negative delay would have shown, and why none was used."""
     least_ns, unit_ns = way.description.least_delay_ns, way.description.unit_ns
     # Delays are rounded up to whole units.
     if least_ns <= -unit_ns:
@@ -62,9 +63,9 @@ def _not_asked(way: CommandSubject) -> str:
 
 
 def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
-    """Of each program and part, by its name: the classes of bugs that nothing was done to find, or that only luck could
-    find on free lanes, by the reason; whether no delay below zero was asked for, and none that may be slept past; of
-    each way what was left out, and which small programs were not played at lines."""
+    """Of each program and part, by its name: the classes of bugs that were not searched for, or only by luck in free
+    runs, by the reason; whether negative delays, and delays that a thread may sleep past, were not used; for each
+    kind of run what was left out, and which small programs were not paused at lines."""
     found: list[tuple[str, str]] = []
     for name, part, ways in _parts(subjects):
         looked = _looked(ways)
@@ -100,8 +101,8 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
 
 
 def doubted(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
-    """Of each program and part, by its name: what looks like a mistake of its adapter's, with the first run that does,
-    and which only who wrote that can tell from one of what it drives."""
+    """Of each program and part, by its name: signs of a mistake of its adapter, with the first such run. Only the
+    author of the adapter can distinguish it from a bug of the subject."""
     found: list[tuple[str, str]] = []
     for name, _, ways in _parts(subjects):
         first: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What a description must say beyond its fields, and the header that follows from it."""
+"""Rules for a description beyond its fields, and the trace header that follows from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delta debugging (Zeller and Hildebrandt, 2002): what can be left out of a list without losing what it shows."""
+"""Delta debugging (Zeller and Hildebrandt, 2002): minimizes a list that still shows a violation."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""One play of a program for gates, and those who make it: what the driver asks of the subject's threads and hears.
+"""One gated execution of a program: the driver's calls to the subject's threads, and their messages.
 
-The driver knows three things of a thread of the subject: its call *returned*, it stands *at a gate*, or it is *quiet*:
-it runs, or waits for what another thread has. As long as some thread is quiet it listens for a moment more.
+The driver knows three states of a subject's thread: its call has *returned*, it is *paused* at a gate, or it is
+*quiet*: it runs, or waits for another thread. While some thread is quiet, the driver reads messages for a moment
+longer.
 
-No verdict hangs on how long it listened. A thread that was taken for waiting and was only slow makes one order another,
-which the clauses judge as well; the moment is made longer then. Once no thread is held, all must return: a subject
-that does not has hung.
+No verdict depends on how long this moment is. If a slow thread is mistaken for a waiting one, the order becomes
+another one, which the clauses judge as well; then the moment becomes longer. When no thread is paused, all must
+return: otherwise the subject hangs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Where one call of a program is stopped while the other lanes make theirs: at each of its steps, one preemption.
+"""Pauses one call of a program at each of its steps, while the other lanes make their calls: one preemption.
 
-Steps are those that a subject counts in its own code, or the lines of a JVM. Then two: the first lane's call stands at
-a gate, another's goes as far as one of its steps, and then the first continues before it, at every step of the other,
-also at those to which it comes only because the first stands there. So does a call that moves time, which stands at
-some of its own steps.
+Steps are those that a subject counts in its own code, or the lines of a JVM. Then it pauses two calls: the first
+lane's call at a gate, and another lane's at one of its steps; the first one is resumed first. This is done for every
+step of the second call, including the steps that it reaches only because the first is paused. A call that moves time
+is also paused, at some of its own steps.
 """
 
 from __future__ import annotations

@@ -162,7 +162,9 @@ class GatedRun:
                     why = "virtual time was up"
                     continue
                 if plays.broken or not left or time.monotonic() > until_s:
-                    why = BROKEN if plays.broken else "the time was up" if left else "so many were asked for"
+                    why = (
+                        BROKEN if plays.broken else "the time was up" if left else "the limit of --operations"
+                    )
                     break
                 plays.in_turn(program, leap_ns)
                 done[program.looks_for] += 1

@@ -1,9 +1,9 @@
-"""The debugger's wire protocol of the JVM, as far as it takes to stop one thread at a line: a client.
+"""A client of the JVM's debugger protocol (JDWP), as far as needed to pause one thread at a line.
 
-Every JVM brings the other end (`libjdwp`). It calls us, on the loopback, on a port that we listen at while it starts,
-so no port of its own is ever open. Packets, commands and numbers are those of the JDK's "Java Debug Wire Protocol".
-What comes is bounded, and whatever is no such packet ends the connection, as does its end: the JVM then continues as
-though nobody had asked, and all that was stopped is let go.
+Every JVM has the other end (`libjdwp`). It connects to us over loopback, to a port on which we listen while it
+starts, so it opens no port of its own. Packets, commands and numbers are those of the JDK's "Java Debug Wire
+Protocol". Input is bounded. An invalid packet, or the end of the input, ends the connection: then all paused threads
+are resumed, and the JVM continues normally.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ class Listening:
         return {**os.environ, JVM_OPTIONS: options, _TOKEN: self._token}
 
     def _is_ours(self, called: socket.socket) -> bool:
-        """Whether a process that was started with `environ` is at the other end: any program of this machine may call.
-        Where there is no /proc nobody can tell."""
+        """Whether the other end is a process that was started with `environ`: any program of this machine may
+        connect. Unknown without /proc."""
         (_, port), (_, ours) = called.getpeername(), called.getsockname()
         try:
             # A JVM may call by IPv6.
@@ -153,7 +153,7 @@ class Listening:
         return found
 
     def close(self) -> None:
-        """No thread can call any more; those who were asked for stay."""
+        """No further JVM can connect; accepted connections stay."""
         with suppress(OSError):
             # Wakes the one who waits for calls, which closing does not.
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -225,10 +225,10 @@ class Jvm:
         return signature[1:].rstrip(";").partition("$")[0].replace("/", ".")
 
     def watch(self, thread: int, leaving_out: Sequence[str], within: str) -> int | None:
-        """Each line that the thread comes to is told of, and it runs on; but those of classes whose names fit one of
-        `leaving_out`, or do not fit `within`; `java.*` fits all of a package. The request's number; None where the
-        thread has ended. A JVM runs a thread that was watched many times slower until the methods end that were under
-        way."""
+        """Report each line that the thread reaches, without pausing it. Classes whose names match one of
+        `leaving_out`, or do not match `within`, are left out; `java.*` matches a whole package. Returns the
+        request's number, or None if the thread has ended. A JVM runs a watched thread many times slower until the
+        active methods end."""
         filters = [b"\x0a" + struct.pack(">qii", thread, _LINE, _INTO)]
         filters += [b"\x06" + _text(pattern) for pattern in leaving_out]
         filters += [b"\x05" + _text(within)] if within != "*" else []
@@ -255,7 +255,7 @@ class Jvm:
         return number
 
     def forget(self, request: int) -> None:
-        """Nothing more is heard of this request, but for what has happened."""
+        """End this request; events that already happened may still arrive."""
         kind = self._kinds.pop(request, None)
         if kind is not None:
             with suppress(_Refused):
@@ -297,9 +297,9 @@ class Jvm:
         return self._lines[at]
 
     def inside(self, at: Location) -> Sequence[Location]:
-        """The places within the line that begins there before which another thread may change what has just been read:
-        before a call behind another call, before a write behind a call or a read, and before a field is read again. Not
-        for code that jumps by a table; none where `at` is in the midst of a line."""
+        """The places inside a line at which another thread may change a value that was just read: before a call
+        after another call, before a write after a call or a read, and before a field is read again. Not for code
+        with jump tables; empty if `at` is not the start of a line."""
         of, method, index = at
         with suppress(_Refused):
             begins = sorted(begins for begins, _ in self._table(of, method))
@@ -364,7 +364,7 @@ class Jvm:
                 self._take(packet)
 
     def _take(self, packet: bytes) -> None:
-        """An event, or several at once; all but steps and breakpoints are of no interest, nor late replies."""
+        """One or several events. Only steps and breakpoints matter; late replies are ignored."""
         if packet[8] & 0x80 or packet[9:11] != b"\x40\x64":
             return
         fields = _Fields(packet[11:])

@@ -1,9 +1,9 @@
-"""Steps of code that knows nothing of them: a JVM's threads, stopped at lines by its own debugger's protocol.
+"""Scheduling points in unmodified code: the threads of a JVM, paused at lines by its debugger protocol.
 
-To the driver it is a peer as any other that has the gate `step`. A call is watched once (`watch`): each line that its
-thread comes to, and, where it moves time, those of the subject's own threads, is a step. A later call that carries such
-a step stops there. What lies between is the JVM's business: a thread is stopped whatever it holds, the others run on,
-and when the connection ends all do.
+For the driver it is a peer with the gate `step`. A call is watched once (`watch`): each line that its thread reaches
+is a step; so are the lines of the subject's own threads if the call moves time. A later call that carries such a
+step is paused there, even if the thread holds locks. The other threads continue, and when the connection ends all
+threads continue.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _OF_THE_JVM: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A step: a thread, by its name, or none for that which makes the call; a line, and the so-many-th time (from 1)
-    that the thread comes to it. `at`: the same in this JVM."""
+    """A step: a thread by its name, or None for the calling thread; a line, and its count of visits (from 1). `at`:
+    the same in this JVM."""
 
     thread: str
     line: Line
@@ -60,8 +60,8 @@ class Point:
 
 @dataclass(slots=True)
 class _Standing:
-    """A thread that stands, and the call for which it was stopped. `name`: of one of the subject's own. `told`: whether
-    that was heard."""
+    """A paused thread, and the call for which it was paused. `name`: for a thread of the subject's own. `told`:
+    whether the pause was reported."""
 
     jvm: Jvm
     thread: int
@@ -83,11 +83,11 @@ class Lines:
 
     def __init__(self, child: LineChild, listening: Listening, within: str) -> None:
         self.points: list[Point] = []
-        """The steps that are known; a call's `step` is the place in here."""
+        """The known steps; a call's `step` is an index into this list."""
         self.watched: dict[int, str] = {}
         """Of the call that was watched last: a number for each thread, by name as in `Point`."""
         self.unknown: str = ""
-        """Why no step was watched, or nothing."""
+        """Why no step was watched; empty if some were."""
         self.adapters: set[Line] = set()
         """Lines that are no subject's, but those of an adapter that was written by hand."""
         self._child = child
@@ -106,11 +106,11 @@ class Lines:
         self._armed: set[int] = set()
         self._standing: dict[int, _Standing] = {}
         self._at_gates: dict[int, Mapping[str, object]] = {}
-        """What threads said that stand at the subject's own gates."""
+        """The `held` messages of threads at the subject's own gates."""
         self._holds = _OWN_HOLDS
 
     def connect(self) -> bool:
-        """Whether a JVM has called; to be asked once, when the child has said something."""
+        """Whether a JVM has connected; call it once, after the first message of the child."""
         self._jvms = self._listening.jvms()
         self._listening.close()
         return bool(self._jvms)
@@ -142,7 +142,7 @@ class Lines:
         self.watched = {}
 
     def seen(self, watched: Mapping[int, str]) -> Sequence[int]:
-        """The steps of a call that was watched, which has been over for a while."""
+        """The steps of a watched call, some time after its end."""
         first, jvm = len(self.points), self._jvm
         if jvm is None:
             return range(0)
@@ -159,8 +159,9 @@ class Lines:
         return range(first, len(self.points))
 
     def leave_adapter_out(self) -> None:
-        """The class in which the thread of a lane began is an adapter's, with those nested in it, if more of the lines
-        that were seen are elsewhere: the caller that has his purgatory in it as well has most of them there."""
+        """Leave out the adapter: the class in which the thread of a lane began, with its nested classes, if most of
+        the seen lines are elsewhere. If the purgatory is in the same class, most lines are there, and it is not left
+        out."""
         lane, jvm = self._thread_of(0), self._jvm
         if jvm is None or lane is None or self._within != ANY_CLASS:
             return
@@ -282,7 +283,7 @@ class Lines:
     # Calls.
 
     def _started(self, line: bytes) -> bytes:
-        """A run begins: its threads are new, or those from before. It is told of no steps."""
+        """A run begins: its threads are new, or those of the previous run. It has no steps yet."""
         for hold in list(self._standing):
             self._let_go(hold)
         self._at_gates = {}
@@ -362,7 +363,7 @@ class Lines:
     # Threads.
 
     def _thread_of(self, lane: int) -> int | None:
-        """The thread that makes the calls of a lane: the one of its name, the newest if there are several."""
+        """The thread that makes the calls of a lane, by its name; the newest if there are several."""
         name = f"lane-{lane}"
         if name not in self._lanes:
             self._find_threads()

@@ -1,4 +1,5 @@
-"""Every message of `purgatorio-subject/1` as a typed record: what the driver asks, and what the subject says.
+"""Every message of `purgatorio-subject/1` as a typed record: the driver's calls, and the subject's answers and
+events.
 
 One JSON object a line, UTF-8, `m` names the message. Times are nanoseconds. A field that is null is absent. The driver
 numbers its calls (`n`), the subject answers each exactly once, and reports what happened by itself as events.
@@ -19,8 +20,8 @@ from purgatorio_spec.trace.record import CATCH_UP, TURNS
 PROTOCOL: Final = "purgatorio-subject/1"
 
 SPOKEN: Final = (PROTOCOL, f"{PROTOCOL}.1", f"{PROTOCOL}.2")
-"""What a subject may answer that it speaks. Gates came with 1.1, periodic tasks, resets and turns with 1.2; a subject
-of an earlier version is never told of them."""
+"""The versions that a subject may answer. Gates came with 1.1, periodic tasks, resets and turns with 1.2; they are
+not used with a subject of an earlier version."""
 
 MAX_TIME_NS: Final = (1 << 53) - 1
 """No time or delay beyond this is sent unless the subject asks for it: a JavaScript number holds it exactly."""
@@ -60,7 +61,7 @@ REPORTABLE: Final = (
 """The functions of the trace format that a subject may report; what it does not declare counts as not recorded."""
 
 STEP: Final = "step"
-"""The place of a thread that was asked, with its call, to stop at a step of its own code."""
+"""The place of a thread that is paused at a step of its own code, as its call requested."""
 
 _PLACES: Final = Items(Text(100), most=16)
 KEYS_MOST: Final = 256
@@ -75,7 +76,7 @@ _CALL_NUMBER: Final = Number(0, MAX_TIME_NS)
 
 @dataclass(frozen=True, slots=True)
 class Describe:
-    """The first call: who are you, and what do you promise?"""
+    """The first call: the subject answers what it is, and what it promises."""
 
     protocol: Annotated[str, Text(), "the version that the driver speaks"] = PROTOCOL
 
@@ -177,8 +178,7 @@ class Force:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """The threads that are paused at these gates continue, all at once. Answered at once, not when they get
-    somewhere."""
+    """Resume the threads of these pauses, all at once. The answer does not wait for them."""
 
     holds: Annotated[tuple[int, ...], Items(_CALL_NUMBER, most=64, least=1), "as `held` named them"]
     fail: Annotated[
@@ -382,7 +382,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A thread is paused at a gate. Until a `go` names it, it does nothing but make the calls that carry its `hold`."""
+    """A thread is paused at a gate. Until a `go` names it, it only makes the calls that carry its `hold`."""
 
     hold: Annotated[int, _CALL_NUMBER, "the subject's own number for this stop, never used again"]
     f: Annotated[str, Text(100), "the place"]
@@ -413,8 +413,8 @@ SAID: Final[Mapping[str, type[Said]]] = {
 def call_line(
     number: int, call: Call, lane: int = 0, hold: int | None = None, steps: Sequence[int] = ()
 ) -> bytes:
-    """The line of a call, without its end. `lane` is written only where it is not 0, `hold` where a held thread makes
-    the call, `step` where the thread is to stop on its way, and `again` where it is to stop twice."""
+    """The line of a call, without its end. `lane` is written only if it is not 0, `hold` if a paused thread makes
+    the call, `step` if the thread must pause on its way, and `again` if it must pause twice."""
     fields: dict[str, object] = {"m": _NAME_OF[type(call)], "n": number}
     if hold is not None:
         fields["hold"] = hold

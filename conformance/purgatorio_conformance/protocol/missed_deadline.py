@@ -1,9 +1,10 @@
 """Whether a program sleeps past its deadlines, in real time.
 
-A busy machine makes any program late, so a late bound is judged there with ten seconds besides. But a thread whose time
-has come runs or could run, and Linux tells which do: a program all of whose threads wait, while a deadline has
-ended, is late by itself. That is asked of one task or operation at a time, behind a pause. Threads of our own, one
-on each processor, sleep for some milliseconds all the time: while one of them is late, the machine may be why.
+A busy machine makes any program late, so in real time ten seconds are added to a late bound. But a thread whose
+deadline has passed is running or runnable, and Linux reports this. If all threads of a program wait although a
+deadline has passed, the program itself is late. This is tested with one task or operation at a time, after a pause.
+Threads of our own, one on each processor, sleep for some milliseconds at a time: while one of them is late, the
+machine may be the reason.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ def _processors() -> list[int]:
 def past_deadlines(
     session: Session, description: Description, part: Part, seed: int, asleep: Callable[[], bool]
 ) -> str:
-    """Look whether it sleeps past deadlines by more than it declares; why that could not be told, or nothing. `asleep`:
-    whether all its threads wait. Raises SubjectFailed where it does, three times."""
+    """Test whether it sleeps past deadlines by more than it declares. Returns why this could not be tested, or an
+    empty text. `asleep`: whether all its threads wait. Raises SubjectFailed if it happens three times."""
     bound_ns, settled = description.late_real_ns, session.conversation.settled
     if bound_ns is None or settled.pending:
         return ""

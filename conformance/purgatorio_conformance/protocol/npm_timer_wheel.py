@@ -19,7 +19,7 @@ _REVOLUTION_NS: Final = 64 * _TICK_NS
 
 @dataclass(frozen=True)
 class NpmTimerWheel:
-    """The package's `TimerWheel`, advanced to every moment of interest (`virtual-steps`) or over many at once."""
+    """The package's `TimerWheel`, advanced to every relevant time (`virtual-steps`) or over many at once."""
 
     mode: Literal["virtual-steps", "virtual-jumps"]
     threads: int = 1

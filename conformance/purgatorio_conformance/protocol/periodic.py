@@ -1,9 +1,9 @@
-"""Random programs of periodic tasks, resets, and tasks that add tasks: what a timer that declares them is asked.
+"""Random programs of periodic tasks, resets, and tasks that add tasks, for a timer that declares them.
 
-In virtual time a program has up to four periodic tasks and a few that run once. The clock stops beside deadlines, at
-the last moment that the late bound allows, and jumps over several periods, so that runs are missed. In real time the
-periods are tens of milliseconds, and the clock goes by itself. A subject with the gate `timer_fire` is asked more: a
-task cancels itself, adds tasks without a delay, or, in real time, runs for longer than its period.
+In virtual time a program has up to four periodic tasks and a few that run once. The clock stops near deadlines, at
+the last time that the late bound allows, and jumps over several periods, so that runs are missed. In real time the
+periods are tens of milliseconds. With the gate `timer_fire` there is more: a task cancels itself, adds tasks without
+a delay, or, in real time, runs for longer than its period.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class _Program:
             self.heard(self.session.hear_on())
 
     def heard(self, said: object) -> None:
-        """A run that is paused at the gate does what it is to do, and continues."""
+        """A run that is paused at the gate makes its planned calls, and continues."""
         if not isinstance(said, Held):
             return
         for call in self._at.pop(said.id or "", ()):

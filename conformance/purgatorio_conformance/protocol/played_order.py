@@ -1,4 +1,4 @@
-"""What of the programs for gates was played, and how an order of it is told, and played again."""
+"""The executed orders of the gated programs, how an order is described, and how it is repeated."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,5 @@
-"""Why a run that failed breaks a promise: what silence or an error alone does not prove, a program started again does.
+"""Proves that a failed run breaks a promise: silence or an error alone proves nothing, so the program is started
+again.
 
 See the page of the protocol, under misbehaviour.
 """
@@ -38,7 +39,8 @@ from purgatorio_spec.trace.trace_file import run_of_file
 _ALONE_MOST: Final = 20
 """So many of those that waited are tried, each alone."""
 _FEW_MOST: Final = 100
-"""More than a turn of a wheel: time may have to go through a whole level in short steps, a task for each."""
+"""More than a revolution of a wheel: time may have to go through a whole level in short advances, with a task for
+each."""
 _ENDLESS_S: Final = 10.0
 """Who worked so long in one call, where there is next to nothing to do, does not come to an end."""
 _HASTY_S: Final = 1.0
@@ -48,7 +50,7 @@ _PATIENCE: Final = 15
 """It may take so many times as long as silence else may, where many others work."""
 _ENDLESS_TICKS: Final = 1_000
 _ENDLESS_STEPS: Final = 1_000
-"""Time continues by so many ticks at once there, for some timers check each, in so many steps at most."""
+"""The ticks of one advance (some timers check each tick), and the most advances."""
 
 TWICE: Final = "on a fresh start, after the same calls, it does not return in twice the time"
 """Why a hang in which nothing runs is a deadlock."""
@@ -107,10 +109,10 @@ class Proof:
         return failure
 
     def _deadlock(self, path: Path, stuck: bool) -> str:
-        """Why a call of this run that did not return never will, or nothing. With gates: in its order of threads it
-        hangs again in a program started anew, and the calls return where they are made one after the other; none of
-        these hangs is one of slowness. Or the whole run hangs there again, and both times nothing in it runs (`stuck`):
-        who runs may be slow, and where no lane has a call, the adapter lost it. The second trace is at `path`."""
+        """The proof that an open call of this run never returns, or an empty text. With gates: the same order hangs
+        again in a new process, the same calls in sequence return, and none of the hangs is slowness. Or the whole
+        run hangs again, and both times none of its threads runs (`stuck`): a running thread may be slow, and if no
+        lane has a call, the adapter lost it. The second trace is at `path`."""
         first = self.account.under_way
 
         def unanswered(order: PlayedOrder) -> Sequence[str] | None:
@@ -173,9 +175,8 @@ class Proof:
         return any(self._tried(script, self.limits) == "refused" for script in scripts)
 
     def _is_endless(self) -> bool:
-        """Whether a call that works and works, of calls made one at a time, does so too at the end of all that was
-        asked of a few tasks or operations, at the same times, in a program started again: those that are left when
-        others are left out. An `advance` by many ticks goes there in steps."""
+        """Whether a call that uses the CPU without end, of calls made one at a time, does so again in a new process
+        after all calls about a few tasks or operations, at the same times. An `advance` by many ticks is divided."""
         oldest = self.account.oldest
         if not self.virtual or self.held or oldest is None or self.account.errors:
             return False

@@ -1,10 +1,10 @@
-"""Periodic timers on asyncio behind `purgatorio-subject/1.2`, in real time: a program for the package that it is told.
+"""Periodic timers on asyncio behind `purgatorio-subject/1.2`, in real time: a program for the named package.
 
     python -m purgatorio_conformance.protocol.python_periodic apscheduler
 
-`apscheduler`: its AsyncIOScheduler with interval jobs. `tornado`: its PeriodicCallback. With `--version` the version is
-printed; status 4: the package is not installed. Tasks run on the loop's thread, and stop there at the gate
-`timer_fire`, so that a task may cancel itself, or last for longer than its period.
+`apscheduler`: its AsyncIOScheduler with interval jobs. `tornado`: its PeriodicCallback. With `--version` the version
+is printed; status 4: the package is not installed. Tasks run on the loop's thread, and are paused there at the gate
+`timer_fire`, so that a task may cancel itself, or last longer than its period.
 """
 
 from __future__ import annotations

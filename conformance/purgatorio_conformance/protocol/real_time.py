@@ -1,4 +1,4 @@
-"""Driving a subject by the machine's clock: each call at its moment, several under way where the subject has lanes."""
+"""Drives a subject in real time: each call at its time, several at once if the subject has several lanes (callers)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def drive_real(
 
 
 class _RealRun:
-    """See `ReachingRun`. What is added or registered goes to one lane after the other, and what follows to the same."""
+    """See `ReachingRun`. Adds and registrations go to the lanes in turn, and later calls about the same task to the
+    same lane."""
 
     def __init__(
         self, session: Session, description: Description, give_up_ns: int, lost_ns: int | None

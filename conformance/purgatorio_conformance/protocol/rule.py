@@ -1,4 +1,4 @@
-"""What a field of a message may hold, written next to the field, and the one decoder that obeys it.
+"""Rules for the values of message fields, written next to the fields, and the decoder that applies them.
 
 A message is a dataclass whose fields are `Annotated[type, rule, "what it means"]`. The decoder, the JSON Schema and
 the documentation page all read these annotations, so a field is described once.

@@ -1,4 +1,4 @@
-"""What came of a run of a program, next to its trace."""
+"""The record of a program's run, in addition to its trace."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,14 +9,13 @@ from purgatorio_conformance.protocol.played_order import Orders, PlayedOrder
 
 @dataclass
 class Account:
-    """What came of the last run: the orders that were played with gates, by the number of the play and by program;
-    what was `left_out` of the reaching parts; how far the scope was `reached`; what `errors` calls ended with,
-    or nothing, the type of the first of them, and with gates in virtual time the order in which it came
-    (`erred`, `erring`); the first call that did (`refused`). Of a run that failed: that it `broke_off`, if that
-    was with gates, the order `under_way`, the `oldest` call without an answer and its number, the names of all
-    of them, what was `late` by then, and what was `waiting`, each since when. `doubted`: what looks like a
-    mistake of the adapter's. `lost`: why a JVM's threads could not be stopped at lines, or nothing. `only`: the
-    one order that the next run plays."""
+    """The record of the last run: the orders of its gated executions, by number and by program; the parts of the
+    boundary plan that were `left_out`; how far the scope was `reached`; the `errors` of calls, the type of the first
+    of them, and with gates in virtual time its order (`erred`, `erring`); the first call with an error (`refused`).
+    For a failed run: whether it `broke_off` with gates, the order `under_way`, the `oldest` open call and its
+    number, the names of all open calls, what was `late` by then, and what was `waiting`, each since when. `doubted`:
+    signs of a mistake of the adapter. `lost`: why a JVM's threads could not be paused at lines, or empty. `only`:
+    the one order that the next run executes."""
 
     plays: list[PlayedOrder] = field(default_factory=list)
     orders: list[Orders] = field(default_factory=list)

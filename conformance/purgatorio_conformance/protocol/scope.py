@@ -1,9 +1,9 @@
 """The scope: every small program up to a size, in the order of size, in place of programs that somebody thought of.
 
 A program begins in one of a few start states, and then one caller makes up to three calls, time among them, of which
-one may come from inside a callback. The start states have up to two tasks (operations) besides one that waits and that
-nothing is done to: whatever else continues, it must come to its own end. At last all that waits gets what it waits for:
-its event, or its time.
+one may come from inside a callback, where a task may also cancel itself and add another. The start states have up to
+two tasks (operations) besides one that waits and that nothing is done to: whatever else continues, it must come to its
+own end. At last all that waits gets what it waits for: its event, or its time.
 
 The size of a program is the number of its calls after the start, those from inside callbacks included. What differs by
 a name alone is made once.
@@ -297,6 +297,10 @@ class _OfTimer(_Words):
 
     def steps_inside(self, place: str, whose: str, start: _Start) -> Sequence[_Step]:
         live = [_Step("cancel live", (Cancel("live"),))] if "cancel" in self.knows else []
+        if live:
+            # What a task frees by that may be what the other gets.
+            moved = (Cancel(whose), Add("x", self._ns["soon"]))
+            live.append(_Step(f"add x soon in place of {whose}", moved, adds="x"))
         return (*self._cancels(), *live, *self._again_steps(start), *self._adds("x"))
 
     def at_last(self, there: Sequence[str], where: str) -> tuple[LaneCall, ...]:

@@ -29,7 +29,7 @@ class Peer(Protocol):
         """Its next line, if there is one in time."""
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
-        """A failure of it, with what it said of that itself."""
+        """A failure of the peer, with its own error output."""
 
     def works(self, most_s: float) -> bool:
         """Whether it did anything since it was asked last, or fell silent, and may come to an end; not once it has used
@@ -42,7 +42,7 @@ class Peer(Protocol):
         """Wait for its end, once it has nothing more to say. Raises SubjectFailed unless it ends well."""
 
     def end_input(self) -> None:
-        """Nothing more is said to it."""
+        """Close its input."""
 
 
 Listener = Callable[[str, bytes], None]
@@ -89,7 +89,8 @@ class Session:
         hold: int | None = None,
         steps: Sequence[int] = (),
     ) -> int:
-        """Make a call and do not wait; its number. The lane must be free, or the held thread make no call."""
+        """Make a call without waiting; returns its number. The lane must be free, or the paused thread must make no
+        call."""
         number = self.conversation.calls
         if not self.conversation.owed:
             self._not_quiet()
@@ -126,7 +127,7 @@ class Session:
         return said
 
     def wait_for_lane(self, lane: int) -> None:
-        """Listen until the lane is free."""
+        """Read messages until the lane is free."""
         while not self.conversation.free(lane):
             self._hear(self._patience_s())
 

@@ -175,23 +175,24 @@ class _Hanging:
 
 
 def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) -> tuple[str, ...]:
-    """The session of the one order that broke a clause in this run with gates, played again in a program started again;
-    its trace is at `path`. Empty where it does not break it again, as with volleys, whose threads meet or do not."""
+    """The session of the one order that broke a clause in this gated run, executed again in a new process; its trace
+    is at `path`. Empty if it does not break the clause again, as with barrier releases, whose threads may not meet."""
     run = check_files([trace]).runs[0]
     for order in to_play_again(run.clauses[clause], subject.account.plays) if clause in run.clauses else ():
         session: list[str] = []
         again = replace(subject, listener=noted(session), account=Account(only=order))
         with suppress(SubjectFailed):
             again.run(subject.shape.make(1, 1, 1, subject.tick_ns), path, silent)
-            judged = check_files([path]).runs[0].clauses[clause]
-            if judged.verdict is Verdict.VIOLATED:
+            judged = check_files([path]).runs[0].clauses.get(clause)
+            if judged is not None and judged.verdict is Verdict.VIOLATED:
                 return from_its_start(session, next(iter(judged.causes.values())).examples[0].subject)
     return ()
 
 
 def _breaks(played: Played, clause: str) -> bool:
-    judged = judge(Recording(played.header, played.events))
-    return judged.result.clauses[clause].verdict is Verdict.VIOLATED
+    result = judge(Recording(played.header, played.events)).result.clauses.get(clause)
+    # What is left of the calls may no longer be of a kind that the clause is about.
+    return result is not None and result.verdict is Verdict.VIOLATED
 
 
 class _Search:

@@ -1,4 +1,4 @@
-"""What a small program is: the calls of a few lanes, where threads pause, which schedules are wanted, and why.
+"""A small program: the calls of a few lanes, the pause points, the wanted schedules, and the bugs that it targets.
 
 The programs that are written by hand are in `gate_program`, those of the enumerated scope in `scope`.
 """

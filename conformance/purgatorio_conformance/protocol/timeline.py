@@ -1,7 +1,7 @@
-"""A plan as calls of the protocol, fitted to what a subject can do: which call is due when, on which lane.
+"""A plan as calls of the protocol, adapted to what a subject can do: which call is due when, on which lane.
 
-What a subject does not declare is left out of its plan, never asked for and never counted against it. Every third delay
-sits at a boundary of the very wheel that the subject declares.
+What a subject does not declare is left out of its plan, and does not count against it. Every third delay is at a
+boundary of the declared wheel.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def timeline(plan: Plan, part: str, description: Description) -> list[Due]:
 
 
 def shape_of(description: Description, part: str, *, virtual: bool) -> PlanShape:
-    """What the subject can be asked for. Virtual time costs nothing, so a coarse timer gets plans as long as it needs;
-    in real time no delay is much above ten seconds."""
+    """The limits of the subject's plan. Virtual time costs nothing, so a coarse timer gets long plans; in real time
+    no delay is much above ten seconds."""
     tick_ns, least_ns, most_ns = (
         description.tick_ns or MS,
         description.least_delay_ns,

@@ -1,8 +1,9 @@
-"""Driving a subject in virtual time: when its clock is advanced, and how far at once.
+"""Drives a subject in virtual time: when its clock is advanced, and how far at once.
 
-`steps` goes to every moment at which a correct timer may fire and a wrong one might: a unit before each deadline, the
-deadline, the tick boundaries around it (counted from zero and from the start), and the last moment that the declared
-late bound allows. `jumps` goes over several ticks and whole revolutions at once, to where buckets are skipped.
+`steps` stops at every time at which a correct timer may fire, and a wrong one might: a unit before each deadline,
+the deadline, the tick boundaries around it (counted from zero and from the start), and the last time that the
+declared late bound allows. `jumps` goes over several ticks and whole revolutions at once, to where buckets are
+skipped.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ class VirtualClock:
 
 
 def start_of_clock(seed: int, description: Description, *, later: int = 0) -> int:
-    """Where virtual time starts: anywhere, by the seed, but so that a run ends before `MAX_TIME_NS`. `later`: so many
-    places behind that, so that the runs of one seed do not all start at zero, or none."""
+    """The start of virtual time: random by the seed, but such that a run ends before `MAX_TIME_NS`. `later`: shifts
+    the choice, so that the runs of one seed do not all start at zero, or all elsewhere."""
     run_ns = 1_000 * (description.tick_ns or MS) + (description.late_ns or 0) + _ROOM_NS
     places = [place_ns for place_ns in _START_PLACES if place_ns + run_ns <= MAX_TIME_NS]
     first = random.Random(f"clock/{seed}").choice(range(len(places)))
@@ -223,8 +224,8 @@ class _VirtualRun:
             self._listen_for_what_is_due()
 
     def _listen_for_what_is_due(self) -> None:
-        """A subject that answers before its executor is done would look late at some of the next calls: what comes now
-        comes outside of any, and is refused as that."""
+        """A subject that answers before its executor is done would seem late at later calls. An event that comes now
+        is outside of any call, and is refused."""
         if self._session.conversation.overdue():
             self._listens -= 1
             self._session.listen(time.monotonic() + _LISTENS_S)

@@ -1,1 +1,1 @@
-"""Subjects: the timers that get checked, each behind the one Protocol of `contract`."""
+"""Subjects: the timers that are judged, each with the interface of `contract`."""

@@ -1,11 +1,11 @@
 """asyncio's `call_later` and `call_at`, on the event loop of the running Python.
 
-What asyncio documents, and so what it is held to (profile `asyncio`): a callback is called exactly once, unless
-cancelled, after its delay "in seconds (either an int or a float)"; the order of equal times is undefined; the loop's
-clock is `time.monotonic`. The loop runs a callback as soon as its time is less than the clock plus the clock's
-resolution, which is the early bound; to that come the roundings of a time held as a float of seconds, which grow with
-the time since boot (`math.ulp`). What a negative delay does is not documented: it is due at once. asyncio has no public
-count of what is pending, so no gauge is recorded: what needs it is SKIPPED.
+The documented promises of asyncio, by which it is judged (profile `asyncio`): a callback is called exactly once,
+unless cancelled, after its delay "in seconds (either an int or a float)"; the order of equal times is undefined; the
+loop's clock is `time.monotonic`. The loop runs a callback as soon as its time is less than the clock plus the
+clock's resolution, which is the early bound; to that come the roundings of a time held as a float of seconds, which
+grow with the time since boot (`math.ulp`). Negative delays are not documented: they are due at once. asyncio has no
+public count of what is pending, so no gauge is recorded: what needs it is SKIPPED.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ def early_bound_ns(longest_ns: int) -> int:
 
 
 def asyncio_loop(call: Literal["call_later", "call_at"]) -> PythonSubject:
-    """The loop, asked for relative (`call_later`) or absolute (`call_at`) times."""
+    """The loop, with relative (`call_later`) or absolute (`call_at`) times."""
     return PythonSubject(
         name=f"asyncio-{call}",
         implementation=f"asyncio.{call}",

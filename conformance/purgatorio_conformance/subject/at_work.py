@@ -1,4 +1,4 @@
-"""Whether a subject that is silent may only be slow: what its threads do meanwhile, as Linux tells of each."""
+"""Whether a silent subject may only be slow: the states of its threads, as Linux reports them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ _LOOK_EVERY_S: Final = 0.025
 """So often its threads are looked at, to see whether any runs."""
 
 _WORKS_SHARE: Final = 0.02
-"""Who uses more of a processor than this works. Who waits for ever, and looks now and then whether it is time, uses
-less."""
+"""A program that uses a larger share of a processor is working. One that waits, and polls now and then, uses less."""
 
 
 @dataclass(slots=True)
 class AtWork:
-    """Of a subject: `used_s`, the processor's time that it has used so far; `looks` makes what tells, of the
-    threads that there are by then, whether after so many seconds all wait, and nothing was heard."""
+    """Whether a subject works: `used_s` is its CPU time so far. `looks` makes a function that says whether, after
+    this many seconds, all its present threads wait, and no message has come."""
 
     used_s: Callable[[], float]
     looks: Callable[[], Callable[[float], bool]]
@@ -63,8 +62,8 @@ class AtWork:
         return not self._seen and self._at_rest()
 
     def _at_rest(self) -> bool:
-        """At nearly every look no thread runs or could run. One that works on a busy machine could; one that only looks
-        now and then whether it is time is seldom met."""
+        """At nearly every sample no thread is running or runnable. A thread that works on a busy machine is
+        runnable; one that only polls is rarely seen."""
         rests = self.looks()
         return sum(not rests(_LOOK_EVERY_S) for _ in range(_LOOKS)) <= _LOOKS // 4
 

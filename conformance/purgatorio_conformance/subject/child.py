@@ -1,9 +1,9 @@
-"""A child process that speaks lines, and cannot harm its parent: what it says is bounded, and so is its silence.
+"""A child process that writes lines, and cannot harm its parent: its output is bounded, and so is its silence.
 
-What it says, on standard error too, is read by the caller that hears it, so a flood costs no memory: the child waits
-at its own full pipe. It has ended when it has ended, the caller that else holds its pipes. However the `with` block
-is left, the child and all that it started are gone after it, also what has left its process group: it is known by its
-environment.
+The caller reads its output, on standard error too, so a flood costs no memory: the child blocks at its own full
+pipe. The child has ended when its process has ended, even if another process still has its pipes. However the `with`
+block ends, the child and all processes that it started are killed. Processes that left its process group are
+recognized by their environment.
 """
 
 import os
@@ -45,7 +45,7 @@ _READ_BYTES: Final = 64 * 1024
 _PIPE_READS: Final = 17
 _SEARCHES: Final = 5
 _STACKS_S: Final = 0.5
-"""A JVM that is asked for its stacks has said them when it is silent for so long."""
+"""A JVM has printed all its stacks when it is silent for this long."""
 _STACKS_MOST_S: Final = 5.0
 _STANDS_AT: Final = re.compile(
     r'^"([^"\n]*)".*\n(?: +java\.lang\.Thread\.State.*\n)?(?!\tat java\.io\.FileInputStream\.read)'
@@ -97,7 +97,7 @@ class Quiet(Enum):
 
 
 class Aside(Protocol):
-    """Where else something is heard of a child: what stands in its lines in the order in which it happened."""
+    """Another source of events of a child, merged into its lines in order."""
 
     def fileno(self) -> int: ...
 
@@ -143,9 +143,9 @@ class LineChild(AbstractContextManager["LineChild"]):
             raise SubjectFailed(
                 name, "unavailable", f"{command[0]} does not start: {error.strerror}"
             ) from None
-        assert self._process.stdin is not None, "the pipes were asked for"
-        assert self._process.stdout is not None, "the pipes were asked for"
-        assert self._process.stderr is not None, "the pipes were asked for"
+        assert self._process.stdin is not None, "created with pipes"
+        assert self._process.stdout is not None, "created with pipes"
+        assert self._process.stderr is not None, "created with pipes"
         self._in = self._process.stdin
         self._out, self._err = self._process.stdout.fileno(), self._process.stderr.fileno()
         # Readable once the child has ended, though somebody else holds its pipes.
@@ -186,10 +186,10 @@ class LineChild(AbstractContextManager["LineChild"]):
                 rest = rest[os.write(place, rest) :]
 
     def say(self, line: bytes) -> None:
-        """Write one short line at once; for a session in which the child answers before it is told more.
+        """Write one short line at once; for a session in which the child answers before the next line.
 
-        What a pipe holds (64 KiB) is the caller's bound on what is said and not yet answered. A child that no longer
-        listens is noticed by its silence, see `silent`.
+        The caller must keep unanswered lines below the capacity of a pipe (64 KiB). A child that no longer reads is
+        noticed by its silence, see `silent`.
         """
         assert len(line) < select.PIPE_BUF, "a longer line could block the caller"
         with suppress(OSError, ValueError):
@@ -402,7 +402,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         return said
 
     def _deaf(self) -> bool:
-        """Whether nobody holds the other end of its standard input any more."""
+        """Whether no process has the other end of its standard input any more."""
         if self._in.closed:
             return False
         poll = select.poll()
@@ -461,8 +461,8 @@ class LineChild(AbstractContextManager["LineChild"]):
         return SubjectFailed(self._name, kind, f"{why}; its standard error ends: {shown}" if shown else why)
 
     def errors(self) -> bytes:
-        """The end of what the child said on its standard error, at most `STDERR_KEPT_BYTES`; without what a JVM says of
-        an option that we gave it."""
+        """The end of the child's standard error, at most `STDERR_KEPT_BYTES`; without a JVM's message about an
+        option of ours."""
         return _OPTION_TOLD.sub(b"", self._errors)
 
     def close(self) -> None:
@@ -505,8 +505,8 @@ def _places(stacks: bytes) -> tuple[bool, str]:
 
 
 def lanes_wait(stacks: str) -> bool:
-    """Whether all lanes of a JVM, two or more, stand in one place, and its reader waits for what we say. A lane that
-    has a call stands elsewhere than one that has none."""
+    """Whether all lanes of a JVM, two or more, are at the same place, and its reader waits for input. A lane with a
+    call is at another place than one without."""
     lanes = [tuple(_OWN_FRAME.findall(stack)) for stack in _LANE.findall(stacks)]
     return len(lanes) > 1 and len(set(lanes)) == 1 and _LISTENS in stacks
 
@@ -516,8 +516,8 @@ def _threads(process: int) -> Iterator[Path]:
 
 
 def _marked(mark: str) -> Iterator[int]:
-    """The processes that have this mark in their environment, where the system shows it: what a child has left behind,
-    in a session of its own."""
+    """The processes with this variable in their environment, if the system shows it: processes that a child has left
+    running in a session of its own."""
     told = f"{_MARK}={mark}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

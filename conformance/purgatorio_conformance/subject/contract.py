@@ -1,9 +1,9 @@
-"""What a subject is: something that can carry out a plan of timer operations and leave a trace of it."""
+"""The interface of a subject: it executes a plan of timer operations and leaves a trace."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, runtime_checkable
 
 from purgatorio_conformance.subject.plan import Plan
 
@@ -42,21 +42,19 @@ FailureKind = Literal[
 # Not frozen: an exception's traceback and context are assigned to it on its way.
 @dataclass(eq=False)
 class SubjectFailed(Exception):
-    """A subject misbehaved, or cannot run here; `trace` is what was recorded of the run until then, if anything.
+    """A subject misbehaved, or cannot run here; `trace` is the recording of the run so far, if any.
 
     `unavailable`: cannot be started here (no Java, no jar). `hang`: silent for too long, or never done; `stuck`: and
-    none of its threads ran; `idle`: and no lane had a call; `busy_s`: so much processor time it used meanwhile;
-    `slow`: it may only have been slow, so that it proves nothing.
-    `deadlock`: a hang that comes again and that no slowness explains. `late`: a hang in real time, in which tasks or
-    operations became later than was promised. `raced`: ended a call with an error that only an order of threads
-    brings. `raises`: ended one with an error, and does so where there is no other task or operation. `endless`: a
-    hang in which it works, and does so where there are few others. `died`: ended before it was done. `rubbish`: said
-    something that the protocol does not know. `flood`: said too much. `closed-input`, `closed-output`: lives on
-    without listening, or without a voice. `answered-twice`, `wrong-id`: answered a call again, or spoke of a call,
-    task or operation that there is not. `wrong-version`: speaks another version of the protocol. `refused`: ended a
-    call with an error without which there is no run.
-    `unfinished`: nothing of the kind; its plan was cut short by a limit of ours, and the trace is whole; or the
-    process that drove it was killed.
+    none of its threads ran; `idle`: and no lane had a call; `busy_s`: the CPU time that it used meanwhile; `slow`:
+    it may only have been slow, so the hang proves nothing. `deadlock`: a hang that repeats and that slowness does
+    not explain. `late`: a hang in real time, in which tasks or operations became later than promised. `raced`: ended
+    a call with an error that only some order of threads causes. `raises`: ended a call with an error, also without
+    any other task or operation. `endless`: a hang in which it works, also with few tasks or operations. `died`:
+    ended before it was done. `rubbish`: wrote a line that the protocol does not allow. `flood`: wrote too much.
+    `closed-input`, `closed-output`: closed its input or output, and did not exit. `answered-twice`, `wrong-id`:
+    answered a call again, or named a call, task or operation that does not exist. `wrong-version`: speaks another
+    version of the protocol. `refused`: ended a call with an error that ends the run. `unfinished`: no misbehavior; a
+    limit of ours cut the plan short, and the trace is complete; or the process that drove it was killed.
     """
 
     subject: str
@@ -70,6 +68,21 @@ class SubjectFailed(Exception):
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.kind}: {self.why}"
+
+
+class Adds(Protocol):
+    """A timer, as every adapter has it."""
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        """Let `task` run `delay_ns` from now; what comes back is for `cancel`."""
+
+
+@runtime_checkable
+class Cancels(Protocol):
+    """A timer whose tasks can be cancelled."""
+
+    def cancel(self, handle: object) -> bool | None:
+        """True: it will not run. False: too late. None: the timer does not say."""
 
 
 class Subject(Protocol):

@@ -9,7 +9,7 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -116,18 +116,29 @@ def compiled_classes(
     """
     ours = [*java_sources(), *more]
     sources = [path for path in ours if _NEEDS.get(path.name) in (None, *jars.libraries)]
-    cache = user_cache_dir() if cache is None else cache
     used = " ".join(path.name for path in (jars.janino, *jars.compile_path))
-    digest = hashlib.sha256(f"{java.version} {used}".encode())
+    name = f"java-classes-{digest_of(f'{java.version} {used}', sources)}"
+    return built_once(name, lambda out: _compile(java, jars, sources, out), cache)
+
+
+def digest_of(first: str, sources: Iterable[Path]) -> str:
+    """What names a folder that is made of these sources, and of what `first` says."""
+    digest = hashlib.sha256(first.encode())
     for source in sources:
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
-    target = cache / f"java-classes-{digest.hexdigest()[:16]}"
+    return digest.hexdigest()[:16]
+
+
+def built_once(name: str, build: Callable[[Path], None], cache: Path | None = None) -> Path:
+    """The folder of this name in the cache, `build` if it is not there; safe when several processes ask at once."""
+    cache = user_cache_dir() if cache is None else cache
+    target = cache / name
     if target.is_dir():
         return target
     cache.mkdir(parents=True, exist_ok=True)
-    building = Path(tempfile.mkdtemp(dir=cache, prefix=".java-classes-"))
+    building = Path(tempfile.mkdtemp(dir=cache, prefix=f".{name}-"))
     try:
-        _compile(java, jars, sources, building)
+        build(building)
         # A rename of a whole directory: it is there complete, or not at all. Losing a race is as good as winning.
         try:
             building.rename(target)
@@ -144,18 +155,26 @@ def _compile(java: JavaHome, jars: Jars, sources: list[Path], out: Path) -> None
     command += ["-cp", f"{jars.janino}:{jars.commons_compiler}", _COMPILER_MAIN]
     command += ["-encoding", "UTF-8", "-g:source,lines", "-d", out]
     command += ["-classpath", ":".join(str(path) for path in jars.compile_path), *sources]
+    run_tool("the Java compiler", command, out, _COMPILE_TIMEOUT_S)
+    if not any(out.rglob("Driver.class")):
+        raise SubjectFailed("JVM", "unavailable", "the Java driver does not compile")
+
+
+def run_tool(what: str, command: Sequence[object], folder: Path, timeout_s: float) -> None:
+    """Run a program to its end. Raises SubjectFailed, kind `unavailable`, with the program's words."""
     try:
         done = subprocess.run(
             [str(word) for word in command],
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_COMPILE_TIMEOUT_S,
+            timeout=timeout_s,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SubjectFailed("JVM", "unavailable", f"the compiler did not run: {error}") from None
-    if done.returncode != 0 or not any(out.rglob("Driver.class")):
+        raise SubjectFailed("JVM", "unavailable", f"{what} did not run: {error}") from None
+    if done.returncode != 0:
         said = (done.stderr + done.stdout).strip()[-2000:]
-        raise SubjectFailed("JVM", "unavailable", f"the Java driver does not compile: {said}")
+        raise SubjectFailed("JVM", "unavailable", f"{what} ended with status {done.returncode}: {said}")

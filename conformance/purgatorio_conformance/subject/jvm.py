@@ -183,7 +183,7 @@ _NAP_NS: Final = 5_000_000
 
 
 class _Heard:
-    """What a child has said so far."""
+    """The lines of a child so far."""
 
     def __init__(self) -> None:
         self.java = ""

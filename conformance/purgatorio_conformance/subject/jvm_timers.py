@@ -1,6 +1,6 @@
-"""The JVM's timers beside netty's: the JDK's own, Vert.x's and Jetty's out of PySpark's jars, Debian's Caffeine.
+"""The JVM's timers other than netty's: the JDK's own, Vert.x's and Jetty's out of PySpark's jars, Debian's Caffeine.
 
-What each documents, and so what it is held to, stands in docs/measured/subjects.md; a bound that nobody promises is not
+docs/measured/subjects.md has the documented promises by which each is judged; a bound that is not promised is not
 declared, and its clause is SKIPPED.
 """
 
@@ -95,7 +95,7 @@ def jetty_scheduler(*, on_jdk_timer: bool) -> JvmSubject:
 
 
 def caffeine_expiry() -> JvmSubject:
-    """Caffeine's `TimerWheel` behind `expireAfter`, as Debian packages it, with delays over several of its buckets."""
+    """Caffeine's `TimerWheel` by `expireAfter`, as Debian packages it, with delays over several of its buckets."""
     return JvmSubject(
         name="caffeine",
         adapter="CaffeineExpiry",

@@ -1,6 +1,6 @@
 """Netty's `HashedWheelTimer`: the one inside PySpark's package, and Debian's older one where it is installed.
 
-What it is held to (profile `netty-hashed-wheel`): never early; at most a tick late, and what the machine adds to that.
+Its promises (profile `netty-hashed-wheel`): never early; at most a tick late, plus the lateness of the machine.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """A control next to a subject: how late a thread wakes that does nothing but sleep.
 
-What it sees is lateness of the machine, and in this process of the interpreter's lock as well, not of the subject. It
-goes into `params` of the trace, which no clause reads, so that a report can show lateness with it and without it:
+It measures the lateness of the machine, and in this process of the interpreter's lock, not of the subject. It goes
+into `params` of the trace, which no clause reads, so that a report can show lateness with it and without it:
 
     control_worst_oversleep_ns   the longest
     control_oversleep            {"naps": .., "nap_ns": .., "p50_ns": .., "p90_ns": .., "p99_ns": .., "max_ns": ..,

@@ -47,16 +47,16 @@ class Plan:
     end_ns: int
 
     def of_thread(self, thread: int) -> Iterator[Step]:
-        """The steps of one thread, in order."""
+        """The calls of one thread, in order."""
         return (step for step in self.steps if step.thread == thread)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanShape:
-    """What a timer can be asked for, by its interface: delays in whole `unit_ns` within `least_ns..most_ns`.
+    """The delays that a timer accepts: whole `unit_ns` within `least_ns..most_ns`.
 
-    `cancels`: it has a cancel; without one nothing huge is added either, since nobody could take it back.
-    `span_ns`, `longest_ns`: as in `make_plan`, for timers that count in seconds. `most_timers`: no plan has more.
+    `cancels`: it has a cancel; without one no huge delays are added, because they could not be cancelled. `span_ns`,
+    `longest_ns`: as in `make_plan`, for timers that count in seconds. `most_timers`: no plan has more.
     """
 
     unit_ns: int = 1

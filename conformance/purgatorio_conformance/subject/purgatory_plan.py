@@ -1,8 +1,8 @@
-"""A plan of timers as a plan of a purgatory: every timer becomes an operation with keys, and is registered, made ready
-and checked, forced, or given back by its key, as the plan's seed says.
+"""A plan of timers as a plan of a purgatory: every timer becomes an operation with keys, and is registered, made
+ready and checked, forced, or returned by its key, as the plan's seed says.
 
-Events come near the registration, within the time-out, or around its end, where the races are. What is to be given
-back by key has a key of its own, so that not everything is.
+Events come near the registration, within the time-out, or around its end, where the races are. An operation that
+will be returned by `cancel_for_key` has a key of its own, so that others are not returned.
 """
 
 import random

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
-from purgatorio_conformance.subject.contract import Progress, SubjectFailed
+from purgatorio_conformance.subject.contract import Adds, Cancels, Progress, SubjectFailed
 from purgatorio_conformance.subject.oversleep import NAP_S, Oversleep
 from purgatorio_conformance.subject.plan import MAX_DELAY_NS, Plan, PlanShape, Step
 from purgatorio_spec.trace.record import Header, Implementation, State, TimerConstants, TraceClock
@@ -25,14 +25,8 @@ _STUCK_S: Final = 4.0
 """How much longer still a call may take."""
 
 
-class PythonTimer(Protocol):
+class PythonTimer(Adds, Cancels, Protocol):
     """What a timer must offer. What `add` raises is recorded and survived."""
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """Schedule the task; the handle that `cancel` takes."""
-
-    def cancel(self, handle: object) -> bool | None:
-        """Cancel; whether this call won, or None where the timer does not say."""
 
     def stop(self) -> None:
         """Nothing is expected any more."""
@@ -155,7 +149,8 @@ class _Run:
             self._take(step)
 
     async def _on_loop(self) -> None:
-        """Each step at its time, on the loop's thread; until nothing is open, since the loop must run for that."""
+        """Each call at its time, on the loop's thread; it runs until no task is open, because the tasks need the
+        loop."""
         self._timer = self._subject.make()
         for number, step in enumerate(self._plan.steps):
             left_ns = self._start_ns + step.at_ns - time.monotonic_ns()

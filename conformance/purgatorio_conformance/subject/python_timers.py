@@ -1,6 +1,6 @@
 """Python timers that any thread may call: `sched` and `threading.Timer` of the standard library.
 
-What each documents, and so what it is held to, stands in docs/measured/subjects.md.
+docs/measured/subjects.md has the documented promises by which each is judged.
 """
 
 import contextlib

@@ -5,11 +5,11 @@ event, a `force_complete` or a `cancel_for_key`; and half of the other operation
 at or after their time-out or their registration. The rest expires. The calls come from `threads` workers, expiry from
 the purgatory's own reaper and executor.
 
-What the header declares: `early_ns` is tick - 1 ms, by the contract of the timer; `late_ns` is the lateness that a
-loaded machine with one interpreter lock may add, and no promise of the reference.
+The declared bounds: `early_ns` is tick - 1 ms, by the contract of the timer; `late_ns` is the lateness that a loaded
+machine with one interpreter lock may add, and no promise of the reference.
 
-At the end the run waits for every operation, lets the reaper purge, and records `quiesce`. Where it does not come to
-rest (a broken build leaves timers behind), it ends without: what was recorded says why.
+At the end the run waits for every operation, lets the reaper purge, and records `quiesce`. If it does not come to
+rest (a broken build leaves timers), it ends without a `quiesce`; the recording shows why.
 """
 
 import threading

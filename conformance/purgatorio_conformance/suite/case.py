@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -13,9 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.fewest import fewest
+from purgatorio_conformance.protocol.message import Add, Register
 from purgatorio_conformance.suite import purgatory_scenarios, timer_scenarios
 from purgatorio_conformance.suite.contract import Promise, PurgatoryFactory, TimerFactory
 from purgatorio_conformance.suite.gated import (
+    PlayedSession,
     Under,
     gated_scenarios,
     of_purgatory,
@@ -25,7 +28,16 @@ from purgatorio_conformance.suite.gated import (
     scope_scenario,
 )
 from purgatorio_conformance.suite.periodic_scenarios import periodic_scenarios
-from purgatorio_conformance.suite.program import CallProgram, GatedProgram, PlanProgram, Program, Scenario
+from purgatorio_conformance.suite.program import (
+    NEVER_NS,
+    CallProgram,
+    GatedProgram,
+    Pass,
+    PlanProgram,
+    Program,
+    ProgramStep,
+    Scenario,
+)
 from purgatorio_conformance.suite.purgatory_scenarios import PURGATORY_SCENARIOS
 from purgatorio_conformance.suite.real_time import SubjectFactory, plan_scenario, run_plan
 from purgatorio_conformance.suite.timer_scenarios import DRAWN, TIMER_SCENARIOS
@@ -38,6 +50,14 @@ from purgatorio_spec.verdict import Verdict
 
 DRAWN_EXAMPLES: Final = 60
 """Programs that Hypothesis draws for one clause."""
+
+_SHORTENED_MOST: Final = 150
+"""A program that breaks a clause is carried out again, shortened, so often at most."""
+
+_HANGS_MOST: Final = 3
+"""So many programs of the fixed scenarios may hang, and so many drawn ones: then no more are carried out."""
+
+_NOT_AGAIN: Final = "(and was not driven again)"
 
 Kind = Literal["timer", "purgatory", "subject"]
 
@@ -77,18 +97,18 @@ def purgatory_subject(promise: Promise, factory: PurgatoryFactory) -> Subject:
 
 
 def _adapted(under: Under, drawn: st.SearchStrategy[Program]) -> Subject:
-    hung: list[str] = []
+    hung: dict[bool, list[str]] = {True: [], False: []}
 
     def carry_out(program: Program) -> Judged:
         if isinstance(program, GatedProgram):
             return play(program, under)
         assert isinstance(program, CallProgram), "plans are for real time"
-        if hung:
-            return judge_file(None, program.name, f"{hung[0]} (and was not driven again)")
-        judged, failure = played_through(program, under)
+        hangs = hung[program.name == DRAWN]
+        if len(hangs) >= _HANGS_MOST:
+            return judge_file(None, program.name, f"{hangs[0]} {_NOT_AGAIN}")
+        judged, failure = played_through(program, under, known_to_hang=any(hung.values()))
         if failure == "hang":
-            # Each would take as long, and leave a thread.
-            hung.append(judged.broken_off)
+            hangs.append(judged.broken_off)
         return judged
 
     return Subject(under.promise, carry_out, drawn)
@@ -114,12 +134,40 @@ class Outcome:
     judged: Judged | None = None
     program: Narrow | None = None
 
+    @property
+    def breaks(self) -> tuple[str, ...]:
+        """The clauses that the run breaks; of one that cannot be judged, what kept it from that."""
+        if self.judged is None or self.verdict is not Verdict.VIOLATED:
+            return (": ".join(self.text.split(": ")[1:3]),)
+        found = self.judged.result.clauses.items()
+        return tuple(clause for clause, one in found if one.verdict is Verdict.VIOLATED)
+
+    @property
+    def short(self) -> bool:
+        """Whether the program is so short that every call may matter."""
+        return isinstance(self.program, CallProgram | PlayedSession)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What was done, step by step."""
+        return () if self.program is None else tuple(self.program.lines())
+
+    @property
+    def length(self) -> int:
+        """Of the program: its steps, each walk counted as long as it is; a plan of timers is longer than any."""
+        if isinstance(self.program, PlanProgram):
+            return 1_000 * self.program.timers
+        if isinstance(self.program, CallProgram):
+            return sum(step.times if isinstance(step, Pass) else 1 for step in self.program.steps)
+        return len(self.steps)
+
     def shown(self, clause: str, file: Path, again: str) -> str:
         """The failure: clause, shortest prefix, allowed and seen, how to repeat it. Writes the trace to `file`."""
         if self.judged is None or self.program is None:
             return self.text
         self.judged.write(file)
-        lines = [self.text] if self.text else [render(self.judged.example(clause, str(file))).rstrip("\n")]
+        whole = self.short
+        lines = [self.text or render(self.judged.example(clause, str(file), whole=whole)).rstrip("\n")]
         lines += _folded("program", self.program.lines())
         lines.append(f"again    {again}")
         return "\n".join(lines)
@@ -173,7 +221,41 @@ class Case:
         if self.scenario.name == DRAWN:
             return self._drawn(subject)
         programs: list[Program] = list(self.scenario.programs(self.promise))
-        return self._sum([(program, subject.run(program)) for program in programs])
+        outcome = self._sum([(program, subject.run(program)) for program in programs])
+        shortens = outcome.verdict is Verdict.VIOLATED and isinstance(outcome.program, CallProgram)
+        return self._shortened(subject, outcome) if shortens else outcome
+
+    def _shortened(self, subject: Subject, broken: Outcome) -> Outcome:
+        """The same cause by a program of which no step can be left out, and no walk or delay be shorter."""
+        program, judged = broken.program, broken.judged
+        assert isinstance(program, CallProgram)
+        assert judged is not None
+        cause, name = self._cause(judged), program.name
+        shortest, left = (program.steps, judged), _SHORTENED_MOST
+
+        def shows(steps: tuple[ProgramStep, ...]) -> bool:
+            nonlocal shortest, left
+            left -= 1
+            if left < 0:
+                return False
+            again = subject.carry_out(CallProgram(name, steps))
+            if again.broken_off or self._cause(again) != cause:
+                return False
+            shortest = steps, again
+            return True
+
+        steps = fewest(program.steps, shows, lambda kept: len(kept) == 1)
+        for place in range(len(steps)):
+            while any(shows(one) for one in _simpler(steps, place, self.promise.tick_ns)):
+                steps = shortest[0]
+        return replace(broken, judged=shortest[1], program=CallProgram(name, shortest[0]))
+
+    def _cause(self, judged: Judged) -> str | None:
+        """How the run breaks the clause first."""
+        found = judged.result.clauses.get(self.clause)
+        if found is None or found.verdict is not Verdict.VIOLATED:
+            return None
+        return min(found.causes.values(), key=lambda one: one.examples[0].events[-1]).examples[0].cause
 
     def _sum(self, runs: list[tuple[Program, Judged]]) -> Outcome:
         """The first violation; else the first run that broke off; else what all of them came to."""
@@ -219,7 +301,7 @@ class Case:
         def holds(program: Program) -> None:
             runs[program] = subject.run(program)
             outcome = self._sum([(program, runs[program])])
-            if outcome.verdict in (Verdict.VIOLATED, Verdict.INVALID_TRACE):
+            if outcome.verdict in (Verdict.VIOLATED, Verdict.INVALID_TRACE) and not given_up(runs[program]):
                 raise _FoundOne(outcome)
 
         try:
@@ -229,6 +311,25 @@ class Case:
         except _FoundOne as found:
             return found.outcome
         return self._sum(list(runs.items()))
+
+
+def _simpler(steps: tuple[ProgramStep, ...], place: int, tick_ns: int) -> Iterator[tuple[ProgramStep, ...]]:
+    """The program with a shorter walk or delay at this place, if there is one."""
+    step = steps[place]
+    simpler: list[ProgramStep] = []
+    if isinstance(step, Pass) and step.times > 1:
+        simpler += (replace(step, times=times) for times in (1, step.times // 2, step.times - 1))
+    elif isinstance(step, Add | Register) and step.delay_ns < NEVER_NS:
+        ticks, rest_ns = divmod(step.delay_ns, tick_ns)
+        delays_ns = (fewer * tick_ns + rest_ns for fewer in (0, 1, ticks // 2, ticks - 1))
+        simpler += (replace(step, delay_ns=one) for one in delays_ns if 0 < one < step.delay_ns)
+    for one in simpler:
+        yield (*steps[:place], one, *steps[place + 1 :])
+
+
+def given_up(judged: Judged) -> bool:
+    """Whether the program was not carried out, because others hung."""
+    return judged.broken_off.endswith(_NOT_AGAIN)
 
 
 class _FoundOne(Exception):

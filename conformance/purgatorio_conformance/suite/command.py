@@ -1,13 +1,12 @@
 """A program in any language under the suite: the scenarios as calls of `purgatorio-subject/1`, in virtual time.
 
-What it promises and lacks follows from its own description. One child plays all programs, each from a `start` of its
-own; one that misbehaves ends that run, says so, and is started again for the next.
+Its promises and lacks follow from its own description. One child executes all programs, each from its own `start`. A
+child that misbehaves ends that run with a message, and is started again for the next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from purgatorio_conformance.protocol.describe import Part, header_of, profile_of
 from purgatorio_conformance.protocol.message import Description
@@ -15,22 +14,12 @@ from purgatorio_conformance.protocol.script import ScriptPlayer
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_conformance.suite.case import Kind, Subject
-from purgatorio_conformance.suite.contract import Promise
+from purgatorio_conformance.suite.contract import CAPABILITIES, Promise
 from purgatorio_conformance.suite.gated import of_command, play
 from purgatorio_conformance.suite.program import NEVER_NS, CallProgram, GatedProgram, Program
 from purgatorio_conformance.suite.purgatory_scenarios import drawn_programs as drawn_for_purgatories
 from purgatorio_conformance.suite.timer_scenarios import drawn_programs as drawn_for_timers
 from purgatorio_spec.recording import Judged, Recording, judge
-
-_BY_CAPABILITY: Final = {
-    "cancel": "cancel",
-    "size": "gauge",
-    "gauges": "gauge",
-    "cancel-for-key": "cancel-key",
-    "force": "force",
-    "raising": "failing",
-}
-"""Lacks, by the capability that is not declared."""
 
 
 def command_promise(description: Description) -> Promise:
@@ -38,7 +27,7 @@ def command_promise(description: Description) -> Promise:
     tick_ns = description.tick_ns or max(MS, description.unit_ns)
     lacks = {
         lack: f"it does not declare the capability {name}"
-        for lack, name in _BY_CAPABILITY.items()
+        for lack, name in CAPABILITIES.items()
         if name not in description.capabilities
     }
     for lack, needed in (("re-entry", {"timer_fire"}), ("callbacks", {"try_complete", "on_complete"})):

@@ -1,11 +1,9 @@
-"""What a user writes to have a timer or a purgatory checked in-process: an adapter of a few lines, and its promises.
+"""The interface that a user implements to test a timer or a purgatory in-process: a short adapter, and its promises.
 
-Time is virtual: nothing happens by itself, `advance` is the only way in which it passes. All times are integers in
-nanoseconds, whatever unit the subject counts in.
+Time is virtual: only `advance` moves it. All times are integers in nanoseconds, whatever unit the subject counts in.
 
-What a subject cannot do is a *lack*, with its reason: the scenarios that need it are SKIPPED with that reason, and what
-is not recorded for want of it makes its clauses SKIPPED. Nothing is guessed: a method that is missing without a lack is
-an error.
+What a subject cannot do is a *lack*, with its reason: the scenarios that need it are SKIPPED with that reason, and
+so are the clauses that need records of it. A method that is missing without a lack is an error.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
+from purgatorio_conformance.subject.contract import Adds
 from purgatorio_conformance.suite.probe import Probe
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.record import CATCH_UP, TURNS
@@ -36,6 +35,16 @@ LACKS: Final[Mapping[str, str]] = {
     "gauges": "purgatories: nothing tells how much waits",
 }
 """What a subject may lack. The reason is the subject's own."""
+
+CAPABILITIES: Final[Mapping[str, str]] = {
+    "cancel": "cancel",
+    "size": "gauge",
+    "gauges": "gauge",
+    "cancel-for-key": "cancel-key",
+    "force": "force",
+    "raising": "failing",
+}
+"""Lacks that are the want of a capability in the words of the protocol."""
 
 
 OFFERS: Final[Mapping[str, str]] = {
@@ -111,22 +120,11 @@ class Promise:
         return self.wheel_size or 8
 
 
-class TimerUnderTest(Protocol):
+class TimerUnderTest(Adds, Protocol):
     """A timer, its clock at 0. Needs `cancel` (`Cancels`) and `size` (`Counts`) too, or the lack."""
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """Let `task` run `delay_ns` from now; what comes back is for `cancel`."""
 
     def advance(self, by_ns: int) -> None:
         """Let so much time pass, and run what is due by then, on the caller, before it returns."""
-
-
-@runtime_checkable
-class Cancels(Protocol):
-    """A timer whose tasks can be cancelled."""
-
-    def cancel(self, handle: object) -> bool | None:
-        """True: it will not run. False: too late. None: the timer does not say."""
 
 
 @runtime_checkable

@@ -1,18 +1,20 @@
-"""An adapter under the suite: programs of calls played to it, the enumerated scope, and races by control.
+"""Runs programs of calls, the enumerated scope, and gated runs against an adapter.
 
-Of the scope, of the races at gates and of those at steps one run each plays all; its verdicts are asked for clause by
-clause. A violation is shown by the one play that made it, played again to a fresh subject, as a session.
+The scope, the gated runs at gates and those at steps are one run each; the tests read its verdicts clause by clause.
+A violation is shown by the execution that caused it, repeated with a new subject, as a session.
 """
 
 from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+import orjson
 
 from purgatorio_conformance.protocol.conversation import Conversation
 from purgatorio_conformance.protocol.describe import Part, header_of, reported
@@ -42,7 +44,7 @@ from purgatorio_conformance.suite.in_process import (
     describe_purgatory,
     describe_timer,
 )
-from purgatorio_conformance.suite.program import CallProgram, GatedProgram, Scenario
+from purgatorio_conformance.suite.program import NEVER_NS, CallProgram, GatedProgram, Scenario, in_time
 from purgatorio_spec.check import check_files
 from purgatorio_spec.recording import Judged, judge, judge_file
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
@@ -63,14 +65,60 @@ _OF_PLAY: Final = re.compile(r'"(p\d+-[^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class PlayedSession:
-    """The session of one play, `>` to the subject."""
+    """The session of one play, `>` to the subject; told in words."""
 
     name: str
     session: tuple[str, ...]
 
     def lines(self) -> Iterable[str]:
-        yield from self.session
-        yield "(where calls come from one thread only, the promise says threads=False)"
+        return session_in_words(self.session)
+
+
+def session_in_words(session: Iterable[str]) -> Iterator[str]:
+    """The calls of a session, with who made them where that was not the one lane alone, and where threads stood."""
+    said = [orjson.loads(line[2:]) for line in session]
+    threads = any(one.get("lane") for one in said)
+    in_lane = {one["n"]: one.get("lane", 0) for one in said if "n" in one}
+    now_ns, stands = 0, dict[int, tuple[str, str]]()
+    for one in said:
+        match one:
+            case {"m": "start", "now_ns": int(start_ns)}:
+                now_ns = start_ns
+            case {"m": "start" | "gauge" | "quiesce" | "describe" | "stop"}:
+                pass
+            case {"m": "held", "hold": hold, "f": f}:
+                who = f"lane {in_lane[one['during']]}" if one.get("during") in in_lane else one.get("th", "")
+                where = f"at {one['at']}" if one.get("at") else f"in {f} of {one.get('id')}"
+                stands[hold] = who, where
+                if threads:
+                    yield f"{who} stands {where}"
+            case {"m": "go", "holds": holds}:
+                if threads:
+                    yield f"{' and '.join(stands[hold][0] for hold in holds)} continues"
+                if one.get("fail"):
+                    yield f"{stands[holds[0]][1]}: it raises"
+            case {"m": "advance", "now_ns": int(then_ns)}:
+                by_ns, now_ns = then_ns - now_ns, then_ns
+                yield f"{_caller(one, stands, threads)}advance({in_time(by_ns)})"
+            case {"m": name}:
+                given = (_argument(key, value) for key, value in one.items() if key not in _NOT_TOLD)
+                yield f"{_caller(one, stands, threads)}{name}({', '.join(given)})"
+
+
+_NOT_TOLD: Final = frozenset({"m", "n", "lane", "hold", "step", "again"})
+
+
+def _caller(call: Mapping[str, object], stands: Mapping[int, tuple[str, str]], threads: bool) -> str:
+    hold = call.get("hold")
+    if isinstance(hold, int):
+        return f"{stands[hold][0 if threads else 1]}: "
+    return f"lane {call.get('lane', 0)}: " if threads else ""
+
+
+def _argument(name: str, value: object) -> str:
+    if isinstance(value, int) and name.endswith("_ns"):
+        return "never" if value >= NEVER_NS else in_time(value)
+    return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +148,16 @@ def of_command(promise: Promise, part: Part, description: Description, command: 
     return Under(promise, part, description, lambda: LineChild(command[0], command, _LIMITS), asks=True)
 
 
-def played_through(program: CallProgram, under: Under) -> tuple[Judged, FailureKind | None]:
+def played_through(
+    program: CallProgram, under: Under, *, known_to_hang: bool = False
+) -> tuple[Judged, FailureKind | None]:
     """Carry it out on a fresh subject, call by call, and judge it. What the subject raises ends the run; and how it
-    ended, if not well."""
+    ended, if not well. One that is `known_to_hang` is waited for no longer than needed."""
+    limits = replace(_LIMITS, silence_s=_LIMITS.silence_s / 5) if known_to_hang else _LIMITS
     peer = under.peer()
     script = program.script(under.part, under.description, expires="expiry" not in under.promise.lacks)
     try:
-        played, _ = play_script(peer, script, under.description, _LIMITS, errors_end=True)
+        played, _ = play_script(peer, script, under.description, limits, errors_end=True)
     finally:
         peer.close()
     kind = None if played.failure is None else played.failure.kind

@@ -3,24 +3,25 @@
 Lanes are threads of this process. The operation that the purgatory gets is made here, so its callbacks report and stop
 without anything from the user. A step is a line of any code that is neither Python's own nor the suite's.
 
-A thread that turns for ever ends at its next callback. One that waits for ever cannot be ended: it is a daemon, and
-stays until the process ends.
+When a run ends, a thread that still turns is ended, wherever it is. One that waits for ever cannot be: it is a daemon,
+uses nothing, and stays until the process ends.
 """
 
 from __future__ import annotations
 
+import ctypes
 import queue
 import sys
 import sysconfig
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Final, Protocol
 
 import orjson
@@ -28,10 +29,12 @@ import orjson
 from purgatorio_conformance.protocol.message import MAX_TIME_NS, REPORTABLE, SPOKEN, STEP, Description
 from purgatorio_conformance.subject.at_work import AtWork, all_wait, used_s
 from purgatorio_conformance.subject.child import Quiet
-from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
+from purgatorio_conformance.subject.contract import Cancels, FailureKind, SubjectFailed
 from purgatorio_conformance.suite.contract import (
+    CAPABILITIES,
+    LACKS,
+    OFFERS,
     BadPromise,
-    Cancels,
     Counts,
     Promise,
     PurgatoryFactory,
@@ -49,27 +52,29 @@ if TYPE_CHECKING:
     from _typeshed import TraceFunction
 
 LANES: Final = 4
+_ENDS_S: Final = 0.2
+"""A thread that has nothing more to do has ended by then."""
 
 
 def describe_purgatory(promise: Promise) -> Description:
     """What a purgatory's promise says, as a description of the protocol."""
-    has = {"cancel-key": "cancel-for-key", "force": "force", "gauge": "gauges", "failing": "raising"}
     untold = {"timer_add", "timer_cancel", "timer_fire"} if "timer" in promise.lacks else set()
     untold |= {"on_expiration"} if "expiry" in promise.lacks else set()
     reports = tuple(f for f in REPORTABLE if f not in untold)
-    return _described(promise, "purgatory", has, reports)
+    return _described(promise, "purgatory", ("cancel-for-key", "force", "gauges", "raising"), reports)
 
 
 def describe_timer(promise: Promise) -> Description:
     """What a timer's promise says, as a description of the protocol."""
-    has = {"cancel": "cancel", "gauge": "size", "failing": "raising"}
-    described = _described(promise, "timer", has, ("timer_fire",))
+    described = _described(promise, "timer", ("cancel", "size", "raising"), ("timer_fire",))
     capabilities = (*described.capabilities, *promise.offers)
     return replace(described, capabilities=capabilities, catch_up=promise.catch_up, turn=promise.turn)
 
 
-def _described(promise: Promise, part: str, has: Mapping[str, str], reports: tuple[str, ...]) -> Description:
-    capabilities = [part, "virtual-time", *(name for name, lack in has.items() if lack not in promise.lacks)]
+def _described(promise: Promise, part: str, lacks: Sequence[str], reports: tuple[str, ...]) -> Description:
+    """`lacks`: those whose capability it has, unless it says that it lacks it."""
+    has = (CAPABILITIES[lack] for lack in lacks if lack not in promise.lacks)
+    capabilities = [part, "virtual-time", *has]
     if "cancel" in capabilities and PROFILES[promise.profile].cancel_is_barrier:
         capabilities.append("cancel-barrier")
     if "other-keys" in promise.lacks:
@@ -168,7 +173,7 @@ class InProcess:
                 with Steps(stage, call):
                     result = run.made(call)
             except Exception as error:
-                self._error = "".join(traceback.format_exception_only(error)).strip()
+                self._error = "".join(traceback.format_exception_only(error)).strip() + _raised_at(error)
                 result = {"err": type(error).__name__}
             stage.say("answer", n=call["n"], **result)
 
@@ -223,7 +228,7 @@ class InProcess:
             for frame, line in inwards:
                 code = frame.f_code
                 if _is_subjects(code.co_filename):
-                    yield f"; {thread.name} is at {Path(code.co_filename).name}:{line} in {code.co_name}"
+                    yield f"; {thread.name} is at {_position(code, line)}"
                     break
 
     def check_exit(self, why: str = "") -> None:
@@ -238,11 +243,33 @@ class InProcess:
         for calls in self._lanes.values():
             calls.put(None)
         self._lanes = {}
+        for thread in self._threads:
+            thread.join(_ENDS_S)
+            if thread.is_alive() and thread.ident is not None:
+                # One that waits in C is told when it comes back, if ever.
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                    ctypes.c_ulong(thread.ident), ctypes.py_object(Over)
+                )
+        self._threads = []
 
 
 _OURS: Final = str(Path(__file__).resolve().parents[1])
 _PYTHONS: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
 _INSTALLED: Final = tuple({sysconfig.get_path(name) for name in ("purelib", "platlib")})
+
+
+def _raised_at(error: BaseException) -> str:
+    """The subject's own line that the error came through last."""
+    at = [
+        _position(frame.f_code, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if _is_subjects(frame.f_code.co_filename)
+    ]
+    return f" at {at[-1]}" if at else ""
+
+
+def _position(code: CodeType, line: int) -> str:
+    return f"{code.co_qualname} ({Path(code.co_filename).name}:{line})"
 
 
 @cache
@@ -278,7 +305,7 @@ class Steps:
             self._seen += 1
             if self._seen > self._left[0]:
                 del self._left[0]
-                self._stage.stop(STEP)
+                self._stage.stop(STEP, at=_position(frame.f_code, frame.f_lineno))
         return self._line
 
 
@@ -319,6 +346,16 @@ class DrivenPurgatory:
         return self._ready.setdefault(name, threading.Event())
 
 
+_METHODS: Final[Mapping[str, tuple[type, str]]] = {
+    "cancel": (Cancels, "cancel(handle)"),
+    "size": (Counts, "size()"),
+    "fixed-rate": (RepeatsAtRate, "fixed_rate(first_ns, period_ns, task)"),
+    "fixed-delay": (RepeatsAfterDelay, "fixed_delay(first_ns, period_ns, task)"),
+    "reset": (Resets, "reset(handle, delay_ns)"),
+}
+"""What a timer must have, unless it says that it lacks it, or if it says that it offers it."""
+
+
 class DrivenTimer:
     """A timer under test, by the calls of the protocol."""
 
@@ -326,25 +363,15 @@ class DrivenTimer:
         self._timer = factory(promise)
         self._stage = stage
         self._counts = "size" not in promise.lacks
-        for lack, can, method in (
-            ("cancel", isinstance(self._timer, Cancels), "cancel(handle)"),
-            ("size", isinstance(self._timer, Counts), "size()"),
-        ):
-            if not can and lack not in promise.lacks:
+        for name, (kind, method) in _METHODS.items():
+            if isinstance(self._timer, kind):
+                continue
+            if name in OFFERS and name in promise.offers:
+                raise BadPromise(f"the timer has no {method}, and the promise offers {name!r}")
+            if name in LACKS and name not in promise.lacks:
                 raise BadPromise(
-                    f"the timer has no {method}: give it one, or a lack {lack!r} with its reason"
+                    f"the timer has no {method}: give it one, or a lack {name!r} with its reason"
                 )
-        for offer, can, method in (
-            ("fixed-rate", isinstance(self._timer, RepeatsAtRate), "fixed_rate(first_ns, period_ns, task)"),
-            (
-                "fixed-delay",
-                isinstance(self._timer, RepeatsAfterDelay),
-                "fixed_delay(first_ns, period_ns, task)",
-            ),
-            ("reset", isinstance(self._timer, Resets), "reset(handle, delay_ns)"),
-        ):
-            if offer in promise.offers and not can:
-                raise BadPromise(f"the timer has no {method}, and the promise offers {offer!r}")
         self._now_ns = now_ns
         self._handles: dict[str, object] = {}
 

@@ -27,9 +27,13 @@ from purgatorio_conformance.suite.case import (
 from purgatorio_conformance.suite.command import CommandPlayer, command_promise
 from purgatorio_conformance.suite.contract import BadPromise, Promise
 from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
 
 KINDS: Final = ("timer", "purgatory", "subject")
+
+_PROGRAM_LIMIT: Final = 70
+"""Characters of the program of a test that refers to another."""
 
 _SUBJECTS: Final = pytest.StashKey[dict[tuple[str, str, str], Subject]]()
 
@@ -145,6 +149,11 @@ class BoundCase:
             if self.request.config.getoption("--purgatorio-unknown") == "skip":
                 pytest.skip(f"UNKNOWN: {outcome.text}")
             pytest.fail(f"UNKNOWN: {outcome.text}", pytrace=False)
+        node.user_properties += [
+            ("breaks", "; ".join(outcome.breaks)),
+            ("steps", outcome.length),
+            ("program", visible("; ".join(outcome.steps), _PROGRAM_LIMIT)),
+        ]
         text = outcome.shown(self.case.clause, self._file(), f"pytest {shlex.quote(self._nodeid())}")
         if outcome.verdict is Verdict.VIOLATED:
             raise BrokenPromise(text)

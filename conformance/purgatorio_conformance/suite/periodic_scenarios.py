@@ -1,4 +1,4 @@
-"""What a timer that offers periodic tasks or resets, or declares its turns, is put through.
+"""The scenarios for a timer that offers periodic tasks or resets, or declares its turns.
 
 Periods sit on and next to the ends of levels, as the delays of the other scenarios do. Time goes tick by tick, and over
 several periods at once, so that runs are missed.
@@ -103,7 +103,7 @@ def _turns(promise: Promise) -> Iterator[CallProgram]:
 
 
 def _random(promise: Promise) -> Iterator[CallProgram]:
-    """Up to four tasks and thirty steps, the same every time."""
+    """Up to four tasks and thirty calls, the same every time."""
     tick_ns = promise.tick_ns
     for seed in range(_RANDOM_PROGRAMS):
         rng = Random(f"periodic/{seed}")

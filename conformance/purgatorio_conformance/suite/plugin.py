@@ -118,6 +118,36 @@ def pytest_runtest_makereport(
         report.longrepr = str(call.excinfo.value)
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """One bug breaks many tests: of those that seem to fail for one cause the shortest program is shown first, and the
+    others refer to it. Of one subject, programs that break a clause in common have the same cause."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    failed: list[pytest.TestReport] = [] if reporter is None else reporter.stats.get("failed", [])
+    of_ours = [report for report in failed if "breaks" in dict(report.user_properties)]
+    of_ours.sort(key=lambda report: _program_of(report)[1])
+    groups: list[tuple[str, set[str], list[pytest.TestReport]]] = []
+    for report in of_ours:
+        subject, broken = report.nodeid.partition("[")[0], set(_program_of(report)[0])
+        for other, breaks, members in groups:
+            if other == subject and breaks & broken:
+                first, said = members[0], dict(report.user_properties)
+                report.longrepr = (
+                    f"{said['clause']}  as {first.nodeid.rpartition('::')[2]} above: {said['program']}"
+                )
+                members.append(report)
+                break
+        else:
+            groups.append((subject, broken, [report]))
+    ours = iter([report for *_, members in groups for report in members])
+    failed[:] = [next(ours) if report in of_ours else report for report in failed]
+
+
+def _program_of(report: pytest.TestReport) -> tuple[list[str], int]:
+    """What the program of a failed test breaks, and how long it is."""
+    said = dict(report.user_properties)
+    return str(said["breaks"]).split("; "), int(str(said["steps"]))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how many verdicts were UNKNOWN, and what was not searched for: a green run that knows little should not look
     like one that knows."""

@@ -13,8 +13,8 @@
         def on_expiration(self):
             self.probe.on_expiration()
 
-Where it can be reached, what sets, stops and runs the operation's timer goes through `timer_add`, `timer_cancel` and
-`timer_fire`; where not, say that `timer` is lacking.
+If it can be reached, the code that sets, stops and runs the operation's time-out calls `timer_add`, `timer_cancel`
+and `timer_fire`. If not, declare the lack `timer`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a scenario consists of: programs of calls of the protocol, written short; and when it cannot be run."""
+"""The content of a scenario: programs of protocol calls in a short form; and when it cannot be run."""
 
 from __future__ import annotations
 
@@ -118,18 +118,20 @@ def _in_range(step: ScriptStep) -> ScriptStep:
 def in_words(step: ProgramStep) -> str:
     match step:
         case Pass(by_ns, times):
-            return f"advance({_time(by_ns)}){f' x {times}' if times > 1 else ''}"
+            return f"advance({in_time(by_ns)}){f' x {times}' if times > 1 else ''}"
         case AtGate(f, id, calls, fails):
             what = [*map(in_words, calls), *(("it raises",) if fails else ())]
             return f"in {f} of {id}: {', '.join(what)}"
         case Add(id, delay_ns):
-            return f"add({id}, {_time(delay_ns)})"
+            return f"add({id}, {in_time(delay_ns)})"
         case Register(id, keys, delay_ns):
-            return f"register({id}, {'+'.join(keys)}, {'never' if delay_ns >= NEVER_NS else _time(delay_ns)})"
+            return (
+                f"register({id}, {'+'.join(keys)}, {'never' if delay_ns >= NEVER_NS else in_time(delay_ns)})"
+            )
         case Repeat(id, kind, delay_ns, period_ns):
-            return f"repeat({id}, {kind}, {_time(delay_ns)}, {_time(period_ns)})"
+            return f"repeat({id}, {kind}, {in_time(delay_ns)}, {in_time(period_ns)})"
         case Reset(id, delay_ns):
-            return f"reset({id}, {_time(delay_ns)})"
+            return f"reset({id}, {in_time(delay_ns)})"
         case Cancel(id) | Ready(id) | Force(id):
             return f"{call_name(step)}({id})"
         case Check(key) | CancelKey(key):
@@ -138,7 +140,7 @@ def in_words(step: ProgramStep) -> str:
             return call_name(step)
 
 
-def _time(time_ns: int) -> str:
+def in_time(time_ns: int) -> str:
     """In milliseconds, where it is a number of them."""
     whole, rest = divmod(time_ns, MS)
     return f"{time_ns} ns" if rest else f"{whole} ms"

@@ -1,7 +1,7 @@
-"""What a purgatory is put through, on one thread: named scenarios, each with the clauses that it lets fail.
+"""The scenarios for a purgatory, on one thread, each with the clauses that it can break.
 
-Where a completion may be lost, time-outs never end: an expiry would hide the loss. What takes two threads is not here:
-see `purgatorio stress` and `purgatorio explore`.
+Where a completion may be lost, time-outs never pass, because an expiry would hide the loss. For two threads see
+`purgatorio stress` and `purgatorio explore`.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _garbage(promise: Promise) -> Iterator[CallProgram]:
 
 @st.composite
 def drawn_programs(draw: st.DrawFn, promise: Promise) -> CallProgram:
-    """Programs of up to 14 steps over three keys and a few operations."""
+    """Programs of up to 14 calls over three keys and a few operations."""
     keys = st.sampled_from("abc")
     timeouts = [NEVER_NS, NEVER_NS]
     if "expiry" not in promise.lacks:

@@ -1,8 +1,8 @@
 """A subject with a clock of its own, as `purgatorio verify` drives it: seeded plans in real time, on several threads.
 
-It is the protocol of the built-in subjects (`purgatorio_conformance.subject.contract.Subject`): the subject carries
-out the plan and records itself. A run takes a few seconds, mostly asleep. What it shows depends on the machine too, so
-what is late by less than the declared bound is nobody's fault.
+It is the protocol of the built-in subjects (`purgatorio_conformance.subject.contract.Subject`): the subject executes
+the plan and records itself. A run takes a few seconds, mostly asleep. The result depends on the machine too, so
+lateness below the declared bound is no violation.
 """
 
 from __future__ import annotations

@@ -63,13 +63,13 @@ class Stage:
         finally:
             self._here.call = before
 
-    def stop(self, f: str, operation: str | None = None) -> None:
-        """At the place `f`: make the calls that are asked for here, until the thread may continue."""
+    def stop(self, f: str, operation: str | None = None, at: str | None = None) -> None:
+        """At the place `f`: make the calls that are asked for here, until the thread may continue. `at`: in words."""
         if f not in self._places or self._closed:
             return
         hold, calls = next(self._numbers), queue.SimpleQueue[Call]()
         self._held[hold] = calls
-        self.event("held", hold=hold, f=f, id=operation)
+        self.event("held", hold=hold, f=f, id=operation, at=at)
         while (call := calls.get())["m"] != "go":
             self._answer(call)
         if call.get("fail"):

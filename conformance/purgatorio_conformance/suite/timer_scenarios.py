@@ -1,4 +1,4 @@
-"""What a timer is put through: named scenarios, each with the clauses that it gives an occasion to fail.
+"""The scenarios for a timer, each with the clauses that it can break.
 
 Delays sit where wheels go wrong: on and next to the ends of ticks and levels (uniform ones find almost nothing), under
 clocks that do not start at 0, after time has passed unused, in one bucket again and again.
@@ -50,7 +50,7 @@ def _boundaries(promise: Promise) -> Iterator[CallProgram]:
 
 
 def _late_start(promise: Promise) -> Iterator[CallProgram]:
-    """The same, on clocks that do not stand at 0; walked to, so that the timer has seen every tick."""
+    """The same, on clocks that do not start at 0, moved tick by tick, so that the timer has seen every tick."""
     size = promise.buckets
     for start in sorted({1, size - 1, size, size + 1, 2 * size + 1}):
         delays = [ticks for ticks in level_ticks(promise) if ticks <= 2 * size + 1]
@@ -151,7 +151,7 @@ def _far(promise: Promise) -> Iterator[CallProgram]:
 
 @st.composite
 def drawn_programs(draw: st.DrawFn, promise: Promise) -> CallProgram:
-    """Programs of up to 12 steps, their delays and their leaps on and beside level ends."""
+    """Programs of up to 12 calls; their delays and jumps end at and next to boundaries of levels."""
     tick_ns = promise.tick_ns
     delays = st.sampled_from([ticks * tick_ns for ticks in level_ticks(promise)])
     leaps = [Pass(tick_ns), Pass(tick_ns, 2), Pass(tick_ns, promise.buckets)]
@@ -170,7 +170,7 @@ def drawn_programs(draw: st.DrawFn, promise: Promise) -> CallProgram:
 
 
 DRAWN: Final = "drawn"
-"""The scenario whose programs are drawn and shrunk."""
+"""The scenario whose programs are random and shrunk."""
 
 
 def drawn_scenario(*clauses: str) -> Scenario:

@@ -1,4 +1,4 @@
-"""The table of jobs: what a campaign runs, as values that name themselves."""
+"""The jobs of a campaign, as values that name themselves."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def command(budget_s: float | None, deep: bool, stories: bool, workers: int, as_
     try:
         results, stopped = collect(prove_all(budget, workers), count, "proving", quiet=as_json)
     except FileNotFoundError as missing:
-        raise click.UsageError(f"the contracts stand beside the reference: {missing}") from None
+        raise click.UsageError(f"the contracts need the reference's source: {missing}") from None
     finish(results, count, stopped, as_json, stories, time.perf_counter() - start)
 
 

@@ -1,5 +1,5 @@
-"""A Markdown summary, for a CI job's page or a comment: verdict, subjects by clause, what broke, lateness, what other
-commands found.
+"""A Markdown summary, for a CI job's page or a comment: verdict, subjects by clause, violations, lateness, results
+of other commands.
 
 Text out of a trace is escaped by `markdown_text`. Its size is bounded (the systems that show it cut at 1 MiB), and
 it says what is left out.

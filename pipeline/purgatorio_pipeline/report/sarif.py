@@ -2,9 +2,9 @@
 
     VIOLATED        a result of kind `fail`, level `error`, at the file and line at which the promise is broken, with
                     the shortest prefix as a code flow: one thread flow for each thread, in the recorder's order
-    UNKNOWN         a result of kind `open`, level `none`, with the reason INVALID_TRACE   a notification of level
-    `error`; so is a subject that misbehaved, and each quarantined line PASS, SKIPPED   nothing: SARIF lists problems
-    only
+    UNKNOWN         a result of kind `open`, level `none`, with the reason
+    INVALID_TRACE   a notification of level `error`; so is a subject that misbehaved, and each quarantined line
+    PASS, SKIPPED   nothing: SARIF lists problems only
 
 Line numbers are of the trace file as text, after decompression. A row of a Parquet file is no line, so its number is
 in the message. Size is bounded: `RESULTS_SHOWN` results and `NOTES_SHOWN` notifications, and it says what is left

@@ -1,8 +1,8 @@
 """One batch of a watch: reads the new segments, judges the runs that end, and checks those that continue.
 
-Each run that the batch touched is a task that takes up its fold where the last batch left it (`follow`). A run that is
-closed has the verdict that `check` gives; in an open one the clauses check operations that are new or continued, what
-they find stands, nothing passes yet.
+Each run in the batch is a task that continues its fold from the last batch (`follow`). A closed run has the verdict
+of `check`. In an open run the clauses judge new and continued operations: violations are final, and no clause passes
+yet.
 """
 
 from __future__ import annotations

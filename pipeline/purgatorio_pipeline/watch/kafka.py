@@ -1,4 +1,4 @@
-"""The Kafka source of Spark, for users who bring its connector: PySpark does not."""
+"""The Kafka source of Spark. It needs Spark's connector, which PySpark does not contain."""
 
 from __future__ import annotations
 

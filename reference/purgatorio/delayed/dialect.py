@@ -3,8 +3,8 @@
 Two exist, for Kafka has had two: `purgatorio.delayed.pending_flag` (1.1 to 2.6, the default here) and
 `purgatorio.delayed.locked` (4.1 and later). Everything else (watcher lists, timer, purge) is common to both.
 
-What every dialect promises: `on_complete` runs at most once, and `force_complete` is True for exactly one caller,
-the one whose call ran it [O1]. What they promise about a `check_and_complete` differs: see each.
+Every dialect promises: `on_complete` runs at most once, and `force_complete` is True for exactly one caller, the one
+whose call ran it [O1]. Their promises about `check_and_complete` differ: see each module.
 """
 
 from abc import abstractmethod

@@ -1,6 +1,7 @@
 """`DelayedOperation`: a request that waits for a condition or for its time-out (Kafka's DelayedOperation).
 
-It is a timer task with a flag. It becomes completed once, by the caller that wins `force_complete`:
+It is a timer task with a flag. `force_complete` completes it, and only the first call wins. Three callers are
+possible:
 
 * an event on one of its keys makes the purgatory call `try_complete`, which calls `force_complete` when the
   condition holds;

@@ -4,9 +4,9 @@ An event tries the operation's lock. If it gets the lock, it evaluates; otherwis
 of the lock evaluates once more. No thread ever waits for another's `try_complete`.
 
 Promises.
-* Each `safe_try_complete` is followed by some evaluation of `try_complete` that begins after it began: its own, or
-  one on the thread that had the lock, perhaps after this call has returned. So a condition that became true before
-  the event is seen by an evaluation, and the operation does not wait for its time-out (KAFKA-6653).
+* After each `safe_try_complete` begins, some evaluation of `try_complete` begins: its own, or one on the thread that
+  has the lock. That one may begin after this call has returned. So a condition that became true before the event is
+  seen by an evaluation, and the operation does not wait for its time-out (KAFKA-6653).
 * If an event came during an evaluation that raises, another evaluation follows, and the exception goes to the fault
   policy. Otherwise it goes to the caller.
 * Completion is one compare-and-set, and `on_complete` runs outside every lock.
@@ -19,12 +19,12 @@ Not promised: that the operation is completed when `check_and_complete` returns;
 The promise needs every holder of the operation's lock to be inside `safe_try_complete`. If other code holds the
 operation's lock for other purposes, an event may find a holder that does not check the flag (KAFKA-8334).
 
-Why the flag is cleared *before* evaluating, and read after unlocking: (1) A clears, evaluates: false; (2) B makes
-it true, fails to lock, sets the flag; (3) A unlocks, sees the flag, goes round. Were it cleared after evaluating,
-A would erase B's request unseen. Why B goes round too when the flag was clear: (1) A reads the flag, clear, and
-is about to leave; (2) B fails to lock, sets the flag; (3) A unlocks... B must try again itself, until it either
-gets the lock or finds the flag still set, which shows that no thread has evaluated since B set it, and that the
-caller that has the lock is before its check of the flag.
+Why the flag is cleared *before* evaluating, and read after unlocking: (1) A clears the flag and evaluates to false;
+(2) B makes the condition true, fails to lock, and sets the flag; (3) A unlocks, reads the flag, and evaluates again.
+If A cleared the flag after evaluating, B's request would be lost. Why B repeats too when the flag was clear: (1) A
+reads the clear flag and is about to return; (2) B fails to lock and sets the flag; (3) A unlocks and returns. So B
+tries the lock again, until it gets it, or finds its flag still set. A flag that is still set shows that the holder
+of the lock has not read it yet.
 """
 
 from collections.abc import Callable, Hashable, Sequence

@@ -1,4 +1,4 @@
-"""What every timer does with its executor: hand tasks over, and close it."""
+"""The part of every timer that hands tasks to its executor, and closes it."""
 
 from typing import Final
 

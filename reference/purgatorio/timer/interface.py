@@ -1,21 +1,21 @@
 """The contract of every timer here: `Timer`.
 
-With d the deadline that `add` computed (the clock's reading + `delay_ms`), T the tick of the timer, and `now` the
-time of the drain that fires the task:
+`d` is the deadline that `add` computed (the clock's reading + `delay_ms`), `T` the tick of the timer, and `now` the
+time of the drain that fires the task. Then the timer promises:
 
     not early:  floor(d / T) * T <= now                                                          [T1]
     not late:   it is handed to the executor in the first drain with now >= floor(d / T) * T   [T2]
 
 So a task may run up to T - 1 ms before its deadline, and never before it at T = 1. A *drain* is a call of
-`advance_clock`; without these calls (by a reaper) no task runs, except that `add` may hand over a task whose
-deadline has passed.
+`advance_clock`. Tasks run only when a thread (a reaper) drains the timer. One exception: `add` may hand over a task
+whose deadline has passed.
 
-Within one drain tasks are handed over in the order of floor(d / T) [T6]; nothing is promised about equal ticks,
-about the thread, or about the time between handing over and running. A task runs at most once for each time it is
-added [T3]. `size()` counts the tasks that wait [T5]; a task that was handed over is no longer counted.
+Within one drain, tasks are handed to the executor in the order of floor(d / T) [T6]. There is no promise about the
+order within a tick, the thread, or the time until the task runs. A task runs at most once for each time it is added
+[T3]. `size()` counts the tasks that wait [T5]; a task that was handed over is no longer counted.
 
-All of this holds for any number of threads, and for two concurrent drains [T1]; but there is no order between the
-tasks of two drains.
+All of this holds for any number of threads, and for concurrent drains [T1]; but the tasks of two drains have no
+order.
 
 If the executor raises, no task is lost [T3]. The refused task waits again and is counted, the exception goes to the
 caller of the drain, and the next drain offers the task again.

@@ -1,4 +1,4 @@
-"""`TimerTask`: something to run after a delay (Kafka's TimerTask), for every timer of this package.
+"""`TimerTask`: a task to run after a delay (Kafka's TimerTask), for every timer of this package.
 
 A timer makes an *entry* for a task: the object that links it into the timer, and has the deadline and a `remove`.
 The task points at its entry, at most one at a time: adding a pending task again moves it, to another timer too.

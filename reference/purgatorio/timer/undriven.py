@@ -1,7 +1,7 @@
-"""A warning for a timer that no thread drains: what waits in it never runs, and nothing else would say so.
+"""A warning for a timer that no thread drains: its tasks never run, without any other sign.
 
-Only a timer with the real clock has this guard; with another clock somebody moves the time by hand. It warns once, a
-RuntimeWarning, when the timer is closed or freed with something in it that no drain has ever checked.
+Only a timer with the real clock has this guard; another clock is moved by hand. It gives one RuntimeWarning, when
+the timer is closed or freed with tasks in it and was never drained.
 """
 
 import warnings
@@ -32,7 +32,7 @@ class Undriven:
         waiting = self._waiting()
         if waiting:
             warnings.warn(
-                f"timer {self._name!r} ends with {waiting:,} waiting that never ran: nobody has drained it. Wrap it "
+                f"timer {self._name!r} ends with {waiting:,} waiting that never ran: it was never drained. Wrap it "
                 "in a ReaperTimer, or call advance_clock(0) in your loop (a Purgatory without its reaper: pass_time)",
                 RuntimeWarning,
                 stacklevel=3,

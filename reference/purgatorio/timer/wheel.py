@@ -6,8 +6,8 @@ A level has `wheel_size` buckets of `tick_ms` each and a clock that is a multipl
     e < clock + tick * wheel_size    the bucket number (e / tick) mod wheel_size of this level
     beyond                           the level above, whose tick is this level's whole interval
 
-With a tick of 1, three buckets a level, and a start at c, a multiple of 9 (Kafka's example), these are the deadlines of
-the buckets as the clock moves on; what has expired is run:
+With a tick of 1, three buckets a level, and a start at c, a multiple of 9 (Kafka's example), these are the deadlines
+of the buckets as the clock moves on; expired deadlines are run:
 
     clock   level 1     level 2                    level 3
     c       c+1, c+2    c+3..c+5, c+6..c+8         c+9..c+17, c+18..c+26
@@ -135,7 +135,7 @@ class TimingWheel:
         )
         require(
             above_ms == floor_to_tick(clock_ms, overflow.tick_ms),
-            f"the level above stands at {above_ms} ms, this one at {clock_ms} ms",
+            f"the clock of the level above is {above_ms} ms, that of this one {clock_ms} ms",
         )
         overflow.check()
 

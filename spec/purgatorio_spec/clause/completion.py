@@ -365,7 +365,7 @@ def no_overlap(run: Run, history: OperationHistory) -> Finding:
     other thread has the operation yet. So nothing is promised about an operation that is registered twice and
     completed without the lock.
 
-    A completed operation may be evaluated again, and a registration does so. Kafka's check does not, only to save
+    A completed operation may be evaluated again, and a registration does so. Kafka's check avoids it, only to save
     work.
     """
     beside = run.profile.completes_beside

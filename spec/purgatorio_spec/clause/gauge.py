@@ -50,9 +50,9 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     *waiting*: the entries of operations that are registered, not completed, and not returned by every key.
     *most_entries(n)*: the entries of the n operations with the most keys. *unseen*: the entries that the last purge
     may have missed. They belong to operations that were watched but not in the timer at the time of the purge, and
-    were completed later. Such an operation was handed over to run, had no time-out, or was being registered. The time
-    of the purge is unknown, so the time with the most such entries counts. In virtual time, at most as
-    many count as being registered as were being registered at once.
+    were completed later. Such an operation was handed over to run, had no time-out, or was being registered. The
+    time of the purge is unknown, so the time with the most such entries counts. In virtual time, only as many
+    registrations count as were open at once.
     """
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION

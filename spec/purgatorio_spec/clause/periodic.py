@@ -2,7 +2,8 @@
 
 With P the period, D(k) = deadline_t + k * P the deadline of the k-th run counted from 0, `early` and `late` the
 bounds of the header, and f(n) the n-th fire. In virtual time a task can run only at an `advance_clock`. So "by t"
-means there: by the first `advance_clock` that returned at t or later, `chance(t)`. In real time chance(t) = t.
+means there: by the first `advance_clock` that began after the add and returned at t or later, `chance(t)`. In real
+time chance(t) = t.
 
     fixed delay  T8  f(n).t >= f(n-1).ret.t + P - early, less `late` in real time
                  T9  f(n).t <= chance(f(n-1).ret.t + P + late)
@@ -239,7 +240,7 @@ def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
     for fire, due in _played(task, history):
         if fire.call_i > stop_i:
             break
-        last_t = run.chance_t(due.latest_t + run.late_ns)
+        last_t = run.chance_t(due.latest_t + run.late_ns, task.add.call_i)
         if fire.call_t > last_t:
             return Broken(
                 "drifted",
@@ -253,7 +254,7 @@ def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
         return occasion
     if any(fire.call_i > before.call_i for fire in history.fires):
         return occasion
-    last_t = run.chance_t(task.due(None).latest_t + run.late_ns)
+    last_t = run.chance_t(task.due(None).latest_t + run.late_ns, task.add.call_i)
     until_t = run.facts.end_t if stop is None else min(stop.call_t, run.facts.end_t)
     if last_t >= until_t:
         return occasion
@@ -280,7 +281,7 @@ T10 = Clause(
 
 @T10.of_operation
 def cancel_ends_it(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task with a cancel that returned, without an exception, and not 0."""
+    """An occasion is a periodic task with a cancel that returned a value other than 0."""
     task = _task(run, history)
     cancels = [c for c in history.cancels if c.out != 0 and c.err is None and c.ret_i is not None]
     if task is None or not cancels:

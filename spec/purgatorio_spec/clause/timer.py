@@ -24,7 +24,7 @@ from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WAN
 
 T1 = Clause(
     "T1",
-    "not early: a task fires no earlier than its deadline minus early_ns, the early bound of its tick",
+    "not early: a task fires no earlier than its deadline minus early_ns, the declared early bound",
     formula="every fire answers an add of its own with fire.t >= deadline_t - early_ns",
     records=("timer_add", "timer_fire"),
     constants=("early_ns",),
@@ -62,7 +62,7 @@ def not_early(run: Run, history: OperationHistory) -> Finding:
 
 T2 = Clause(
     "T2",
-    "not late: a task fires at most late_ns after its deadline, the lateness that the header declares",
+    "not late: a task fires at most late_ns after its deadline, the declared late bound",
     formula="fire.t <= max(deadline_t, add.ret.t + delay_ns) + late_ns",
     records=("timer_add", "timer_fire"),
     constants=("late_ns",),
@@ -96,7 +96,7 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     claim = history.claim
     if due_t is None or (claim is not None and claim.call_i < fire.call_i):
         return NO_OCCASION
-    last_t = run.chance_t(due_t + late_ns)
+    last_t = run.chance_t(due_t + late_ns, add.call_i)
     if fire.call_t <= last_t:
         return KEPT
     return Broken(
@@ -200,9 +200,9 @@ def _taken_back(history: OperationHistory, add: Call) -> bool:
 T4 = Clause(
     "T4",
     "a task does not fire if, before its deadline, it was cancelled, or its operation was returned by cancel_for_key "
-    "or completed by another call than its expiry",
+    "or completed by another call than its expiry; no cancel reports success after the task has run",
     formula="stop.ret.t < deadline_t - early_ns => no later fire of the adds before the stop;  "
-    "a barrier's cancel.out = 1 => none at any time",
+    "a barrier's cancel.out = 1 => none at any time;  cancel.out = 1 => no fire had ended before it",
     records=("timer_add", "timer_fire"),
     constants=("early_ns",),
     asks=("timer_add", "timer_cancel|force_complete|cancel_for_key"),
@@ -227,10 +227,11 @@ class _Stop(NamedTuple):
 @T4.of_operation
 def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a task with a stop that took effect before the deadline minus `early_ns`. A stop is a cancel, a
-    `cancel_for_key` that returned the task's operation, or a completion by another call than its expiry. If cancel is
-    a barrier in the profile, every successful cancel is an occasion. If the operation was completed before its task
-    was in the timer, the task counts as cancelled from the return of the registration on. If `cancel_for_key`
-    returned the operation during its registration, nothing is judged."""
+    `cancel_for_key` that returned the task's operation, or a completion by another call than its expiry. If a
+    successful cancel forbids every later run (a *barrier*, by the profile), every successful cancel is an occasion. So
+    is, in every profile, a cancel that answered 1 although a run of the task had ended before it.
+    If the operation was completed before its task was in the timer, the task counts as cancelled from the return of
+    the registration on. If `cancel_for_key` returned the operation during its registration, nothing is judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)
@@ -293,7 +294,7 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
         # If one thread made all these calls and starts the task itself afterwards, the task was not running then.
         alone = cancel.out == 1 and all(add.th == cancel.th for add in answered)
         th = None
-        if barrier and one and cancel.out == 1:
+        if one and not beside and cancel.out == 1 and (barrier or _had_run(history, answered[0], cancel)):
             from_i = answered[0].call_i
         elif _in_time(run, cancel.ret_t, deadline_t):
             from_i = cancel.call_i
@@ -314,6 +315,11 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
             )
         )
     return stops
+
+
+def _had_run(history: OperationHistory, add: Call, cancel: Call) -> bool:
+    """Whether a run of the task had ended when the cancel began: then no cancel can have been in time."""
+    return any(add.end_i < fire.call_i and fire.end_i < cancel.call_i for fire in history.fires)
 
 
 def _completion_stops(run: Run, history: OperationHistory) -> list[_Stop]:

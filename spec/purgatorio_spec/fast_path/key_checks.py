@@ -1,8 +1,8 @@
 """O4's join by key: of the checks of a key that start after an operation is ready, the first to return.
 
 A check that an exception ended settles nothing. Returns come in order, so an operation waits for its keys from the
-moment at which it is ready, and the first return of a check that started later settles it. What is carried: the keys of
-registered operations, the checks that are open, and the operations that wait.
+moment at which it is ready, and the first return of a check that started later settles it. The state between
+batches: the keys of registered operations, the open checks, and the waiting operations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The readings of the gauges as columns: what was under way at each, what they may show, which may be broken."""
+"""The readings of the gauges as columns: the open calls at each, the bounds of its values, and which may be broken."""
 
 from __future__ import annotations
 

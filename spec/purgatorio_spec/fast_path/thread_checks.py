@@ -1,9 +1,9 @@
 """The counts of O7: finds in the columns which `check_and_complete` calls certainly returned the right number.
 
-Between call and return of such a check its thread made nothing but whole `try_complete` calls without anything inside
-that could complete for another; then it counts right iff as many of them answered true. All others are doubtful, and
-are followed call by call by the clause's own rules. What is carried of a thread: its last check event, and what came
-since.
+Between call and return of such a check its thread made nothing but whole `try_complete` calls without anything
+inside that could complete for another; then it counts right iff as many of them answered true. All others are
+doubtful, and are followed call by call by the clause's own rules. The state of a thread between batches: its last
+check event, and the events since.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The parts of a run that are no operation: one `check_and_complete`, what it answered and what it completed; and one
-reading of the gauges, next to the truth that the events around it allow.
+"""The parts of a run that are no operation: one `check_and_complete`, with its result and the operations that it
+completed; and one reading of the gauges, with the bounds that the events around it allow.
 
 A reading recorded as an interval was taken in it; one recorded as a point, since the event before it of its thread, or,
 at rest, at the point. Lower bounds count what was certainly there throughout, upper bounds what may have been.

@@ -45,6 +45,10 @@ class Advance(NamedTuple):
         """Its `ret_t`, to search by."""
         return self.ret_t
 
+    def ended_i(self) -> int:
+        """Its `ret_i`, to search by."""
+        return self.ret_i
+
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
@@ -105,13 +109,20 @@ class Run:
     virtual: bool = False
     """Its clock moves by `advance_clock` alone."""
 
-    def chance_t(self, t: int) -> int:
-        """By when what must be done by `t` can be done: in virtual time at the first `advance_clock` from then on, if
-        they are known; if there is none, never."""
+    def chance_t(self, t: int, added_i: int) -> int:
+        """The time by which a task that must run by `t` can run. In virtual time this is the first `advance_clock`
+        that ends at `t` or later and begins after `added_i`, the call that added the task; if there is none, never. An
+        advance during which the task was added may run it, or leave it to the next one."""
         advances = self.facts.advances
         if not self.virtual or not advances:
             return t
-        place = bisect_left(advances, t, key=Advance.returned_t)
+        place = max(
+            bisect_left(advances, t, key=Advance.returned_t),
+            bisect_left(advances, added_i, key=Advance.ended_i),
+        )
+        # Only those that were open when the task was added are passed over here.
+        while place < len(advances) and advances[place].call_i < added_i:
+            place += 1
         return advances[place].ret_t if place < len(advances) else MAX_INT
 
     def records(self, *functions: str) -> bool:

@@ -1,7 +1,8 @@
 """The context that a clause needs from outside its part, computed for one whole run in memory.
 
-By watch key (the check that O4 checks), by thread (what completed inside which call, for O7; O4's retry loop; what a
-`cancel_for_key` gave back, for O2 and T4), by position (the readings of the gauges); and what all events together say.
+By watch key (the check that O4 checks), by thread (which operation completed inside which call, for O7; O4's retry
+loop; the operations that a `cancel_for_key` returned, for O2 and T4), by position (the readings of the gauges); and
+facts of the whole run.
 """
 
 from __future__ import annotations
@@ -388,7 +389,7 @@ def advances(rows: Iterable[AdvanceRow]) -> list[Advance]:
             found[i] = Advance(th, i, i, t)
         elif c in found:
             found[c] = Advance(found[c].th, found[c].call_i, i, t)
-    return sorted(found.values(), key=lambda advance: advance.ret_t)
+    return sorted(found.values(), key=lambda advance: (advance.ret_t, advance.ret_i))
 
 
 def _unreturned(table: pa.Table) -> dict[str, int]:

@@ -210,12 +210,12 @@ def cancel_against_move(trusts_list: bool = False, checks_cancel: bool = True) -
             v["list"], v["count2"], v["moving"] = 2, v["count2"] + 1, 0
 
     def note_and_look(v: Vars) -> None:
-        v["cancelled before the look"] = v["cancelled"]
+        v["cancelled before the test"] = v["cancelled"]
         look(v)
 
     def submit(v: Vars) -> None:
         if v["moving"]:
-            v["fired"], v["late"], v["moving"] = 1, v["cancelled before the look"], 0
+            v["fired"], v["late"], v["moving"] = 1, v["cancelled before the test"], 0
 
     def read_list(v: Vars) -> None:
         v["seen"] = v["list"]
@@ -228,7 +228,7 @@ def cancel_against_move(trusts_list: bool = False, checks_cancel: bool = True) -
     def sound(v: Vars, done: bool) -> bool:
         return v["count1"] == (v["list"] == 1) and v["count2"] == (v["list"] == 2) and not v["late"]
 
-    zero = ("count2", "moving", "seen", "cancelled", "fired", "late", "cancelled before the look")
+    zero = ("count2", "moving", "seen", "cancelled", "fired", "late", "cancelled before the test")
     flaw = "remove-wrong-list" if trusts_list else "entry moved and cancelled"
     return _sound(
         flaw if checks_cancel else "reinsert-no-cancel-check",

@@ -106,6 +106,6 @@ class Search(Generic[S]):
                     break
             else:
                 raise AssertionError(
-                    f"{self.model.name}: the symmetry is not one: no step leads to {target!r}"
+                    f"{self.model.name}: invalid symmetry: no transition leads to {target!r}"
                 )
         return taken, concrete

@@ -5,7 +5,7 @@ them sorted. The clock moves by whole ticks and the delays carry the remainders:
 deadlines enter the wheel, so now = qT + r with delay x behaves as now = qT with delay x + r.
 
 Drains and cancels interleave between any two flushes; add and drain exclude each other (the timer's read-write
-lock). What is smaller than a flush is `race`'s part.
+lock). `race` models the races inside a flush.
 """
 
 from dataclasses import dataclass

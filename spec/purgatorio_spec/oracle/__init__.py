@@ -1,1 +1,1 @@
-"""simple oracle: what a timer and a purgatory do, in dictionaries, for one thread; tests compare the clever ones."""
+"""simple oracle: a timer and a purgatory in dictionaries, for one thread; tests compare the real ones with them."""

@@ -276,7 +276,7 @@ class _Follower:
         dues = sorted({waits[0] for waits, _, _, _ in self.states if waits is not None})
         if dues and dues[0] > call.begin_ms:
             return f"T1: {task} fired at {call.begin_ms} ms, due at {dues[0]} ms"
-        return f"T3: {task} fired at {call.begin_ms} ms (for the {self._fired}. time), though nobody handed it over"
+        return f"T3: {task} fired at {call.begin_ms} ms (for the {self._fired}. time), though no drain handed it over"
 
 
 def _in(waits: _Waiting, call: Call) -> bool:

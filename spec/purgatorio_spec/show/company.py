@@ -1,4 +1,4 @@
-"""The calls of others that a counterexample shows next to the events of its operation or task: what made it happen.
+"""The calls of other operations that a counterexample shows because they may have caused the violation.
 
     of a key of the operation:  a check, a cancel_for_key, a registration of another operation
     of the timer, for a task:   an add, a cancel or a fire of another task

@@ -1,11 +1,12 @@
 """A counterexample: the shortest prefix of a run that shows a violation, cut down to the events that matter.
 
-The prefix ends at the largest witness, where the promise is broken. Of what comes before, only events of the operation
-itself (or of the one call that is judged) are kept, and the calls of others that may have made it happen (`company`);
-and of those no `try_complete` that found nothing and was over before it could matter. What is left out is counted,
-never silent.
+The prefix ends at the largest witness, where the promise is broken. Of the earlier events, only those of the
+operation itself (or of the judged call) are kept, and the calls of others that may have caused the violation
+(`company`). A `try_complete` that returned false and ended too early to matter is left out. Events that are left out
+are counted.
 """
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -25,6 +26,11 @@ SHOWN_ROWS: Final = 60
 HEAD_ROWS: Final = 10
 TAIL_ROWS: Final = 2_000
 """Of a longer history only so many of its first and last rows, and the witnesses, are checked at all."""
+
+_ABSENT: Final = ("never-claimed", "never-completed", "never-fired", "stopped-running")
+"""Causes that the end of the run shows, and no event."""
+
+_OF_NOBODY: Final = ("advance_clock", "gauge", "quiesce")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +119,28 @@ class Counterexample:
 
 
 def counterexample(
-    file: str, run: str, violation: Violation, events: pa.Table, count: int = 1, unfetched: int = 0
+    file: str,
+    run: str,
+    violation: Violation,
+    events: pa.Table,
+    count: int = 1,
+    unfetched: int = 0,
+    *,
+    whole: bool = False,
 ) -> Counterexample:
     """The counterexample of a violation out of event rows (`EVENT_SCHEMA`, in the order of `i`).
 
     `events` may be the whole run or any part that holds what `selection(violation)` keeps; or of that, of the judged
     thread for a check, only the first `HEAD_ROWS`, the last `TAIL_ROWS` and the witnesses, less `unfetched` rows.
+    `whole`: of an operation or task the calls of all others too, up to what breaks the promise.
     """
     tasks = tasks_of(events, violation)
     kept = select(events, selection(violation, tasks))
-    if beside := company_of(kept, violation, [events]):
+    if whole and kind_of(violation) == "operation":
+        last_i = sys.maxsize if violation.cause in _ABSENT else max(violation.events)
+        before = events.filter(pc.less_equal(events.column("i"), pa.scalar(last_i)))
+        kept = before.filter(pc.invert(pc.is_in(before.column("f"), value_set=pa.array(_OF_NOBODY))))
+    elif beside := company_of(kept, violation, [events]):
         beside |= set(kept.column("i").to_numpy().tolist())
         kept = events.filter(pa.array(np.isin(events.column("i").to_numpy(), list(beside))))
     if kind_of(violation) == "check":

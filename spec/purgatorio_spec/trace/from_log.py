@@ -1,4 +1,4 @@
-"""A trace of somebody's own log: JSON lines, CSV or Parquet, its columns named by a `LogMapping`.
+"""Makes a trace of a user's log: JSON lines, CSV or Parquet, its columns named by a `LogMapping`.
 
 The log says when requests were enqueued, completed by an event, and timed out, and perhaps when an event of a key came.
 The trace says exactly that, under the profile `request-log`: a completion is a `force_complete` with its `on_complete`,

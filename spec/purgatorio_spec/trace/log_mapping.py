@@ -1,4 +1,5 @@
-"""What the columns of somebody's own log mean: the mapping of `purgatorio convert --from-log`, checked when it is read.
+"""The meaning of the columns of a user's log: the mapping of `purgatorio convert --from-log`, checked when it is
+read.
 
 A mapping is a TOML file, or `--map NAME=VALUE` on the command line, or both. docs/from-a-log.md has one of each layout.
 """

@@ -1,8 +1,8 @@
 """One line of a trace to one record, or the reason why not.
 
-Traces are untrusted input: nothing is evaluated, every size is bounded, and a refusal says which field is wrong, what
-was expected and what to do. The functions here see one line; what needs the whole file (order of `i`, a return without
-its call, the count in the end record) is in `purgatorio_spec.trace.reader` and in the histories.
+Traces are untrusted input: nothing is evaluated, every size is bounded, and a refusal says which field is wrong,
+what was expected and what to do. The functions here see one line; checks of the whole file (order of `i`, a return
+without its call, the count in the end record) are in `purgatorio_spec.trace.reader` and in the histories.
 """
 
 import json

@@ -1,18 +1,19 @@
-"""Searches that remember choices still to try: iterative preemption bounding, exact state caching, all interleavings.
+"""Searches that keep a list of untried choices: iterative preemption bounding, exact state caching, all
+interleavings.
 
-A *preemption* is leaving a task that could have continued. Most bugs need one or two (Musuvathi and Qadeer, "Iterative
-context bounding", PLDI 2007), and a schedule with few is the one that people understand. So schedules without
+A *preemption* is a switch away from a task that could continue. Most bugs need one or two (Musuvathi and Qadeer,
+"Iterative context bounding", PLDI 2007), and a schedule with few is easier to understand. So schedules without
 preemptions come first, then those with one, and so on: the first counterexample has as few as possible.
 
-Preempting a task before a step on an object that no other task uses, or before it gives back a lock that no thread
-tries without waiting, gains nothing: the same can be had before its next step. Such choices are put off until the
-object turns out to be shared.
+A preemption before a step on an object that no other task uses gains nothing: the same behavior is reached before
+the task's next step. So does a preemption before the release of a lock that no thread only tries. Such choices are
+postponed until the object turns out to be shared.
 
-With state caching a run ends where it meets a state that was met before. A state is what the steps of every task have
-shown it so far, what it is about to do, the value of every object, and the time; nothing else can make a difference to
-what happens next (up to a collision of 64-bit hashes). What each task has recorded follows from what it has seen; in
-which order two tasks recorded does not, so a clause that checks it is judged for the runs that came to their end.
-Never combined with sleep sets: a state cut there may have been left unfinished for another sleep set.
+With state caching a run ends when it reaches a known state. A state is what every task has read so far, its next
+action, the value of every object, and the time; the future depends on nothing else (up to a collision of 64-bit
+hashes). The events that a task has recorded follow from what it has read. The recorded order of two tasks does not,
+so clauses about that order are judged for complete runs only. Never combined with sleep sets: a state cut there may
+have been left unfinished for another sleep set.
 """
 
 from collections import defaultdict
@@ -182,13 +183,13 @@ def _several(users: int) -> bool:
 def explore_bounded(program: Program, limits: Limits) -> Exploration:
     """All schedules with at most `limits.preemptions`, fewest first."""
     most = counted(limits.preemptions, "preemption")
-    text = f"all interleavings with at most {most}, marked loops up to {program.turns} turns"
+    text = f"all interleavings with at most {most}, bounded loops up to {program.turns} turns"
     return explore_by(BoundedSearch(limits.preemptions), program, limits, Exploration("bounded", text))
 
 
 def explore_states(program: Program, limits: Limits) -> Exploration:
     """All reachable states, each left by every task that can continue."""
-    result = Exploration("states", f"all states, marked loops up to {program.turns} turns")
+    result = Exploration("states", f"all states, bounded loops up to {program.turns} turns")
     search = BoundedSearch(bound=_UNLIMITED, level=_UNLIMITED, cache=True)
     explore_by(search, program, limits, result, track_state=True)
     result.states = len(search.seen)

@@ -41,7 +41,7 @@ K = TypeVar("K", bound=Shared)
 
 
 class ControlledSync:
-    """One run's `Sync`. Cells with one of the names in `stepping` are used in steps."""
+    """One run's `Sync`. Each use of a cell with a name in `stepping` is a scheduling point."""
 
     __slots__ = ("_atomic", "_cell", "_queue", "_run", "_stepping", "_stepping_cell")
 
@@ -110,8 +110,8 @@ class ControlledSync:
 
 
 class VirtualClock(Shared):
-    """The run's time, from `start_ms` on. `steps`: tasks move it, so reading and moving it are steps; without, only
-    idleness moves it, and reading it is none."""
+    """The run's time, from `start_ms` on. `steps`: tasks move it, so reading and moving it are scheduling points.
+    Without, it moves only when no task can run, and reading it is no scheduling point."""
 
     __slots__ = ("_start_ms", "_steps")
 

@@ -1,16 +1,16 @@
 """Exhaustive depth-first search with dynamic partial-order reduction and sleep sets: one run of each class.
 
-Flanagan and Godefroid, "Dynamic partial-order reduction for model checking software" (POPL 2005), with the source sets
-of Abdulla, Aronsson, Jonsson and Sagonas, "Optimal dynamic partial order reduction" (POPL 2014). Every run is looked
-through for *races*, two dependent steps of two tasks that nothing else orders; before the first of them the search
-comes back to try the other order. Sleep sets keep it from trying what only swaps independent steps.
+Flanagan and Godefroid, "Dynamic partial-order reduction for model checking software" (POPL 2005), with the source
+sets of Abdulla, Aronsson, Jonsson and Sagonas, "Optimal dynamic partial order reduction" (POPL 2014). Every run is
+searched for *races*: two dependent steps of two tasks without another order between them. The search returns to the
+state before the first of them, to try the other order. Sleep sets avoid runs that only swap independent steps.
 
-What was learnt of a prefix is kept on a stack and only the new steps of a run are checked. "Happened before" is a bit
+The results for a prefix are kept on a stack, and only the new steps of a run are checked. "Happened before" is a bit
 mask of earlier steps.
 
-Complete for programs whose runs all end; marked loops are followed up to the program's bound of turns. Deadlocks and
-what a judge sees at the end are found in full. What a judge reads from the *order* of recorded events of independent
-steps is judged for one of the equivalent runs.
+It is complete for programs whose runs all end; bounded loops are followed up to the program's bound of turns. All
+deadlocks and all violations visible at the end are found. A violation that depends on the *order* of recorded events
+of independent steps is judged for one of the equivalent runs.
 """
 
 from heapq import heappop, heappush
@@ -320,5 +320,5 @@ class Dpor:
 
 def explore_dpor(program: Program, limits: Limits) -> Exploration:
     """Explore completely, or up to the limits."""
-    bound = f"all classes of interleavings, marked loops up to {program.turns} turns"
+    bound = f"all classes of interleavings, bounded loops up to {program.turns} turns"
     return explore_by(Dpor(), program, limits, Exploration("dpor", bound))

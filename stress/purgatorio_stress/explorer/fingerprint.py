@@ -1,8 +1,8 @@
-"""A run's state as one number, the same in every run that reaches the state: kept up to date, not made again each time.
+"""A run's state as one number, the same in every run that reaches the state. It is updated incrementally.
 
-Each shared object has a part, and the parts are added up (exclusive or), so only what has changed since the last look
-is checked: what was made, used in a step, or set. A container in a cell that was ever given out for change is looked
-at every time, for it may change between two steps.
+Each shared object has a part, and the parts are added up (exclusive or), so only objects that were made, used or set
+since the last time are read again. A container that was ever passed out of a cell is read every time, because it may
+change between two scheduling points.
 """
 
 from purgatorio_stress.explorer.naming import name_of

@@ -10,9 +10,9 @@ from purgatorio_stress.recorded import NS_PER_MS
 
 
 class HistoryLog:
-    """A `Recording`. Time is virtual; recording is no step.
+    """A `Recording`. Time is virtual; recording is no scheduling point.
 
-    What a task records follows from what it has seen, and from the time, which is therefore noted as seen.
+    The events of a task depend on what it has read, and on the time, which therefore counts as read.
     """
 
     __slots__ = ("_run", "_start_ms", "rows")

@@ -1,4 +1,5 @@
-"""A counterexample that people can read: the fewest preemptions, then the fewest steps, then the fewest switches.
+"""A counterexample that is easy to read: the fewest preemptions, then the fewest scheduling points, then the fewest
+switches.
 
 The bounded search gives the fewest preemptions by its nature. Among the first counterexamples to the same clause that
 it finds at that bound the shortest is taken; not promised: that no shorter one exists beyond these.

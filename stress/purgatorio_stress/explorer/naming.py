@@ -1,9 +1,9 @@
-"""What a value is, in words that hold in every run: for the comparison of states across runs.
+"""Names of values that are the same in every run, to compare states across runs.
 
-A shared object is its number, which follows from the acts of its maker; a plain value is itself; a container is its
-contents. Any other object is its class and its attributes, which are bound once (a rule of the reference, and tested),
-or just its class and the shared objects among its attributes, where it has such. So two objects of one name behave
-alike; that they are two can be told only by `is`, which the number of a shared object inside makes no matter.
+A shared object is named by its number, which depends only on the actions of the task that made it; a plain value by
+itself; a container by its contents. Any other object is named by its class and its attributes, which are bound once
+(a tested rule of the reference). If shared objects are among the attributes, only these count. So two objects of one
+name behave alike; only `is` can distinguish them.
 """
 
 from collections import deque
@@ -16,7 +16,7 @@ from purgatorio_stress.explorer.run import Execution, Shared
 T = TypeVar("T")
 
 _SLOTS: Final[dict[type, tuple[str, ...]]] = {}
-"""By class, as they were asked for."""
+"""By class, as they were requested."""
 
 _PLAIN: Final = (bool, int, str, float, bytes, type(None))
 

@@ -1,7 +1,7 @@
-"""Locks and shared values under the explorer's scheduler: each method announces its step, then does it.
+"""Locks and shared values under the explorer's scheduler: each method reports a scheduling point, then acts.
 
-Nothing here waits: a task that cannot take a lock is simply not chosen until it can. These are the plain ones, which
-run some hundred thousand steps a second; `tracked` has those that also say what a task has seen.
+No method waits: a task that cannot take a lock is not chosen until it can. These are the plain ones, with some
+hundred thousand scheduling points per second; those of `tracked` also record what a task has read.
 """
 
 from bisect import bisect_right
@@ -96,7 +96,7 @@ class ControlledLock(Shared):
         return f"{self.name} (held by {self.owner.name if self.owner else 'nobody'})"
 
     def state(self) -> object:
-        """Who has it; how often, that one knows."""
+        """The owner; the owner itself knows how often."""
         return None if self.owner is None else self.owner.index
 
     def shows(self, kind: int) -> object:
@@ -145,7 +145,7 @@ class ControlledAtomic(Shared, Generic[T]):
 
 
 class ControlledCell(Shared, Generic[T]):
-    """`cell()`: plain memory, so no step; the steps are those of the lock that guards it."""
+    """`cell()`: plain memory, so no scheduling point; the lock that guards it has them."""
 
     __slots__ = ("_value",)
 
@@ -168,7 +168,7 @@ class ControlledCell(Shared, Generic[T]):
 
 
 class SteppingCell(ControlledCell[T]):
-    """A cell whose uses are steps, for programs that doubt whether one lock really guards it."""
+    """A cell whose uses are scheduling points, for programs that test whether one lock really guards it."""
 
     __slots__ = ()
 
@@ -197,7 +197,8 @@ class QueueEntry(Generic[T]):
 
 
 class ControlledQueue(Shared, Generic[T]):
-    """`queue()`. An iteration reads one node a step, and shows what is appended before it reaches the end."""
+    """`queue()`. An iteration has one scheduling point for each node, and shows items that are appended before it
+    reaches the end."""
 
     __slots__ = ("_nodes", "_numbers")
 

@@ -1,4 +1,4 @@
-"""What can be explored: a program builds its tasks again for every run, and says afterwards what was broken."""
+"""A program to explore: it builds its tasks again for every run, and returns afterwards what was broken."""
 
 import gc
 from collections.abc import Callable, Iterable, Sequence

@@ -1,9 +1,9 @@
-"""Data races of cells: two uses that nothing orders, one of them a write. The reference promises that it has none.
+"""Data races of cells: two unordered uses, one of them a write. The reference promises that it has none.
 
-`RacingSync` is the explorer's seam whose locks and atomics also keep vector clocks: what a task did before it gave a
-lock back, or wrote an atomic, comes before what another does after it took the lock, or read the atomic. A use of a
-cell that does not come after the last write of another task, or a write that does not come after all reads, is a race,
-whatever order this run had. Slower than the plain seam, so it is used where it is asked for.
+`RacingSync` is the explorer's `Sync` with vector clocks in its locks and atomics. A release of a lock happens before
+the next acquire, and a write of an atomic before the reads that follow. A use of a cell is a race if it is not
+ordered after the last write of another task. So is a write that is not ordered after all reads. The order in which
+they ran does not matter. It is slower than the plain `Sync`, so it is used on request.
 """
 
 from __future__ import annotations

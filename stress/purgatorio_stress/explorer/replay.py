@@ -1,9 +1,9 @@
 """Tokens, and runs that follow one.
 
 A token names a program and the whole schedule, run-length encoded: `two-events/locked/0/1x9-2x14-1x3` is scenario,
-dialect, time-outs of each thread that come early (`explore --package` only), then 9 steps of task 1, 14 of task 2, 3 of
-task 1; `T` is time passing. A bug that was put in is not in the token: the command says it with `--mutant`. A token
-fits the version of the code that printed it: where a step is not possible any more, the replay says so.
+dialect, early time-outs of each thread (`explore --package` only), then 9 scheduling points of task 1, 14 of task 2,
+3 of task 1; `T` is time passing. A mutant is not in the token: the command gives it by `--mutant`. A token fits the
+version of the code that printed it: if it does not fit any more, the replay says so.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class Token:
 
 
 def _times(task: int, count: int) -> range:
-    """Time passing is written once each time, the steps of a task once for all."""
+    """Each passing of time is written separately; consecutive scheduling points of a task are counted."""
     return range(count if task == TIME else 1)
 
 
@@ -79,7 +79,7 @@ class _Follower:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A run that was repeated: its steps with their places, the names of the objects, the tasks, what it broke."""
+    """A repeated run: its scheduling points with their places, the names of the objects, the tasks, the violation."""
 
     places: tuple[Place, ...]
     names: dict[int, str]
@@ -87,7 +87,7 @@ class Replay:
     broken: tuple[Broken, ...]
 
     def words(self, place: Place) -> str:
-        """A step in words, such as `try operation`."""
+        """A scheduling point in words, such as `try operation`."""
         if not place.task:
             return place.function
         if place.obj < 0:

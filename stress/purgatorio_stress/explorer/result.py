@@ -1,4 +1,4 @@
-"""What an exploration found, and how far it got."""
+"""The result of an exploration: its violations, and its coverage."""
 
 import time
 from collections import Counter

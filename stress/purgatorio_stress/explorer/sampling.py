@@ -1,9 +1,9 @@
 """Random strategies, for programs too large to exhaust: uniform, and PCT. Both repeat exactly for a seed.
 
 PCT (Burckhardt, Kothari, Musuvathi, Nagarakatte, "A randomized scheduler with probabilistic guarantees of finding
-bugs", ASPLOS 2010): tasks get random priorities, the highest that can continue does, and at d - 1 random steps the one
-that goes falls below all others. A bug that needs d ordered steps is found with a probability of at least
-1 / (n k^(d-1)) a run, for n tasks and k steps.
+bugs", ASPLOS 2010): tasks get random priorities, and the highest runnable task runs. At d - 1 random scheduling
+points the running task falls below all others. A bug that needs d ordered events is found with a probability of at
+least 1 / (n k^(d-1)) in each run, for n tasks and k scheduling points.
 
 Finding nothing proves nothing: the verdict is UNKNOWN.
 """
@@ -19,7 +19,7 @@ from purgatorio_stress.explorer.search import explore_by
 from purgatorio_stress.explorer.step import TIME
 
 _DEPTH: Final = 3
-"""Of the bugs that PCT searches for: so many steps must come in one order."""
+"""The depth of the bugs that PCT searches for: the number of events that must come in one order."""
 
 
 class _Sampler:

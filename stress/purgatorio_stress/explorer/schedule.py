@@ -1,10 +1,10 @@
-"""Schedules: lists of task numbers, one a step (`TIME` where time passed)."""
+"""Schedules: lists of task numbers, one for each scheduling point (`TIME` where time passed)."""
 
 from collections.abc import Sequence
 
 
 def preemptions_of(schedule: Sequence[int], enabled: Sequence[int]) -> int:
-    """How often a task was left that could have continued. `enabled` has a bit for each task that could, by step."""
+    """How often a runnable task was preempted. `enabled` has a bit for each runnable task, by scheduling point."""
     count = 0
     for at in range(1, len(schedule)):
         last = schedule[at - 1]

@@ -1,11 +1,11 @@
-"""What a program has set up, to be put back as it was: cheaper than to set it up again for every run.
+"""The state after a program's set-up, to be restored for each run: cheaper than a new set-up.
 
-The walk goes from the given roots through attributes, containers and closures, and keeps what each mutable thing
-held. It can do so because of the rules of the seam: what changes in the reference lives inside of shared objects,
-those are plain Python, and attributes are bound once. Where the walk meets something that it cannot look into (a
-generator, a counter of `itertools`), it says so, and the program is set up again every time.
+The walk goes from the given roots through attributes, containers and closures, and keeps the contents of each
+mutable object. The rules of `purgatorio.sync` allow this: changing state of the reference is inside shared objects,
+these are plain Python, and attributes are bound once. If the walk finds an object that it cannot inspect (a
+generator, a counter of `itertools`), it says so, and the program is set up again each time.
 
-Not covered: what hangs on classes and modules. Code that keeps state there is given as a root of its own.
+Not covered: attributes of classes and modules. Code that keeps state there must be given as a root.
 """
 
 import threading
@@ -39,7 +39,7 @@ class CannotKeep(TypeError):
 
 
 class Snapshot:
-    """What can be reached from `roots` as it is now. CannotKeep where that cannot be said."""
+    """The present state of everything that `roots` reach. Raises CannotKeep if it cannot be inspected."""
 
     def __init__(self, roots: Iterable[object]) -> None:
         self._seen: dict[int, object] = {}
@@ -164,7 +164,7 @@ class Snapshot:
 _Plan = tuple[tuple[str, Callable[[object], object], bool], ...]
 
 _PLANS: Final[dict[type, _Plan]] = {}
-"""By class, as they were asked for: the slots, and which of them are bound once."""
+"""By class, as they were requested: the slots, and which of them are bound once."""
 
 
 def _plan_of(kind: type) -> _Plan:

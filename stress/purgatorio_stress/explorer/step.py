@@ -1,8 +1,9 @@
-"""What a step is: one use of one shared object by one task. And when two steps may be swapped.
+"""A step is the scheduling point of the explorer: one use of one shared object by one task. This module says when
+two steps may be swapped.
 
-Between two steps a task touches nothing that others touch, so running it from step to step loses no behaviour. Two
-steps are *dependent* if they use one object and are not both reads; runs that differ only in the order of independent
-steps are one *class* (Mazurkiewicz), and a reduction runs one of each.
+Between two steps a task uses no shared object, so running it from step to step loses no behavior. Two steps are
+*dependent* if they use one object and are not both reads; runs that differ only in the order of independent steps
+are one *class* (Mazurkiewicz), and a reduction runs one of each.
 """
 
 from typing import Final
@@ -14,8 +15,9 @@ WRITE: Final = 1
 """Changes the object, or may."""
 
 ACQUIRE: Final = 2
-"""Takes what only one task can have, or waits for the end of a task. Never enabled together with the step that gives it
-back. (Work, which may be put in twice before it is taken out, is used by WRITE steps, which may have to wait too.)"""
+"""Acquires an object that only one task can have, or waits for the end of a task. It is never enabled together with
+the step that releases the object. (Work can be put in twice before it is taken out. So it is used by WRITE steps,
+which may have to wait too.)"""
 
 RELEASE: Final = 3
 """Gives it back; always enabled."""

@@ -1,4 +1,4 @@
-"""Tasks, the threads of an explored program: where each stands, what it is about to do and what it waits for."""
+"""Tasks, the threads of an explored program: the state of each, its next step and what it waits for."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

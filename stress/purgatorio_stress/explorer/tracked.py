@@ -1,8 +1,8 @@
-"""The same locks and shared values for the comparison of states: each also notes what its caller has seen.
+"""Locks and shared values for the comparison of states: each also records what its caller has read.
 
-A task continues as its code and what it has seen so far say, so the sequence of what its steps *showed* it, hashed, is
-its local state: a `set` shows nothing, a `try_lock` whether it succeeded, a read the value. What a value is, without
-naming an object of one run, is the business of `naming`.
+A task's future depends only on its code and what it has read so far. So the hash of the sequence of results of its
+scheduling points is its local state: a `set` has no result, a `try_lock` whether it succeeded, a read the value.
+`naming` names values independently of the run.
 """
 
 from typing import TypeVar

@@ -1,8 +1,7 @@
-"""What tasks wait for, under the explorer's scheduler: reader-writer locks, conditions, executors, other tasks.
+"""Waiting primitives under the explorer's scheduler: reader-writer locks, conditions, executors, other tasks.
 
-A timed wait ends by what it waits for, or when virtual time has come to its end, which it does only when nobody can go
-on. From then on its end is a try (`TRY`): it depends on whatever gives what is waited for, and which comes first is a
-choice.
+A timed wait ends by its event, or when virtual time reaches its deadline, which happens only when no task can run.
+From then on its end is a try (`TRY`): it depends on the event, and the explorer chooses which comes first.
 """
 
 from collections import deque
@@ -19,9 +18,9 @@ from purgatorio_stress.explorer.task import END_OF_TASK, ExecutionEnd, Task
 
 
 class ControlledReadWriteLock(Shared):
-    """`read_write_lock()`: a writer announces itself in a step of its own, and from then on holds back new readers.
+    """`read_write_lock()`: a writer registers at a scheduling point of its own, and from then on blocks new readers.
 
-    Taking and giving back the read side are steps of the kind READ: readers do not order one another.
+    Acquiring and releasing the read side are of the kind READ: readers are not ordered among themselves.
     """
 
     __slots__ = ("_readers", "_waiting", "_writer", "_writes", "read", "write")
@@ -50,7 +49,7 @@ class ControlledReadWriteLock(Shared):
         return f"{self.name}.{side} ({', '.join(holders) or 'free'})"
 
     def state(self) -> object:
-        """Who reads, writes and waits."""
+        """The readers, the writer and the waiting tasks."""
         readers = tuple(sorted((task.index, count) for task, count in self._readers.items()))
         writer = self._writer.index if self._writer else 0
         return readers, writer, self._writes, tuple(task.index for task in self._waiting)
@@ -147,8 +146,9 @@ class _Side:
 
 
 class ControlledCondition(Shared):
-    """`condition()`. A notice is given under the lock, so it is no step of its own, unless there are timed waits: the
-    end of a timed wait is a step on the condition, and then the sleeper takes the lock again."""
+    """`condition()`. A notice is given under the lock, so it is no scheduling point of its own, unless there are
+    timed waits. The end of a timed wait is a scheduling point on the condition; then the sleeper takes the lock
+    again."""
 
     __slots__ = ("_lock", "_sleepers", "_timed")
 
@@ -300,7 +300,7 @@ class ControlledWorker:
 
 
 class End:
-    """The end of a task, as a gate."""
+    """The end of a task, as an object to wait for."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -329,7 +329,7 @@ def _join(run: Execution, other: Task, timeout_ms: int | None) -> bool:
 
 
 def ending(run: Execution, body: Callable[[], object]) -> Callable[[], object]:
-    """`body` for a task whose end others may wait for: the end is a step."""
+    """`body` for a task whose end others may wait for: the end is a scheduling point."""
 
     def whole() -> object:
         try:
@@ -341,7 +341,7 @@ def ending(run: Execution, body: Callable[[], object]) -> Callable[[], object]:
 
 
 def _deadline(run: Execution, timeout_ms: int | None) -> int | None:
-    """When a wait of so long that begins now is due. To read a clock that tasks move is a step."""
+    """The deadline of a wait that begins now. Reading a clock that tasks move is a scheduling point."""
     if timeout_ms is None:
         return None
     if run.clock:
@@ -350,12 +350,12 @@ def _deadline(run: Execution, timeout_ms: int | None) -> int | None:
 
 
 def _in_vain(run: Execution) -> None:
-    """The step that was just made did not get what it waited for: it has only read."""
+    """The last try did not get its object: it counts as a read."""
     run.in_vain.append(run.depth - 1)
 
 
 class _Notice:
-    """A notice or the end of a timed wait, as a gate."""
+    """A notice or the end of a timed wait, as an object to wait for."""
 
     def is_open(self, task: Task, /) -> bool:
         return task.notified

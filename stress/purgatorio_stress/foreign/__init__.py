@@ -1,1 +1,1 @@
-"""The explorer for Python that nobody here wrote: unmodified code, its threads as tasks. See docs/explorer.md."""
+"""The explorer for foreign Python: unmodified code, its threads as tasks. See docs/explorer.md."""

@@ -31,7 +31,7 @@ FOREIGN: Final = "foreign"
 """The first word of a token of such a run."""
 
 _NOT_DETERMINISTIC: Final = (
-    "the same schedule led to other steps: the code depends on something else, as an address"
+    "the same schedule gave another run: the code depends on other data, such as an address"
 )
 
 _NO_END_S: Final = 30.0

@@ -1,14 +1,16 @@
-"""What rewritten code calls where it touches what threads may share: each use announces its step, then does it.
+"""The functions that rewritten code calls at each use of data that threads may share: each reports its step, then
+acts.
 
 A container is one location, and what C code does with it in one call is one step, as under the GIL. So a method of
-`dict`, `list`, `set`, `deque` and their subclasses, `len`, `in`, `heappush` are one step each; an iteration is one step
-an item. An attribute is a location of its own. A method of a rewritten class is no step: its body has some.
+`dict`, `list`, `set`, `deque` and their subclasses, `len`, `in`, `heappush` are one step each; an iteration is one
+step an item. An attribute is a location of its own. A method of a rewritten class is no step, because its body has
+steps.
 
-A call of code that is not rewritten uses all containers that the callee holds (a bound method, a `partial`) and that it
-is given, also behind a view, an iterator or a generator of other code: `Reach` follows them. How the callee was come by
-makes no difference. An object of a class that is unknown is one location as a whole.
+A call of code that is not rewritten uses all containers that the callee holds (a bound method, a `partial`) and that
+it is given, also behind a view, an iterator or a generator of other code: `Reach` follows them. It does not matter
+how the callee was obtained. An object of an unknown class is one location.
 
-An error in what finds and announces a step is ours, not the code's, which may not even catch it: see `World.fail`.
+An error in finding or reporting a step is ours, and the explored code must not catch it: see `World.fail`.
 """
 
 import functools

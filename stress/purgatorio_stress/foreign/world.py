@@ -1,7 +1,7 @@
-"""What all the code of one foreign program shares: the run that continues, the numbers of its objects, its clocks.
+"""The common state of one foreign program: its run, the numbers of its objects, its clocks.
 
-A *location* is what a step is made on: an attribute of an object, a container, a lock. Each gets its number when it is
-first used, from the task that uses it first, so it is the same in every run that reaches the use in the same way.
+A *location* is the object of a step: an attribute, a container, a lock. Each gets its number when it is first used,
+from the task that uses it first, so it is the same in every run that reaches the use in the same way.
 
 Happened before is kept by vector clocks. Locks, the start and the end of threads and whatever C code does in one call
 (an operation of a container) order what came before and after; a plain attribute or global orders nothing. Two uses of

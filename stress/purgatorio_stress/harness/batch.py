@@ -115,7 +115,7 @@ class Batch:
         return None
 
     def _stuck(self, crews: list[Crew], dog: Watchdog) -> Stuck:
-        """The verdict on the crew that is furthest behind; others may be stuck as well, and wait no longer either."""
+        """The verdict on the crew with the least progress; other crews may be stuck too, and are not waited for."""
         crew = min(crews, key=lambda one: min(one.arrived))
         number = min(crew.arrived)
         seen = dog.threads(crew.threads)
@@ -157,5 +157,5 @@ class Batch:
 
 
 def rng_of(seed: int, scenario: str, number: int) -> random.Random:
-    """What the settings of a batch are drawn from."""
+    """The random generator of the settings of a batch."""
     return random.Random(f"{seed}/{scenario}/{number}/settings")

@@ -1,8 +1,8 @@
-"""A crew: the threads of one group, one a task, that meet before each round and run it together.
+"""A crew: the threads of one group, one for each task, that meet before each round and run it together.
 
-They meet at a barrier that is only read and written by single steps, so that nobody is woken up late by a lock: each
-thread says that it has arrived, and checks the others until all have. A look that fails gives the interpreter's lock
-away. Then each spins for a random while, so that the bodies begin at all distances from one another.
+They meet at a barrier that uses only atomic reads and writes, so that no thread is woken late by a lock: each thread
+sets its flag, and checks the others until all have arrived. A failed check releases the interpreter's lock. Then
+each thread spins for a random time, so that the bodies start at all distances from one another.
 
 What must be atomic: reading and writing an item of a list (documented; without the GIL by the list's own lock).
 """
@@ -19,7 +19,7 @@ from purgatorio_stress.harness.round import Round
 from purgatorio_stress.harness.seam import RoundStopped, StopFlag
 
 _LOOKS: Final = 4
-"""Looks at the others that only hand over; after them each look sleeps."""
+"""The first checks only yield the interpreter; later checks sleep."""
 _NAP_S: Final = 0.000_02
 
 
@@ -27,8 +27,8 @@ _NAP_S: Final = 0.000_02
 class Crew:
     """One group and its rounds.
 
-    `arrived[k]`: the number of the round that thread k has come to; `overlapped`: the rounds in which a thread was at
-    work while another was. `lanes` has a plan of yields for each thread, or is empty.
+    `arrived[k]`: the number of the round that thread k has come to; `overlapped`: the rounds in which two threads
+    ran at the same time. `lanes` has a plan of yields for each thread, or is empty.
     """
 
     number: int

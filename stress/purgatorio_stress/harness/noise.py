@@ -1,11 +1,11 @@
 """Seeded yields at calls of the seam.
 
-Each thread of a round draws, before the round, at which of its calls it will yield: at most so many, anywhere in what
-its longest round so far had (the idea of PCT, a few preemptions at random depths). It then yields by sleeping for a
-moment drawn from `NAPS_S`, so that the others continue without it: none at all, which hands over the interpreter's lock
-to the caller that has waited for it, up to longer than a round takes.
+Before a round, each thread chooses at random at which of its calls it will yield. There is a maximum number, and the
+calls may be anywhere in the length of its longest round so far (the idea of PCT: a few preemptions at random
+depths). A yield is a sleep of a random time of `NAPS_S`, so that the other threads continue. The time may be zero,
+which only releases the interpreter's lock, or longer than a round.
 
-The seed repeats the draws, not the machine: which thread runs on while another sleeps is the system's choice.
+The seed repeats the random choices, not the machine: the system chooses which thread runs while another sleeps.
 """
 
 import random
@@ -14,7 +14,7 @@ import time
 from typing import Final
 
 NAPS_S: Final = (0.0, 0.000_01, 0.000_05, 0.000_15)
-"""Seconds of a yield; Linux adds its timer slack, 50 microseconds unless told otherwise."""
+"""Seconds of a yield; Linux adds its timer slack, by default 50 microseconds."""
 
 _FIRST_SPAN: Final = 12
 
@@ -56,7 +56,7 @@ class _Local(threading.local):
 
 
 class Noise:
-    """Where the seam's calls come by. Threads without a lane (set-up, judgement) pass unhindered."""
+    """All calls of the seam pass here. Threads without a plan (set-up, judgement) do not yield."""
 
     __slots__ = ("_local",)
 

@@ -1,4 +1,4 @@
-"""Outcome tables in the manner of jcstress: what was seen, how often, and what it is worth.
+"""Outcome tables in the manner of jcstress: each outcome with its count and its grade.
 
 The grades are those of `purgatorio_stress.printed`. Here an outcome is unknown when the explorer, which runs
 all interleavings, has never seen it, or when the round was given up before its end.

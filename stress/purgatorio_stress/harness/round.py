@@ -50,7 +50,8 @@ class _RoundWorld(World):
 
 @dataclass(slots=True)
 class Round:
-    """A round that is ready to run. `errors`: what ended a task, by its name; `said`: what it returned."""
+    """A round that is ready to run. `errors`: the exceptions that ended tasks, by name; `said`: the values that they
+    returned."""
 
     world: World
     names: list[str]

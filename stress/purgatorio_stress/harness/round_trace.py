@@ -1,8 +1,8 @@
 """Recorded rounds as the trace of one run, for the engines that judge traces.
 
-A trace never uses a name twice, and every round has an operation `op` under a key `k`: each name gets the number of its
-round, and each round a second of its own. The rounds stand one behind the other, also those of crews that ran side by
-side; they have nothing in common that could be ordered.
+A trace never uses a name twice, and every round has an operation `op` under a key `k`: each name gets the number of
+its round, and each round a second of its own. The rounds come one after the other, even those of concurrent crews;
+they share no data, so their order does not matter.
 """
 
 from dataclasses import replace
@@ -65,7 +65,8 @@ class RoundTrace:
         self._writer.flush()
 
     def close(self, whole: bool) -> None:
-        """Finish it; without an end record where the run broke off, so that nobody takes it for whole."""
+        """Finish the trace; without an end record if the run was interrupted, so that it is not mistaken for a
+        complete one."""
         if whole:
             self._writer.dropped = self.dropped
             self._writer.close()

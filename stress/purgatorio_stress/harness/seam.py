@@ -3,9 +3,9 @@
 `RoundSync` remembers the locks that it makes, for the verdict on a round that is stuck, and lets the run end loops that
 would not end by themselves. The locks are the interpreter's, nothing stands between them and the race.
 
-`NoisySync` also yields at chosen calls of the seam (`Noise`): before the call, so that another thread does its own
-between two calls of this one. Where a switch falls is a matter of microseconds in CPython, and most of a race's windows
-are shorter than one; a yield that falls into a window opens it for good. Its locks know who holds them.
+`NoisySync` also yields before chosen calls of the seam (`Noise`), so that another thread runs between two calls of
+this one. In CPython, threads switch at intervals of microseconds or more, and most race windows are shorter; a yield
+inside a window keeps it open. Its locks know their holders.
 """
 
 import re

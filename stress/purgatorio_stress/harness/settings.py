@@ -1,4 +1,4 @@
-"""How hard a batch of rounds is pressed: the settings that a run sweeps through, drawn from its seed."""
+"""The settings of a batch of rounds, chosen at random from the run's seed."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""The stage of threads: what a `World` needs to run a scenario on the real interpreter instead of under the explorer.
+"""The stage of threads: it lets a `World` run a scenario on the real interpreter instead of under the explorer.
 
 One stage a round. Its time is virtual and moves only in set-up and judgement, before the threads start and after they
 have ended: no time-out can pass in a race, and a completion that was lost stays lost (and is seen).
@@ -38,7 +38,7 @@ class RoundTime:
         return self.now_ns
 
     def last_ms(self) -> int:
-        """What the clock last told anyone: it stands still while threads run."""
+        """The last reading of the clock, which does not move while threads run."""
         return self._start_ms + self.passed_ms
 
     def advance(self, by_ms: int) -> int:
@@ -90,7 +90,7 @@ class RoundLog(ByThread):
         self._logs: dict[int, ThreadLog] = {}
 
     def log(self) -> ThreadLog:
-        """The calling thread's buffer. (Setting an item of a dictionary is one step.)"""
+        """The calling thread's buffer. (Setting an item of a dictionary is atomic.)"""
         log = self._logs.get(get_ident())
         if log is None:
             log = ThreadLog(threading.current_thread().name, self._ticket, self._time.read_ns, _CAPACITY)

@@ -1,4 +1,4 @@
-"""What is raced: the reference, its production wheel, or timers and purgatories of somebody else's, in this process."""
+"""The code under stress: the reference, `IntrusiveTimer`, or a user's timers and purgatories, in this process."""
 
 import importlib
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The watchdog: a run is stuck when its progress has not grown for so many beats, whatever the clock says.
+"""The watchdog: a run is stuck if its progress has not grown for a number of beats, independent of the clock.
 
 A beat is one wait of the coordinator that ended without news. Beats stop with the process, so a machine that sleeps, or
 a coordinator that is not scheduled, is no reason for a verdict; tests beat by hand.

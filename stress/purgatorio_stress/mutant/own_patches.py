@@ -1,7 +1,7 @@
-"""Which bug is put in: that of a Python file with patches.
+"""Loads a mutant: a Python file with patches.
 
-The file is imported, so it may do whatever its author wants: it is code of yours, not input. It binds `PATCHES` to
-patches, and may bind `MEMORY` to containers in which patched functions remember things:
+The file is imported, so it is trusted code, not input. It binds `PATCHES` to patches, and may bind `MEMORY` to
+containers in which patched functions keep data:
 
     from purgatorio.timer.bucket import TimerTaskList
     from purgatorio_stress.mutant.patch import Patch
@@ -9,7 +9,7 @@ patches, and may bind `MEMORY` to containers in which patched functions remember
     PATCHES = [Patch(TimerTaskList, "set_expiration", lambda self, expiration_ms: True)]
 
 A file or package with several binds `MUTANTS`, a table of objects with `name` and `patches`: FILE:NAME chooses one.
-They may have `memory` too, and `scenario` and `dialect`, where the explorer looks for the bug.
+They may have `memory` too, and `scenario` and `dialect`, in which the explorer searches for the bug.
 """
 
 from __future__ import annotations

@@ -33,10 +33,10 @@ Memory = dict[int, Any] | list[Any]
 
 @dataclass(frozen=True)
 class Bug:
-    """What is put into the code under test: nothing, unless there are patches.
+    """The patches that are applied to the code under test; by default none.
 
-    `name`: FILE[:NAME], as commands take it. `memory`: where patched functions remember things, empty at first.
-    `scenario`: NAME/DIALECT, where the explorer looks for it, if whoever wrote it down says so.
+    `name`: FILE[:NAME], as commands take it. `memory`: where patched functions keep data, empty at first.
+    `scenario`: NAME/DIALECT, in which the explorer searches for the bug, if it is given.
     """
 
     name: str = ""
@@ -46,7 +46,7 @@ class Bug:
 
     @property
     def option(self) -> str:
-        """How a command is told to put it in again; nothing where there is none."""
+        """The command-line option that applies it again; empty without patches."""
         return f" --mutant {shlex.quote(self.name)}" if self.name else ""
 
     @contextmanager

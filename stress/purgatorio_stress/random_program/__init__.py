@@ -1,1 +1,1 @@
-"""Programs that nobody wrote down: drawn or enumerated over all that a timer, a purgatory, a broker can be asked."""
+"""Random and enumerated programs over all calls of a timer, a purgatory or a broker."""

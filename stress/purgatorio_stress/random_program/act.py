@@ -1,9 +1,8 @@
 """A random program as a value, and as a text that is its name.
 
 `drawn:system:1.2.0.0:3,5:add.0,pass.2:drain.0+cancel.0:run.1=size` is: the subject `system` with these settings; two
-things (tasks or operations) with their numbers; what is done before; the acts of two threads; and what thing 1 does
-when it runs.
-Such a name is a scenario's, so a replay token has the whole program inside.
+things (tasks or operations) with their numbers; the acts before the threads; the acts of two threads; and what thing
+1 does when it runs. Such a name is also the name of a scenario, so a replay token contains the whole program.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _MOST: Final = 100
 
 
 class BadProgram(ValueError):
-    """A text that is no drawn program."""
+    """A text that is no random program."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
-"""Drawn programs over the group coordinator: members that join, sync, beat, commit, leave and fall silent.
+"""Random programs over the group coordinator: members that join, sync, send heartbeats, commit, leave and stop
+sending.
 
-A thing is a member. When nothing happens any more, no thread waits for a rebalance that could end (B402), and there
-is a session for each member and no other (B604). Then time passes: every call has been answered once (B407), nobody
-is a member any more (B608), and what the answers have queued has run (B408).
+A thing is a member. When no task can run, no thread waits for a rebalance that could end (B402), and there is
+exactly one session for each member (B604). Then time passes: every call has been answered once (B407), no member is
+left (B608), and the actions that the answers queued have run (B408).
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class MemberPlayer(Player):
             self.group.actions.add(lambda: None)
 
     def _last(self, member: int) -> JoinResult:
-        """What it was told last: its id, and perhaps a generation."""
+        """Its last response: the member id, and perhaps a generation."""
         told = [one for answers in self.joins[member] for one in answers if one.member]
         return told[-1] if told else JoinResult(Error.NONE)
 
@@ -76,7 +77,7 @@ class MemberPlayer(Player):
         self.joins[member].append(self.group.join("", f"static-{member}" if kind == _STATIC else ""))
 
     def do_sync(self, member: int) -> None:
-        """`sync` with the generation that it was told."""
+        """`sync` with the generation of its last response."""
         self.group.sync(self._last(member))
 
     def do_beat(self, member: int) -> None:
@@ -157,7 +158,7 @@ class MemberPlayer(Player):
         completed = rebalances.check_and_complete(GroupJoinKey("g"))
         completed += rebalances.check_and_complete(GroupSyncKey("g"))
         if completed:
-            yield Broken("B402", "rebalance", f"{completed} were ready, and nobody had told them")
+            yield Broken("B402", "rebalance", f"{completed} were ready, and were not notified")
         asked = any(kind == _ASKS_FOR_ID for (kind,) in self.drawn.things)
         if group.state() is not GroupState.DEAD and not asked:
             # (The session of one that was given an id, and went, has ended at its time-out: B603.)

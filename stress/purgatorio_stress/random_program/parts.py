@@ -1,6 +1,6 @@
-"""Drawn programs over the parts of a timer on their own: two buckets, and the queue of what is due.
+"""Random programs over single parts of a timer: two buckets, and the delay queue.
 
-Within a timer most of this cannot be seen: one gate keeps adders and drains apart.
+Within a timer most of these races are hidden, because a reader-writer lock separates adders and drains.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class _Item:
 
 
 class QueuePlayer(Player):
-    """A `DelayQueue`. What lies inside for sure: its offer has returned, and nobody has begun to take it."""
+    """A `DelayQueue`. An item is certainly inside if its offer has returned, and no take of it has begun."""
 
     def __init__(self, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)
@@ -123,9 +123,9 @@ class QueuePlayer(Player):
         now_ms = self._now_ms()
         since = [max(self.items[n].due_ms, at_ms, began_ms) for n, at_ms in self.inside.items()]
         if since and not self.takers[0] and min(since) + 1 < now_ms:
-            self.breaks("T2", "queue", f"due at {min(since)} ms, told at {now_ms} ms")
+            self.breaks("T2", "queue", f"due at {min(since)} ms, returned at {now_ms} ms")
         if due and not any(item.due_ms <= now_ms for item in self.begun):
-            self.breaks("T1", "queue", f"told at {now_ms} ms of what is not due")
+            self.breaks("T1", "queue", f"returned at {now_ms} ms, before it was due")
         if not due and now_ms < began_ms + timeout_ms:
             self.breaks("T2", "queue", f"gave up at {now_ms} ms, not at {began_ms + timeout_ms} ms")
 

@@ -1,4 +1,4 @@
-"""Carrying out a random program in a world: what every vocabulary has in common."""
+"""Executes a random program in a world: the part that every vocabulary shares."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Player:
         raise Planned("planned")
 
     def uncontained(self) -> Iterator[Broken]:
-        """Exceptions that nobody planned, and that were contained: the reference raised them itself."""
+        """Contained exceptions that the program did not plan: the reference raised them itself."""
         for error in self.world.contained.caught_errors:
             if not isinstance(error, Planned):
                 yield Broken("O8", "faults", f"{type(error).__name__}: {error}")
@@ -87,8 +87,8 @@ class Player:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """`args`: the domain of each number; `thing` and `other` are the things of the program. `where`: before, in a
-    thread, in a callback. `weight`: how often it is drawn, relative to the others."""
+    """`args`: the domain of each number; `thing` and `other` are the things of the program. `where`: before the
+    threads, in a thread, in a callback. `weight`: its relative frequency."""
 
     do: str
     args: tuple[str, ...] = ()

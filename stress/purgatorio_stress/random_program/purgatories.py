@@ -328,8 +328,8 @@ class PurgatoryPlayer(Player):
         yield from self.uncontained()
 
     def _counts_exactly(self) -> bool:
-        """A purge counts too few where an operation is not in the timer when it looks: not armed yet, handed over and
-        not run yet, or without a timer at all. It says so."""
+        """A purge counts too few if an operation is not in the timer at that moment: not armed yet, handed over and
+        not run yet, or without a timer. Its documentation says so."""
         purges = any(act.do in ("purge", "turn") for act in self.drawn.acts())
         expires = self.timed and any(thing[0] != _FOREVER for thing in self.drawn.things)
         return not expires and not (purges and (len(self.drawn.threads) > 1 or not self.timed))
@@ -337,7 +337,7 @@ class PurgatoryPlayer(Player):
     def _stranded(self) -> Iterator[Broken]:
         """Every action was added before somebody ran them, so none is left."""
         if self.actions.size():
-            yield Broken("O4", "actions", f"{self.actions.size()} are left, and nobody will run them")
+            yield Broken("O4", "actions", f"{self.actions.size()} are left, and no thread will run them")
 
     def _lost(self) -> Iterator[Broken]:
         for number in self.evented & self.registered - self.fails_to_try:
@@ -355,7 +355,7 @@ class PurgatoryPlayer(Player):
                 self.do_turn()
 
     def _left_open(self) -> Iterator[Broken]:
-        """A purgatory that is shut down leaves no thread behind."""
+        """A purgatory that is shut down leaves no running thread."""
         if self.timed and self.executor is not None and self.shut == [True]:
             with suppress(ExecutorClosed):
                 self.executor.submit(self.do_raise)

@@ -23,7 +23,8 @@ VOCABULARIES: Final[dict[str, Vocabulary]] = {
 
 
 def scenario_named(name: str) -> Scenario:
-    """A written scenario, or a drawn one by its text. KeyError where there is none, BadProgram where it is no text."""
+    """A scenario by name, or a random program by its text. Raises KeyError for an unknown name, BadProgram for an
+    invalid text."""
     return scenario_of(Drawn.parse(name)) if name.startswith(PREFIX) else SCENARIOS[name]
 
 

@@ -1,8 +1,9 @@
-"""Random programs over what waits for values from elsewhere: futures, reads of a remote tier, look-ups of offsets.
+"""Random programs over operations that wait for external values: futures, reads of a remote tier, look-ups of
+offsets.
 
-A thing is a request. When nothing happens any more, a request whose values have all come has been answered once, and
-one of which a value is missing has not been answered (B751, B752; B902, B912). Then time passes, and every request
-has been answered once. A future fails with a time-out no earlier than that of a request that waits for it (B753).
+A thing is a request. When no task can run, a request with all values has been answered once, and one with a missing
+value has not been answered (B751, B752; B902, B912). Then time passes, and every request has been answered once. A
+future fails with a time-out no earlier than that of a request that waits for it (B753).
 """
 
 from __future__ import annotations
@@ -207,7 +208,7 @@ class RemotePlayer(_WaitingPlayer):
             else:
                 right = result.error is Error.NONE and result.data is outcome.value
             if not right:
-                self.breaks("B907", str(partition), f"answered {result}, and the tier said {outcome}")
+                self.breaks("B907", str(partition), f"answered {result}, and the tier returned {outcome}")
 
     def do_done(self, thing: int, part: int) -> None:
         """The tier has one of its values."""
@@ -223,7 +224,7 @@ class RemotePlayer(_WaitingPlayer):
                 futures[part % len(futures)].fail(OSError("the tier is gone"))
 
     def do_stop(self, partition: int) -> None:
-        """The replica is stopped, and its requests are told."""
+        """The replica is stopped, and its requests are notified."""
         which = _ASKED[partition][0]
         self.manager.stop_replica(which, deleted=True)
         self.moved.add(which)

@@ -1,7 +1,8 @@
-"""Drawn programs over a broker's replica manager: producers, consumers, a follower, changes of leadership.
+"""Random programs over a broker's replica manager: producers, consumers, a follower, changes of leadership.
 
-A thing is a request. When nothing happens any more every key is checked once more, and that completes nothing: what
-was ready has been told (B108, B214). With one thread, a fetch that waited is asked again at the moment of its answer.
+A thing is a request. When no task can run, every key is checked once more, and this completes no operation, because
+each ready one has been notified before (B108, B214). With one thread, a waiting fetch is evaluated again at the
+moment of its answer.
 """
 
 from __future__ import annotations
@@ -201,12 +202,14 @@ class ReplicaPlayer(Player):
         """Nothing that was ready waits; then time passes, and everybody has been answered once."""
         self.manager.check()
         if self.manager.actions.size():
-            yield Broken("O4", "actions", f"{self.manager.actions.size()} are left, and nobody will run them")
+            yield Broken(
+                "O4", "actions", f"{self.manager.actions.size()} are left, and no thread will run them"
+            )
         if not self.throttled and not self.shut:
             for partition in (P0, P1):
                 completed = self.manager.check_key(partition)
                 if completed:
-                    yield Broken("B108", str(partition), f"{completed} were ready, and nobody had told them")
+                    yield Broken("B108", str(partition), f"{completed} were ready, and were not notified")
         if self.time is not None and not self.shut:
             self.time.advance(_LONGEST_MS + 1)
         for clause, answers in self.answers:

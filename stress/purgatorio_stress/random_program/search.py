@@ -1,10 +1,10 @@
-"""Searching random programs until the time is up: what is enumerated, what is drawn, how each is explored.
+"""Searches random programs within a time limit: which are enumerated, which are random, how each is explored.
 
-Half of the time goes to small programs, stage after stage, the other half to larger ones that are drawn. Each is
-searched by DPOR; one that is too large for it within `SCHEDULES` (plain ones: four times as many) is searched by PCT
-too, for half of `SCHEDULES`, and counts as sampled. What is found is made small: acts, threads, things, callbacks and
-settings are left out or made plainer as long as the same clause is still broken and nothing becomes longer, the run
-neither; then the schedule is.
+Half of the time goes to small programs, stage after stage, the other half to larger random ones. Each is searched by
+DPOR; one that is too large for it within `SCHEDULES` (plain ones: four times as many) is searched by PCT too, for
+half of `SCHEDULES`, and counts as sampled. A violation is minimized: acts, threads, things, callbacks and settings
+are removed or simplified as long as the same clause is still broken and neither program nor run becomes longer. Then
+the schedule is minimized.
 
 Time is CPU time of this process, so that a busy machine does not change what is found.
 """
@@ -135,7 +135,7 @@ class DrawnSearch:
         if self.refused:
             yield f"          {self.refused:,} programs break the code without the bug too, and are not counted"
         if self.found is not None:
-            yield f"          broken by program {self.found.at} after {self.found.cpu_seconds:.1f} s; made small:"
+            yield f"          broken by program {self.found.at} after {self.found.cpu_seconds:.1f} s; minimized:"
             for line in self.found.program.lines():
                 yield f"            {line}"
             for broken in self.found.found.broken[:3]:

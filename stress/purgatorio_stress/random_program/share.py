@@ -137,7 +137,7 @@ class SharePlayer(Player):
             self.group.timer.advance_clock(_REMOTE_WAIT_MS + 1)
         self.fetches.check()
         if self.fetches.share(P0).is_locked():
-            yield Broken("B925", "t-0", "a fetch lock that nobody will give back")
+            yield Broken("B925", "t-0", "a fetch lock that no thread will release")
         yield from answered_once(
             "B925", "fetches", self.group.answers, sum(map(len, self.operations.values()))
         )

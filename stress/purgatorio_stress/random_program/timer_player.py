@@ -1,7 +1,7 @@
-"""What a random program over a timer is played with: its tasks and functions, its clock, its calls in their order.
+"""Executes a random program over a timer: its tasks and functions, its clock, its calls in order.
 
-What became of each task is compared with `purgatorio_spec.oracle.timer_history`; a task that is added once is recorded
-too, so that the clauses judge it.
+The history of each task is compared with `purgatorio_spec.oracle.timer_history`; a task that is added once is
+recorded too, so that the clauses judge it.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ for _name in ("link", "unlink", "put", "pop", "put_back", "size", "next_due_tick
 
 
 class SharedTimer(IntrusiveTimer):
-    """A wheel for use whose flag, count of sleepers and wake-up mark are cells: each use can be told from another, by
-    the search for data races, and is a step where `STEPPED` names it."""
+    """An `IntrusiveTimer` whose flag, count of sleepers and wake-up flag are cells, so that the search for data
+    races sees each use. A use is a scheduling point if `STEPPED` names the cell."""
 
 
 class _AsCell:
@@ -177,7 +177,8 @@ STEPPED: Final = frozenset(f"timer.{name}" for name in _SHARED)
 
 
 class _Guard(Undriven):
-    """Warns nobody; `asked`: each time whether it was driven, how many waited, and whether it would have warned."""
+    """Does not warn; `asked` has for each call whether the timer was driven, how many tasks waited, and whether it
+    would have warned."""
 
     __slots__ = ("asked",)
 
@@ -205,7 +206,7 @@ class Timeline:
         self.open = [0]
 
     def now_ms(self) -> int:
-        """The present time, without a step."""
+        """The present time, without a scheduling point."""
         return self._world.start_ms + self._world.run.now_ms
 
     def begin(self, do: str, task: str = "", timer: int = 0) -> int:
@@ -237,8 +238,8 @@ class Timeline:
         self.rows.append((at, Call("fired", at, at, now_ms, now_ms, task)))
 
     def calls(self, *, lags: bool) -> tuple[Call, ...]:
-        """Those that have ended. `lags`: of two that add to one bucket the first offers it, and until it has done so
-        a drain does not find what the second has added; a drain beside an `add` is not held to what it left."""
+        """The calls that have ended. `lags`: of two adds to one bucket the first offers the bucket, and until then a
+        drain does not find the second's task; so a drain during an `add` is not judged by what it left."""
         calls = tuple(call for at, call in self.rows if at >= 0)
         if not lags:
             return calls
@@ -283,8 +284,8 @@ class TimerKind:
 
 
 class TimerPlayer(Player):
-    """See the module. Settings: tick, size, executor (0 queued, 1 a thread, `INLINE`, where another drains, `RAISING`),
-    the end (0 step by step, 1 a leap)."""
+    """See the module. Settings: tick, size, executor (0 queued, 1 a thread, `INLINE`, where another drains,
+    `RAISING`), the end (0 tick by tick, 1 a jump)."""
 
     def __init__(self, kind: TimerKind, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)
@@ -367,7 +368,7 @@ class TimerPlayer(Player):
         refused = self.executor.refused[0]
         error = self._failing(add)
         if self.executor.refused[0] != refused and not error and self._is_calm():
-            self.breaks("CHECK", "timer", f"its executor refused {name}, and who added it was not told")
+            self.breaks("CHECK", "timer", f"its executor refused {name}, and add reported no error")
         deadline_ms = self.clock.first_ms() + delay_ms
         if self.kind.moves_clock and delay_ms <= 0:
             # It has run, without a check of the clock.
@@ -526,11 +527,11 @@ class TimerPlayer(Player):
         self.line.end(at, error=error, refused=refuses)
         alone = self._is_calm()
         if refuses and not error and alone:
-            self.breaks("CHECK", "timer", "its executor refused a task, and nobody was told")
+            self.breaks("CHECK", "timer", "its executor refused a task, and no error was reported")
         waited_ms = self.line.now_ms() - self.line.rows[at][1].begin_ms
         closed = any(call.do in _ENDS for _, call in self.line.rows)
         if told and not told[0] and waited_ms < timeout_ms and alone and not closed:
-            self.breaks("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and was told of nothing")
+            self.breaks("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and got no notice")
 
     def _is_calm(self) -> bool:
         """Whether one thread does all, and nothing is called back."""
@@ -677,7 +678,9 @@ class TimerPlayer(Player):
             if "drain" in done and not guard.driven.get():
                 yield Broken("CHECK", f"timer-{number}", "it was drained, and says that no thread drives it")
             if "close" in done and not guard.asked:
-                yield Broken("CHECK", f"timer-{number}", "it was closed, and nobody asked who drove it")
+                yield Broken(
+                    "CHECK", f"timer-{number}", "it was closed, and it was not tested whether it was driven"
+                )
             for driven, waiting, warned in guard.asked:
                 if warned != (waiting > 0 and not driven):
                     seen = f"{waiting} waited, {driven=}, {warned=}"

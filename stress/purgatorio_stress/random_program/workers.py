@@ -1,12 +1,12 @@
 """Random programs over the threads of the reference: its executors, and the reaper without a timer.
 
 The executor of the real binding (`purgatorio.threads`) is run as it is written. Its functions are bound to a
-`threading` and a `deque` that are made of the explorer's seam, so each use of its state is a step. An accepted action
-runs once or is dropped by `shutdown_now`. Actions run in the order of their submissions. After a shutdown none is
-accepted.
+`threading` and a `deque` that are made of the explorer's seam, so each use of its state is a scheduling point. An
+accepted action runs once or is dropped by `shutdown_now`. Actions run in the order of their submissions. After a
+shutdown none is accepted.
 
-The reaper's work is a wait that a notice ends. No two turns run at once. None begins after its shutdown was awaited. A
-turn that fails is reported to the fault policy, and the next one begins after a pause (O8).
+The reaper's work is a wait that a notice ends. Two turns never overlap. No turn begins after its shutdown was
+awaited. A turn that fails is reported to the fault policy, and the next one begins after a pause (O8).
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ class ExecutorPlayer(Player):
         except ExecutorClosed:
             self.refused.append(begun)
             if not self.begun_to_shut:
-                self.breaks("T3", "executor", "refused, and nobody has shut it down")
+                self.breaks("T3", "executor", "refused, although it was not shut down")
             return
         if any(end < begun for end in self.shut) and self.kind != _DIRECT:
             self.breaks("CHECK", "executor", "it took an action after its shutdown")
@@ -290,7 +290,7 @@ class ExecutorPlayer(Player):
         ended = self.executor.await_termination(timeout_ms)
         left = taken - set(self.ran)
         if ended and inside and self.kind == _THREADED:
-            self.breaks("P3", "executor", "an action was told that its own executor has ended")
+            self.breaks("P3", "executor", "an action got the result that its own executor has ended")
         # (Who runs a queue on its own thread may have taken one out, and so may who drops them.)
         exact = self.kind != _QUEUED or len(self.drawn.threads) == 1
         if ended and exact and len(left) > self.dropped[0] and not self.running[0]:
@@ -306,7 +306,7 @@ class ExecutorPlayer(Player):
     # The end.
 
     def final(self) -> Iterator[Broken]:
-        """All that was taken ran once, or was dropped; who was first came first."""
+        """Every accepted action ran once, or was dropped; they ran in order."""
         self.do_run()
         counts = {number: self.ran.count(number) for number in self.ran}
         if any(count > 1 for count in counts.values()):

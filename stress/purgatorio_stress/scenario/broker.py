@@ -34,9 +34,9 @@ WAITS: Final = "the follower came before the record"
 
 
 def _leadership(world: World) -> Final_:
-    """Whatever the interleaving, the producer is answered once if its record of t-0 was replicated (where the follower
-    came too early it waits on, rightly), and told the truth about t-1, which another broker leads in the end; the
-    consumer that waits sees no record above the high watermark."""
+    """In every interleaving, the producer is answered once if its record of t-0 was replicated (if the follower came
+    too early, it rightly still waits). It gets the right error for t-1, which another broker leads in the end. The
+    waiting consumer sees no record above the high watermark."""
     manager = leading(TimelessRuntime(world), P0, P1)
     produced: list[Produced] = []
     seen: list[tuple[int, int]] = []

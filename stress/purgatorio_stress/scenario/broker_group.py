@@ -61,7 +61,7 @@ class Members:
         return answers
 
     def sync(self, joined: JoinResult) -> None:
-        """Sync with the generation that it was told."""
+        """Sync with the generation of the join's response."""
         answers: list[SyncResult] = []
         self.syncs.append(answers)
 
@@ -83,7 +83,7 @@ class Members:
         return joined
 
     def is_ready_and_waits(self) -> bool:
-        """Whether a rebalance could end, and nobody has seen it."""
+        """Whether a rebalance could end, but no task has noticed."""
         return self.group.state() is GroupState.PREPARING and self.group.all_have_joined()
 
 
@@ -126,7 +126,7 @@ def _coming_and_going(world: World) -> Final_:
 
 
 def whole_generations(members: Members) -> Iterator[Broken]:
-    """The leader of a generation was told exactly those that were answered in it."""
+    """The leader of a generation got exactly the members that were answered in it."""
     answers = [answer for one in members.joins for answer in one if answer.error is Error.NONE]
     for leader in answers:
         if leader.members:

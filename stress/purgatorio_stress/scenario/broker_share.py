@@ -89,7 +89,7 @@ class ShareGroup:
         world.cover("answered with the record", bool(self.answers and self.answers[0]))
         world.cover("answered with nothing", bool(self.answers and not self.answers[0]))
         if self.fetches.share(P0).is_locked():
-            yield Broken("B925", "t-0", "a fetch lock that nobody will give back")
+            yield Broken("B925", "t-0", "a fetch lock that no thread will release")
 
 
 def _event_against_force(world: World) -> Final_:
@@ -125,8 +125,8 @@ def _read_against_force(world: World) -> Final_:
 
 
 def _begin_against_read(world: World) -> Final_:
-    """A fetch waits for the fetch lock. It is released, and the fetch begins a read; at once the read ends. That it
-    has ended is not lost, whenever the fetch asks to be told."""
+    """A fetch waits for the fetch lock. It is released, and the fetch begins a read; at once the read ends. Its end
+    is not lost, whenever the fetch registers its callback."""
     executor = QueuedExecutor(sync=world.sync)
     group = ShareGroup(world, executor=executor)
     group.append()
@@ -150,8 +150,8 @@ def _begin_against_read(world: World) -> Final_:
 
 
 def _release_against_read(world: World) -> Final_:
-    """A fetch reads behind a record that another member has. That one releases it, and the read ends with nothing: the
-    fetch gets what was released, whichever came first."""
+    """A fetch reads after a record that another member has. That member releases it, and the read ends without
+    records: the fetch gets the released record, whichever came first."""
     executor = QueuedExecutor(sync=world.sync)
     group = ShareGroup(world, executor=executor)
     group.append()

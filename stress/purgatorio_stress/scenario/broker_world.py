@@ -1,4 +1,5 @@
-"""What scenarios of the broker share: a broker on a world's seam, with time that stands or that a task moves."""
+"""The common part of the broker's scenarios: a broker on a world's `Sync`, with fixed time or time that a task
+moves."""
 
 from collections.abc import Iterator, Sized
 from typing import Final, TypeVar

@@ -175,7 +175,7 @@ def _key_cancel_against_completion(world: World) -> Final_:
         world.cover("given back", bool(given_back))
         world.cover("completed", operation.is_completed())
         if not given_back and not operation.is_completed():
-            yield Broken("O4", "op", "neither completed nor given back by the cancel")
+            yield Broken("O4", "op", "neither completed nor returned by the cancel")
         if purgatory.inner.watched():
             yield Broken("P1", "k", "an entry is left")
 

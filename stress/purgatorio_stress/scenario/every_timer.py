@@ -1,4 +1,4 @@
-"""What each of the timers promises under threads, in one text for all: two drains at once, a refusing executor."""
+"""Scenarios for the promises of all timers under threads: two concurrent drains, a refusing executor."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,9 +1,9 @@
-"""The wheel for use under threads and over boundaries.
+"""`IntrusiveTimer` under threads, and at the boundaries of ticks and levels.
 
-Its state is in plain attributes, of which the explorer sees nothing but the lock that guards them all: by the rule of
-`tests/reference/test_intrusive_rules.py` that is enough, for what happens between two steps of one lock cannot be told
-apart. What is read without the lock is a task's entry, an atomic of the seam. (They are `plain`: states would leave the
-plain attributes out.)
+Its state is in plain attributes, and the explorer sees only the lock that guards them all. This is enough by the
+rule of `tests/reference/test_intrusive_rules.py`, because no other task can observe what happens under the lock.
+Only a task's entry, an atomic, is read without the lock. (The scenarios are `plain`: `states` would not see the
+plain attributes.)
 """
 
 from collections.abc import Callable, Iterator

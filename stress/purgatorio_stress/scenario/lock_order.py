@@ -1,9 +1,9 @@
 """The order in which the reference takes its locks, as ranks: a lock is never taken while one of a higher rank is held.
 
-An operation's lock comes first (registration watches under it, completion cancels under it), then the watcher list's,
-then the timer's gate; then a level's lock, a bucket's, an entry's, and the delay queue's last. (Locks of one kind are
-not ranked among themselves: a coarser bucket comes before a finer one.) Locks that a scenario brings are its own
-business.
+An operation's lock comes first (registration watches under it, completion cancels under it), then the watcher
+list's, then the timer's reader-writer lock; then a level's lock, a bucket's, an entry's, and the delay queue's last.
+(Locks of one kind are not ranked among themselves: a coarser bucket comes before a finer one.) A scenario's own
+locks are not ranked.
 """
 
 from collections.abc import Mapping

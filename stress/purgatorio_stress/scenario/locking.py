@@ -15,9 +15,9 @@ from purgatorio_stress.scenario.world import Own, World
 
 
 def none_left(actions: ActionQueue) -> Iterator[Broken]:
-    """Every thread runs the queue after it has added to it, so at the end nobody's action is left in it (O4)."""
+    """Every thread runs the queue after it has added to it, so at the end no action is left in it (O4)."""
     if actions.size():
-        yield Broken("O4", "actions", f"{actions.size()} are left in the queue, and nobody will run them")
+        yield Broken("O4", "actions", f"{actions.size()} are left in the queue, and no thread will run them")
 
 
 def _foreign_lock_holder(world: World) -> Final_:

@@ -1,4 +1,4 @@
-"""What a run or round of a scenario came to, in the words and grades of the explorer and of the threads alike."""
+"""The outcome of a run or round of a scenario, with the same words and grades for the explorer and for threads."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby, permutations

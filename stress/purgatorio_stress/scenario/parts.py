@@ -1,4 +1,4 @@
-"""What a scenario is built from: the timer and the purgatory under test."""
+"""The parts of a scenario: the timer and the purgatory under test."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -44,7 +44,7 @@ def size_is(timer: CheckedTimer, size: int) -> Iterator[Broken]:
 
 
 def completed_by_shutdown(world: World, operation: Operation) -> Iterator[Broken]:
-    """O5: it is not left behind."""
+    """O5: the operation is completed."""
     world.cover("completed", operation.is_completed())
     if not operation.is_completed():
         yield Broken("O5", operation.id, "left behind by the shutdown")
@@ -92,7 +92,7 @@ def cancel_against_add(world: World, make: Make = _of_the_world) -> Final_:
 
 
 def _add_against_flush(world: World) -> Final_:
-    """One bucket, without the timer's gate: the caller that changes its expiration must offer it."""
+    """One bucket, without the timer's reader-writer lock: the caller that changes its expiration must offer it."""
     counter = world.sync.atomic_int(0, "tasks")
     bucket = TimerTaskList(counter, world.sync)
     entries = [TimerTaskEntry(Task(world, f"task-{n}", 1), 1, world.sync) for n in (0, 1)]

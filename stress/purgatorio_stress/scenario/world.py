@@ -1,6 +1,6 @@
-"""What a scenario is made of: the reference on a stage's `Sync`, recorded, in virtual time. One world a run.
+"""The world of a scenario: the reference on a stage's `Sync`, recorded, in virtual time. Each run has one world.
 
-The same scenario runs on two stages: the explorer's, where a scheduler chooses who continues, and that of threads
+The same scenario runs on two stages: the explorer's, where a scheduler chooses the next task, and that of threads
 (`purgatorio_stress.harness`).
 """
 
@@ -224,7 +224,7 @@ class World:
         self.labels: set[str] = set()
 
     def last_ms(self) -> int:
-        """What the clock last told the present task."""
+        """The last reading of the clock by the current task."""
         return self.clock.last_ms()
 
     @property

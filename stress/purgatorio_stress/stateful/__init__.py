@@ -10,5 +10,5 @@
 A hunt repeats exactly (no database, derandomised) and does not shrink; `searches_for(patches, dialect)` names the hunts
 that can see the patched place at all. The tests run the same machines under the profiles of `profiles`, and shrink.
 
-Another timer: `timer_machine.machine_for((name, factory))`; what it needs is `CheckedTimer`.
+Another timer: `timer_machine.machine_for((name, factory))`; it must implement `CheckedTimer`.
 """

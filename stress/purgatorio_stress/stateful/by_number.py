@@ -1,4 +1,4 @@
-"""`IntrusiveTimer.call_later` and `cancel` behind the shape of a `Timer`: functions that wait, judged like tasks."""
+"""`IntrusiveTimer.call_later` and `cancel` with the interface of a `Timer`: waiting functions, judged like tasks."""
 
 from __future__ import annotations
 

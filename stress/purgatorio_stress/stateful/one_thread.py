@@ -1,8 +1,8 @@
-"""The seam for one thread: what would wait for ever, or turn for ever, is a failure and not a hang.
+"""The seam for one thread: a wait or a loop that would never end is a failure and not a hang.
 
-`OneThreadSync` is the binding that users run, but for what needs a second thread. A lock that its holder takes again is
-a deadlock (P3), a timed wait is a leap of the clock, a wait without an end is one that nobody ends (P3), and a spawned
-thread makes a turn of its loop when it is asked to.
+`OneThreadSync` is the binding that users run, except where a second thread is needed. A lock that its holder takes
+again is a deadlock (P3). A timed wait moves the clock to its end; a wait without a time-out never ends (P3). A
+spawned thread makes one turn of its loop on request.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class _Pause(BaseException):
 
 
 class SteppedWorker:
-    """A thread that goes one turn of its marked loop at a time. `ended`: its body has returned."""
+    """A thread that runs one turn of its loop at a time. `ended`: its body has returned."""
 
     def __init__(self, sync: OneThreadSync, name: str, body: Callable[[], None]) -> None:
         self.name = name
@@ -188,8 +188,8 @@ class SteppedWorker:
 class OneThreadSync(ThreadingSync):
     """See the module. `clock` is moved by timed waits, if given. `workers` are the spawned threads.
 
-    `when_released` is called with the name of each lock that has just been given back: the moment at which another
-    thread may come in between.
+    `when_released` is called with the name of each lock that was just released: at this moment another thread may
+    run.
     """
 
     def __init__(self, meter: Meter, clock: MeteredClock | None = None) -> None:

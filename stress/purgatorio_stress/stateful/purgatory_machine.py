@@ -37,7 +37,7 @@ FAR_MS = 1 << 41
 
 
 class MachineOperation(RecordedOperation):
-    """Does at completion what was drawn for it, and can become ready, or begin to raise, at a bad moment."""
+    """Does a random action at its completion, and can become ready, or begin to raise, at a bad moment."""
 
     def __init__(
         self,
@@ -331,7 +331,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
     @precondition(lambda self: hasattr(self, "model"))
     @invariant()
     def agrees(self) -> None:
-        """After every step: callbacks, gauges, and the structures' own invariants."""
+        """After every rule: callbacks, gauges, and the structures' own invariants."""
         self.meter.work = 0
         self.parts.faults.raise_kept()
         twins = self.model.operations.values()

@@ -1,6 +1,6 @@
 """The stateful test of a timer that drives itself: a reaper goes turn by turn, tasks run on its thread and may raise.
 
-What is searched for: an exception that ends the reaper's thread (O8), and a turn that sleeps over what is due (T2).
+It searches for an exception that ends the reaper's thread (O8), and for a turn that sleeps past due tasks (T2).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Running a stateful test as a search: what it found, after how many examples, or None."""
+"""Runs a stateful test as a search: returns the failure and the number of examples, or None."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT_EXAMPLES: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """`clause` is the first word of what was said: an id, `T3 or T4`, or `CHECK` for a structure's own invariant.
+    """`clause` is the first word of the message: an id, `T3 or T4`, or `CHECK` for a structure's own invariant.
 
     `O8`: the reference itself raised. `examples` counts the one that failed.
     """
@@ -39,7 +39,7 @@ class Search:
     name: str
     begin: Callable[[int | None], tuple[Callable[[settings], None], Callable[[], int]]]
     examples: int = DEFAULT_EXAMPLES
-    """Of a hunt that is not told otherwise; what the CI profile spends on it."""
+    """The default of a search; the CI profile uses as many."""
 
     def hunt(self, examples: int | None = None) -> Failing | None:
         """Search so many examples, the same ones every time, until the first that fails. Does not shrink."""

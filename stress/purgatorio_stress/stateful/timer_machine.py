@@ -1,8 +1,7 @@
 """The stateful test of one timer: rules for add, cancel, moves, drains at and around boundaries, waits, and re-entry.
 
-The timer gets a clock that counts its readings, an executor that runs when told, and the seam for one thread. The
-contract is `purgatorio_spec.oracle.timer_set`; what it forbids is raised as Disagreement, whose text begins with the
-clause.
+The timer gets a clock that counts its readings, an executor that runs on request, and the seam for one thread. The
+contract is `purgatorio_spec.oracle.timer_set`; a violation raises Disagreement, whose text begins with the clause.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ TIMERS: Final = (WHEEL, HEAP, HASHED, INTRUSIVE, INTRUSIVE_CALLS, INTRUSIVE_MIXE
 
 
 class MachineTask(TimerTask):
-    """Tells the machine that it runs, and does then what was drawn for it."""
+    """Reports its run to the machine, and then does its random action."""
 
     def __init__(self, machine: TimerMachine, name: str, delay_ms: int, then: tuple[str, int] | None) -> None:
         super().__init__(delay_ms, sync=machine.parts.sync)
@@ -277,7 +276,7 @@ class TimerMachine(RuleBasedStateMachine):
     @precondition(lambda self: hasattr(self, "timer"))
     @invariant()
     def agrees(self) -> None:
-        """After every step: the structure's own invariants, and the count."""
+        """After every rule: the structure's own invariants, and the count."""
         self.clock.meter.work = 0
         if not self.blind:
             self.timer.check()

@@ -1,4 +1,4 @@
-"""Straight programs for a wheel: add, pass time, add, ...; every delay and step on a level's end."""
+"""Sequential programs for a wheel: add, pass time, add, ...; every delay and jump ends at a boundary of a level."""
 
 from __future__ import annotations
 

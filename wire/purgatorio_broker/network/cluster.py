@@ -1,4 +1,4 @@
-"""`Cluster`: what there is, whether it is carried out yet or not: topics with their ids, and brokers."""
+"""`Cluster`: the topics with their ids, and the brokers, including changes that are not carried out yet."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

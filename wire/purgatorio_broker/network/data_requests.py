@@ -1,4 +1,4 @@
-"""Produce, Fetch, ListOffsets, DeleteRecords, OffsetForLeaderEpoch: what is asked of partitions."""
+"""The requests about partitions: Produce, Fetch, ListOffsets, DeleteRecords, OffsetForLeaderEpoch."""
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -31,7 +31,7 @@ from purgatorio_broker.partition import Isolation, Partition
 from purgatorio_wire.trace.record import Written
 
 Asked = list[tuple[str | None, UUID | None, list[tuple[int, Fields]]]]
-"""The topics of a request, in its order: the name (None: nobody knows the id), the id where it gave one, and the
+"""The topics of a request, in its order: the name (None: the id is unknown), the id if it gave one, and the
 partitions by number."""
 
 _LATEST = -1

@@ -1,4 +1,5 @@
-"""Fetch sessions (KIP-227): a client says what has changed of what it fetches, and is told of what has changed there.
+"""Fetch sessions (KIP-227): a client sends the changes of what it fetches, and receives the changes of the
+partitions.
 
 A session belongs to its id, not to a connection, so anyone may use it, one request at a time by its epoch.
 """
@@ -38,8 +39,8 @@ Wanted = dict[Place, Fields]
 
 @dataclass(slots=True)
 class FetchSession:
-    """One client's partitions. `epoch`: that of the next request; `told`: the marks that each was told last; `brought`:
-    what has had its turn, as records of it came, and stands behind the others for the next request."""
+    """One client's partitions. `epoch`: that of the next request; `told`: the offsets that were last sent for each
+    partition; `brought`: the partitions that returned records, which come last in the next request."""
 
     id: int
     wanted: Wanted
@@ -48,7 +49,8 @@ class FetchSession:
     brought: list[Place] = field(default_factory=list)
 
     def news(self, place: Place, said: Values, *, whole: bool) -> bool:
-        """Whether this is told: records, an error, another end or another start, or all in a `whole` answer."""
+        """Whether this partition is in the response: records, an error, another end or start, or every partition in
+        a `whole` one."""
         marks = said.get("high_watermark"), said.get("log_start_offset")
         moved = self.told.get(place) != marks
         self.told[place] = marks

@@ -1,11 +1,12 @@
-"""A broker that follows another: it says that it is there, takes over the topics, and fetches what it replicates.
+"""A broker that follows another: it registers, takes over the topics, and fetches the partitions that it replicates.
 
 It speaks the protocol as Kafka's brokers do: BrokerRegistration tells the leader where it is (there is no controller
-between them), Metadata tells it the topics, and it replicates by Fetch with its own id, which waits at the leader in a
-`DelayedFetch` and moves the high watermark. It leads nothing: the caller that asks it for data is sent to the leader.
+between them), Metadata tells it the topics, and it replicates by Fetch with its own id, which waits at the leader in
+a `DelayedFetch` and moves the high watermark. It leads no partition: a client that requests data gets
+NOT_LEADER_OR_FOLLOWER.
 
-A follower that is stopped (SIGSTOP) keeps its leader waiting; one that ends is out of sync after the leader's lag time.
-What it does not do: become the leader.
+A follower that is stopped (SIGSTOP) keeps its leader waiting; one that ends leaves the in-sync set after the
+leader's lag time. It never becomes the leader.
 """
 
 import contextlib

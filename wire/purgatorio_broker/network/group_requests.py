@@ -214,7 +214,7 @@ def refuses_held(node: Node, fields: Fields) -> Error:
 
 
 def offset_fetch(node: Node, request: Request) -> None:
-    """Kafka's OffsetFetch, 1 to 9; -1 where nothing was committed, or is to be told (KIP-447)."""
+    """Kafka's OffsetFetch, 1 to 9; -1 if nothing was committed, or the offset is not stable (KIP-447)."""
     fields = request.fields
     asked = fields.entries("groups") if request.version >= 8 else [fields]
     stable = bool(fields.number("require_stable"))

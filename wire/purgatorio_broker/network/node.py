@@ -35,7 +35,7 @@ _TURN_S: Final = 0.1
 
 
 class Note(NamedTuple):
-    """What a group wrote beside an offset, and the place of that commit among all."""
+    """The metadata of a committed offset, and the position of that commit among all."""
 
     text: str
     place: int
@@ -138,7 +138,7 @@ class Node:
                     del notes[partition]
 
     def delete_group(self, group_id: str) -> Error:
-        """Forget the group, its offsets and what it wrote beside them."""
+        """Delete the group, its offsets and their metadata."""
         if not self.leads:
             return Error.NOT_COORDINATOR
         shared = self.shares.delete(group_id)
@@ -244,8 +244,8 @@ class Node:
             )
 
     def _watch(self) -> None:
-        """A follower that has not fetched for the lag's time is out of sync (Kafka's replica.lag.time.max.ms); and a
-        transaction that is open for longer than it may be is aborted."""
+        """A follower that has not fetched for the lag time leaves the in-sync set (Kafka's replica.lag.time.max.ms).
+        A transaction that is open for longer than its time-out is aborted."""
         while self.leads and not self._closed.wait(_TURN_S):
             self.transactions.abort_overdue()
             oldest_s = monotonic() - self.settings.replica_lag_ms / 1000

@@ -11,7 +11,7 @@ WINDOW_S: Final = 10.0
 
 
 class Quotas:
-    """Bytes a second by client id and kind; who has none is never held up."""
+    """Bytes per second by client id and kind; a client without a quota is never throttled."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""Record batches (magic 2) as bytes: what the header says, and where the broker writes into it.
+"""Record batches (magic 2) as bytes: the fields of the header, and those that the broker writes.
 
 A batch is stored as it came. It is one record of the reference's log for each of its offsets: the last one has all the
 bytes, the others none, so that a read from within a batch gives the whole of it, as Kafka's does. On the way out the
@@ -32,7 +32,7 @@ _SMALLEST_RECORD_BYTES: Final = 7
 _COMPRESSION: Final = 0x07
 _CODECS: Final = 4
 _MARKER_TYPE_AT: Final = 68
-"""In a batch of one marker: behind the head, the record's own, and the version of its key."""
+"""In a batch of one marker: after the headers of the batch and of the record, and the version of its key."""
 COMMIT, ABORT = "commit", "abort"
 """How a transaction ends."""
 _MARKERS: Final = (ABORT, COMMIT)
@@ -98,7 +98,7 @@ def marker_batch(producer_id: int, producer_epoch: int, marker: str) -> bytes:
 
 
 def batches_of(records: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
-    """The batches in these bytes, one behind the other. `Corrupt`, `Invalid`."""
+    """The batches in these bytes, in order. `Corrupt`, `Invalid`."""
     left = memoryview(records)
     while left:
         header = read_header(left)

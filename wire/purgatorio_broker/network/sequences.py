@@ -1,5 +1,5 @@
-"""`Sequences`: what idempotent producers have appended, by partition (KIP-98): a batch that is sent again is known, and
-one that is not the next is refused.
+"""`Sequences`: the batches of idempotent producers, by partition (KIP-98). A batch that is sent again is recognized,
+and one out of sequence is refused.
 
 A batch is noted before it is appended, and where it is when the append is answered.
 """

@@ -1,12 +1,11 @@
 """`Server`: the connections of a broker, each with a thread of its own.
 
-A connection's requests are handled one at a time: the next is read when the one before has been answered, as Kafka
-mutes a connection, so answers come in the order of the requests. The caller that decides an answer hands it to the
-connection's thread and continues: a client that does not read holds up nobody but itself.
+A connection's requests are handled one at a time: the next one is read when the previous one has been answered, as
+Kafka mutes a connection. So responses come in the order of the requests. The thread that decides a response passes
+it to the connection's thread and continues: a client that does not read delays only itself.
 
-Peers are not trusted. A frame is bounded and is held as it comes; what is no request closes its connection and no
-other; one that is silent, or does not take its answer, for the idle time is closed; connections above the bound are
-closed at once.
+Peers are not trusted. A frame is bounded. An invalid request closes its own connection only. A connection is closed
+if it is silent, or does not read its response, for the idle time. Connections above the limit are closed at once.
 """
 
 import contextlib
@@ -57,7 +56,7 @@ class Server:
 
     @property
     def port(self) -> int:
-        """Where it listens; the one that was asked for, unless that was 0."""
+        """The port on which it listens; the requested one, unless that was 0."""
         port: int = self._listener.getsockname()[1]
         return port
 

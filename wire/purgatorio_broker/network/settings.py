@@ -1,4 +1,4 @@
-"""What a broker can be told. The defaults are Kafka's unless it says otherwise."""
+"""The settings of a broker. The defaults are Kafka's except where noted."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""ShareGroupHeartbeat, ShareFetch, ShareAcknowledge: what a member of a share group asks for (KIP-932)."""
+"""The requests of members of a share group (KIP-932): ShareGroupHeartbeat, ShareFetch, ShareAcknowledge."""
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
@@ -116,8 +116,8 @@ def share_acknowledge(node: Node, request: Request) -> None:
 
 
 def _taken(node: Node, request: Request, *, opens: bool) -> tuple[str, str, Asked, Session | None] | None:
-    """The group, the member, what it asks, and its session, None after its last request. None where it is refused, and
-    that is said. `opens`: whether the request may begin a session."""
+    """The group, the member, its request, and its session (None after its last request). None if the request is
+    refused, which sends the error. `opens`: whether the request may begin a session."""
     fields = request.fields
     group, member, epoch = (
         fields.text("group_id"), fields.text("member_id"), fields.number("share_session_epoch"),
@@ -158,7 +158,7 @@ def _of_session(node: Node, session: Session, asked: Asked, fields: Fields) -> l
 
 
 def _acknowledge(node: Node, group: str, member: str, asked: Asked) -> dict[TopicPartition, int]:
-    """The error of each partition of which something is said."""
+    """The error of each partition that is acknowledged."""
     errors: dict[TopicPartition, int] = {}
     for _, partition, entry in asked:
         if partition is not None and entry.entries("acknowledgement_batches"):
@@ -168,7 +168,7 @@ def _acknowledge(node: Node, group: str, member: str, asked: Asked) -> dict[Topi
 
 
 def _said(entry: Fields) -> Acknowledged | None:
-    """What is said of each record; None where it cannot be understood."""
+    """The acknowledgement of each record; None if it is invalid."""
     said: dict[int, int] = {}
     for batch in entry.entries("acknowledgement_batches"):
         first, last, kinds = (
@@ -225,7 +225,7 @@ def _whole(node: Node, partition: TopicPartition, result: ShareResult) -> bytes:
 
 
 def _ranges(result: ShareResult) -> list[Values]:
-    """Records behind each other that have been delivered as often."""
+    """Ranges of records with the same delivery count."""
     ranges: list[list[int]] = []
     for record, count in zip(result.records, result.deliveries, strict=True):
         if ranges and ranges[-1][1:] == [record.offset - 1, count]:

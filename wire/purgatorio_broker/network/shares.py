@@ -1,11 +1,12 @@
-"""Share groups (KIP-932) behind the socket: members, the sessions of their fetches, and what they have acquired.
+"""Share groups (KIP-932) on the socket: members, the sessions of their fetches, and the records that they have
+acquired.
 
-What waits, and what is acquired until when, is the reference's `ShareFetches`, one for each group: it shares the
+Waiting fetches and acquisition locks are the reference's `ShareFetches`, one for each group. It shares the
 partitions that its members had subscribed to when the first of them fetched, from their first record on. A session
 belongs to the connection that began it, and ends with that.
 
-Not here: what a coordinator keeps, sessions of members (only who leaves is gone), strict record limits, renewals,
-topics that a group subscribes to later, records that are deleted under a group.
+Not here: stored state of a coordinator, sessions of members (a member is removed only when it leaves), strict record
+limits, renewals, topics that a group subscribes to later, deleted records.
 """
 
 import threading
@@ -40,7 +41,7 @@ HOW: Final[Mapping[int, Acknowledgement]] = {
 """By the number in the protocol; 0 is a gap."""
 
 Acknowledged = Mapping[int, int]
-"""The numbers of what is said about records, by offset."""
+"""The acknowledgement types of records, by offset."""
 
 
 class _WholeBatches(ShareLog):
@@ -73,7 +74,7 @@ class _Member:
     epoch: int
     subscribed: list[str]
     told: list[TopicPartition] | None = None
-    """The assignment that it was told last."""
+    """The last assignment that it received."""
 
 
 @dataclass(slots=True)

@@ -1,5 +1,5 @@
-"""InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, TxnOffsetCommit, EndTxn: what a transactional producer asks for,
-but for its appends."""
+"""The requests of a transactional producer except its appends: InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn,
+TxnOffsetCommit, EndTxn."""
 
 from kio.schema.errors import ErrorCode
 
@@ -100,7 +100,7 @@ def txn_offset_commit(node: Node, request: Request) -> None:
 
 
 def end_txn(node: Node, request: Request) -> None:
-    """Kafka's EndTxn, 0 to 4. The markers are written behind the answer."""
+    """Kafka's EndTxn, 0 to 4. The markers are written after the response."""
     error = ErrorCode.not_coordinator
     if node.leads:
         marker = COMMIT if request.fields.number("committed") else ABORT

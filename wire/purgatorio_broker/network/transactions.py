@@ -1,12 +1,14 @@
-"""`Transactions`: who writes under a transactional id, in which partitions, and how it ends (KIP-98, KIP-360).
+"""`Transactions`: the producers of transactional ids, their partitions, and the ends of their transactions (KIP-98,
+KIP-360).
 
     EMPTY ---add--> ONGOING ---end--> ENDING ---the markers are written--> ENDED ---add--> ONGOING
 
-Who initializes an id again raises its epoch, which fences the former producer. What that has open is aborted first, and
-the caller told to come again (CONCURRENT_TRANSACTIONS), as is everybody else while a transaction is ENDING.
+A new producer with the same transactional id raises its epoch, which fences the former producer. The former
+producer's open transaction is aborted first, and the new producer gets CONCURRENT_TRANSACTIONS (51) meanwhile. So
+does every request while a transaction is ENDING.
 
-Who writes the markers asks here for nothing but to be told which, and says when it is done (`ended`). An append is
-between `writes` and `wrote`: no marker is written meanwhile.
+The writer of the markers asks here which to write, and reports when it is done (`ended`). An append is between
+`writes` and `wrote`: no marker is written meanwhile.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -49,8 +51,8 @@ Offsets = dict[str, dict[TopicPartition, HeldOffset]]
 
 @dataclass(slots=True)
 class Producer:
-    """Who has a transactional id now. `marker`: how its last transaction ended, or is to end. `offsets`: of each group
-    that is part of it, what is committed with it."""
+    """The current producer of a transactional id. `marker`: how its last transaction ended, or will end. `offsets`:
+    for each group in the transaction, the offsets committed with it."""
 
     id: int
     epoch: int
@@ -157,8 +159,8 @@ class Transactions:
             return {partition for one in ongoing for partition in one.offsets.get(group, ())}
 
     def end(self, transactional_id: str, by: tuple[int, int], marker: str) -> ErrorCode:
-        """It is to end so. What has ended so already is told so again; what has ended otherwise, or was never begun:
-        INVALID_TXN_STATE."""
+        """End the transaction in this way. If it has already ended in this way, the result is the same again; if it
+        ended otherwise, or never began: INVALID_TXN_STATE."""
         with self._changed:
             producer = self._current(transactional_id, by)
             if isinstance(producer, ErrorCode):
@@ -201,7 +203,7 @@ class Transactions:
             self._producers[ending.transactional_id].state = State.ENDED
 
     def abort_overdue(self) -> None:
-        """Abort what is open for longer than its producer asked for; that is fenced, and learns so."""
+        """Abort transactions that are open for longer than their time-out, and fence their producers."""
         now_s = monotonic()
         with self._changed:
             for transactional_id, producer in self._producers.items():

@@ -1,12 +1,11 @@
-"""G12: what is committed is asked to the client that asks, until it is committed again, or its topic or its group is
-deleted.
+"""G12: OffsetFetch returns a committed offset until it is committed again, or its topic or its group is deleted.
 
-A commit takes effect between its sending and its answer. So what may be told at a moment is whatever was committed
-last, or may have been. A deletion is a commit of nothing, that of a topic one which may take a while (KAFKA-2000).
+A commit takes effect between its request and its response. So a response may contain any offset that was committed
+last, or may have been. A deletion is a commit of nothing; that of a topic may take a while (KAFKA-2000).
 
-R7: one in a transaction takes effect when that is committed, or a little later, as some do that behind the markers; but
-not where another was committed since it was sent: what was written last stands. Who asks for what is stable (KIP-447)
-is refused until then, and so is told at once that it has.
+R7: a commit in a transaction takes effect when the transaction is committed, or shortly after the markers. It has no
+effect if another commit was made since it was sent: the last write counts. A request with require_stable (KIP-447)
+is refused until then.
 """
 
 from collections.abc import Iterator
@@ -118,7 +117,7 @@ class _Within(NamedTuple):
         return self.each.commits is False
 
     def commit(self, *, stable: bool) -> _Commit:
-        """As any other, written when it was, and told when the transaction has ended."""
+        """A commit as any other: written at its own time, visible when the transaction has ended."""
         surely = self.surely and bool(self.each.commits)
         surely_t = self.each.ended_t if stable else self.late_t
         return _Commit(self.t, self.done_t, self.what, surely, self.each.may_end_t, surely_t)

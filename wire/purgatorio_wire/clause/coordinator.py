@@ -1,6 +1,7 @@
-"""R2, R5, R6: what the coordinator of transactions says of a transactional id, to its producer and to others.
+"""R2, R5, R6: the transaction coordinator's responses about a transactional id, to its producer and to other
+clients.
 
-Judged is who asks for an id while no other client does: then what it has asked before says what it is to be told.
+A producer is judged while no other client uses the id: then its own earlier requests determine the right response.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ from purgatorio_wire.history.violation_kind import Way
 
 INVALID_STATE, UNKNOWN_ID = 48, 49
 FENCED: Final = frozenset({47, UNKNOWN_ID, 90})
-"""What a former producer is told: its epoch is old, its id nobody's, or that it is fenced."""
+"""The errors for a former producer: its epoch is old, its id is unknown, or it is fenced."""
 NO_SUCH_PART: Final = frozenset({3, 55})
 TOO_LONG: Final = 50
 """INVALID_TRANSACTION_TIMEOUT: a broker has a bound of its own."""
@@ -103,7 +104,7 @@ def _initialized(one: Exchange, error: int, former: Sequence[Producer]) -> Rows:
 
 
 def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
-    """R6, of the producer that has the id. `since`: what it asked for since it has."""
+    """R6, for the current producer of the id. `since`: its requests since it has the id."""
     done = [x for x in since if went_well(x)]
     unsure = [x for x in since if x.got is None or error_of(x) in LOADING]
     if unsure or (one.api == END and one.version > MOST_EPOCH_VERSION):

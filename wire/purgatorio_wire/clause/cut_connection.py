@@ -1,5 +1,5 @@
-"""C1: connections that are cut with requests waiting are let go; beside them, and while another does not read its
-answers, the broker continues."""
+"""C1: connections that are cut while requests wait are released. Meanwhile, and while another client does not read
+its responses, the broker serves other connections."""
 
 from typing import Final
 

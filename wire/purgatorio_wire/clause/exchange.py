@@ -1,4 +1,4 @@
-"""X1 to X4: answers as such, whatever was asked."""
+"""X1 to X4: clauses about every response, whatever the request."""
 
 from typing import Final
 
@@ -41,7 +41,7 @@ _OF_TOPICS: Final = frozenset(
 )
 
 PATIENCE_MS: Final = 5000
-"""A request that is not answered so long after the wait that it asked for is not answered at all."""
+"""A request without a response for this long after its requested wait counts as unanswered."""
 
 
 def answered_once(bounds: Bounds, scene: Scene, answered: frozenset[tuple[str, int]]) -> Rows:
@@ -127,9 +127,9 @@ def in_order(scene: Scene) -> Rows:
 
 
 def one_at_a_time(scene: Scene, topics: Topics) -> Rows:
-    """X2. An occasion is an append behind a fetch of the same partition that waits on the same connection: what it
-    appends, known by where it is, cannot be in the answer to that ("the broker's request processing allows only a
-    single in-flight request per connection in order to guarantee this ordering")."""
+    """X2. An occasion is an append after a waiting fetch of the same partition on the same connection: the appended
+    record, known by its offset, cannot be in the response to that fetch ("the broker's request processing allows
+    only a single in-flight request per connection in order to guarantee this ordering")."""
     for lane in scene.lanes.values():
         for at, one in enumerate(lane.requests):
             if one.api != "fetch" or one.answer is None or one.unread or one.error:
@@ -208,7 +208,7 @@ def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> Rows:
-    """What was never made is told with an error, whatever else is asked for."""
+    """A topic or partition that was never created gets an error, whatever else the request names."""
     if one.api not in _OF_TOPICS or (one.api == "produce" and integer(one.body, "acks") not in (-1, 1)):
         return
     if one.api == "offset_commit" and all(integer(said, "error_code") for _, said in told):

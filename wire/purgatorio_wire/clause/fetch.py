@@ -1,8 +1,9 @@
-"""F1 to F9, and D1's reading half: what a fetch waits for, and what it comes back with.
+"""F1 to F9, and the fetch part of D1: what a fetch waits for, and what it returns.
 
-Only fetches are judged of which everything is known: of partitions of the run's own topics that have been seen to work,
-at offsets where a batch begins, outside of fetch sessions. When a fetch is ready is known up to the interval between an
-append's sending and its acknowledgement; whether it is ready for so many bytes is said by the table of waiting fetches.
+A fetch is judged only if its circumstances are known: partitions of the run's own topics that have worked before,
+offsets at which a batch begins, no fetch session. When a fetch becomes ready is known up to the interval between an
+append's request and its acknowledgement. The decision table of waiting fetches says whether it is ready for a number
+of bytes.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ OF_TRANSACTIONS: Final[Mapping[str, str]] = {
 NO_WAIT_GAP_NS: Final = 2000 * MS
 """What a fetch with max_wait 0 has for a gap: a broker that made it wait would make it wait about so long."""
 FORGOTTEN_NS: Final = 1000 * MS
-"""The least gap of a fetch that waits: a broker that forgets a short one makes it wait longer than it asked for."""
+"""The least gap of a fetch that waits: a broker that forgets a short one makes it wait longer than its max_wait."""
 SESSION_STAYS_NS: Final = 100_000 * MS
 """Kafka evicts no session of a consumer in its first 120 s for another consumer's (KIP-227)."""
 EPOCH_FAR: Final = 50
@@ -125,7 +126,7 @@ class _Asked:
 
     @property
     def end(self) -> int:
-        """The offset after the last record that came, or the one that was asked for."""
+        """The offset after the last record of the response, or the requested one."""
         return max((integer(batch, "last") + 1 for batch in self.batches), default=self.offset)
 
 
@@ -151,7 +152,8 @@ def continued_t(stimuli: Iterable[WireEvent], end: int) -> int:
 
 
 def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, told: bool) -> Rows:
-    """F8, of a request that waited, until `due` at the latest, when its topic was deleted. `told`: by an error."""
+    """F8, for a request that waited, until `due` at the latest, when its topic was deleted. `told`: answered with an
+    error."""
     asked_t, deleted_t = topic.delete_t or END_OF_TIME, topic.deleted_t
     if deleted_t is None or not one.t < asked_t < deleted_t < due:
         return
@@ -199,8 +201,8 @@ def sessions(bounds: Bounds, scene: Scene) -> Rows:
 
 
 def turns(scene: Scene, topics: Topics) -> Rows:
-    """F7, of fetch sessions without room for all that is there: what brought records stands behind the others then, so
-    each partition has its turn before another has its second (KIP-227)."""
+    """F7, for fetch sessions without room for all records: partitions that returned records come last then, so each
+    partition has its turn before another has its second (KIP-227)."""
     passed: dict[int, dict[Part, int]] = defaultdict(dict)
     for one in scene.of("fetch") if scene.name else ():
         if one.answer_t is None or one.unread or one.throttled_ms or one.error:
@@ -323,14 +325,14 @@ class Fetching:
             yield from self._overtaken()
 
     def _absent(self, a: _Asked) -> bool:
-        """Whether nobody made this partition."""
+        """Whether this partition was never created."""
         topic = self.topics.topics.get(a.part.topic)
         partitions = None if topic is None else topic.partitions_at(self.one.t)
         return topic is None or (partitions is not None and a.part.number >= partitions)
 
     def _beside_absent(self) -> Rows:
-        """F2 and F3, of those that are there next to what is not: that hurries nobody with Kafka, and nothing is
-        promised of it; it keeps nobody from being woken either."""
+        """F2 and F3, for existing partitions next to missing ones. A missing partition does not complete a fetch in
+        Kafka, and nothing is promised about it; but it must not prevent a wake-up either."""
         if not self.asked or not self.known:
             return
         ready_by = self._ready_by()
@@ -341,7 +343,7 @@ class Fetching:
 
     @property
     def known(self) -> bool:
-        """Whether all of its partitions lead and stay, on one replica, and were asked for what is there."""
+        """Whether all of its partitions have a lasting leader and one replica, and the requested offsets exist."""
         topics = [self.topics.topics.get(a.part.topic) for a in self.asked]
         return (
             all(topic is not None and topic.replicas == 1 and topic.delete_t is None for topic in topics)
@@ -379,7 +381,7 @@ class Fetching:
         return None
 
     def _doubtful(self, a: _Asked) -> bool:
-        """Whether it cannot be said what this partition should do."""
+        """Whether the right response for this partition is unknown."""
         if a.offset > a.log.least_end(self.one.t):
             return True
         # Below what was asked to be deleted at about that time.
@@ -424,8 +426,8 @@ class Fetching:
         return broken(clause, Way(f"{what}-other-error"), one, named(error), seen)
 
     def _overtaken(self) -> Rows:
-        """D1, of a fetch that waited until max_wait while the records that it waits behind were deleted: it reads again
-        then, and they are not there."""
+        """D1, for a fetch that waited until max_wait while the records before its offset were deleted: it reads
+        again then, and they are gone."""
         read_t, cause = self.deadline - EARLY_NS, Way.DELETED_WHILE_IT_WAITS
         if self.one.answer_t is None or self.one.answer_t < read_t or self._ready_from() <= self.until:
             return
@@ -525,8 +527,8 @@ class Fetching:
             )
 
     def _in_order(self) -> Rows:
-        """F7: the first partition that is asked for and has something brings it, where not all have room (KIP-74). What
-        may have come to one before it took the room. A session has an order of its own."""
+        """F7: if there is no room for all, the first requested partition with records returns them (KIP-74), unless
+        records that came to an earlier partition may have taken the room. A session has an order of its own."""
         one, cause = self.one, Way.OUT_OF_ORDER
         for a in self.asked if one.answer is not None and not one.session else ():
             if a.log.least(one.t, a.offset):
@@ -637,8 +639,8 @@ class Fetching:
         return log.least_end(t), log.most_end(self.until)
 
     def _decided(self) -> Rows:
-        """What fetches are told of transactions: R4, where the last stable offset is; R1 and R3, what is shown to who
-        reads what is committed, and what of it is listed as aborted."""
+        """Transactions in fetch responses: R4, the last stable offset; R1 and R3, the records that a read_committed
+        fetch returns, and those that are listed as aborted."""
         for a in self.asked if self.one.answer is not None else ():
             if not a.log.transactions:
                 continue
@@ -682,8 +684,8 @@ class Fetching:
         return min(integer(self.one.body, "max_bytes", 1 << 31), *(a.room for a in self.asked))
 
     def _placed(self) -> Rows:
-        """M1: an acknowledged record is where its acknowledgement said; what comes begins with the batch that holds the
-        offset, and leaves none out."""
+        """M1: an acknowledged record is at its acknowledged offset; a response begins with the batch that contains
+        the offset, and leaves no record out."""
         for a in self.asked:
             if not a.batches or integer(a.batches[0], "base") < 0:
                 continue

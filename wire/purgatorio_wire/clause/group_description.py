@@ -1,9 +1,8 @@
-"""G13: what is told of a group to who is no member is what its members see.
+"""G13: DescribeGroups returns the group as its members see it.
 
-Judged are the moments at which their own requests leave one state of the group: its members are there and nothing has
-moved them, or a rebalance waits for one of them, or all have left. Where a static member has come back, or stays though
-it is not in the generation, there is no occasion, nor is there in a group that is new: Kafka 4 tells of a group what is
-in its log, as a share is that was told.
+A response is judged when the members' own requests allow only one state of the group: stable, a rebalance that waits
+for a member, or empty. There is no occasion if a static member has returned, or stays although it is not in the
+generation. Nor is there one in a new group: Kafka 4 describes a group from its log.
 """
 
 from typing import Final
@@ -90,8 +89,8 @@ def _state(group: Group, one: Exchange, until: int) -> tuple[str, set[str], set[
 
 
 def _said_otherwise(current: Generation, said: Body) -> str:
-    """What is told of a stable group that its members have not given: its protocol, the subscription or the name of
-    one, or its share, which is known where the leader has synced once."""
+    """A difference from what the members of a stable group have sent: the protocol, a subscription or name, or an
+    assignment, which is known if the leader has synced once."""
     chosen = {"protocol_name": text(said, "protocol_data"), "protocol_type": text(said, "protocol_type")}
     if current.other_protocol(chosen):
         return f"{chosen['protocol_type']} {chosen['protocol_name']}"

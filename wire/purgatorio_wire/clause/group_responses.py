@@ -1,14 +1,14 @@
-"""What each request of a group is answered with, by who asks and what the group does meanwhile: G3, G8 to G10, G12.
+"""The response to each group request, by the state of the member and of the group: G3, G8 to G10, G12.
 
-    who                               | heartbeat    | sync | commit     | join | leave
-    nobody knows, or was given an id  | 25           | 25   | 25 (or 22) | -    | 0 (an id), 25
-    has left, or was told so          | 25           | 25   | 25 (or 22) | 25   | 25
-    a member while a rebalance waits  | 27           | 27   | 0          |      | 0
-    a member that has its share       | 0 (or 27)    | G5   | 0          |      | 0
+    the client                        | heartbeat    | sync | commit     | join | leave
+    is unknown, or has only an id     | 25           | 25   | 25 (or 22) | -    | 0 (an id), 25
+    has left, or was removed          | 25           | 25   | 25 (or 22) | 25   | 25
+    is a member in a rebalance        | 27           | 27   | 0          |      | 0
+    is a member with an assignment    | 0 (or 27)    | G5   | 0          |      | 0
     names another protocol            |              | 23   |            | 23   |
 
-Of a commit with a transaction (KIP-447) who sends it is asked, and not what the group does: R7. Spoken of are only
-those who are so certainly: from before their request until its answer.
+A commit with a transaction (KIP-447) is judged by its sender, not by the state of the group: R7. A client is judged
+only if its state is certain from before its request until the response.
 """
 
 from collections.abc import Iterator
@@ -118,7 +118,8 @@ def standings(group: Group) -> Rows:
 
 
 def _gone(group: Group) -> Iterator[tuple[str, int]]:
-    """Who has surely left, or was a member and was told that it is none, and since when. A static one may be back."""
+    """The members that have certainly left, or received UNKNOWN_MEMBER_ID, and since when. A static one may have
+    returned."""
     for one in sorted(group.leaves, key=lambda one: -(one.answer_t or 0)):
         if one.answer_t is not None:
             yield from (
@@ -170,7 +171,7 @@ def _of_who_is_there(group: Group, one: Exchange) -> Rows:
 
 
 def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
-    """Each that a leaving names is told its own."""
+    """Each member that a LeaveGroup names gets its own result."""
     if one.answer_t is None or (one.error and one.version >= 3 and not left_with(one)):
         return
     current = group.current(one)
@@ -192,7 +193,7 @@ def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
 
 
 def _other_leave(group: Group, one: Exchange, member: str) -> bool:
-    """Whether somebody else asked for this leaving, by the time of its answer."""
+    """Whether another client requested this leaving, by the time of the response."""
     return any(x is not one and x.t <= (one.answer_t or 0) and member in left_with(x) for x in group.leaves)
 
 
@@ -204,8 +205,8 @@ def _protocols(group: Group) -> Rows:
 
 
 def _before_anybody(group: Group) -> Rows:
-    """G9, of a group that is not there yet (a commit without a generation makes it). One that is loading is told
-    otherwise."""
+    """G9, for a group that does not exist yet (a commit without a generation creates it). A group that is loading
+    gives another error."""
     first_t = min((x.t for x in (*group.joins, *group.nobodys)), default=END_OF_TIME)
     for one in (*group.commits, *group.held, *group.heartbeats, *group.syncs, *group.leaves):
         if one.answer_t is not None and one.answer_t < first_t and one.error != _LOADING.get(one.api):

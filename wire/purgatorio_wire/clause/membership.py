@@ -1,4 +1,4 @@
-"""G0, G3 and G7 to G10: who is a member of a group, by its id, its heartbeats, its session and its leaving."""
+"""G0, G3 and G7 to G10: the membership of a group, by member ids, heartbeats, sessions and leavings."""
 
 from itertools import pairwise
 
@@ -97,8 +97,8 @@ def _member_ids(group: Group) -> Rows:
 
 
 def _others(group: Group, one: Exchange, until: int) -> list[Exchange]:
-    """The other joins that this one may be held against. Who was refused for its protocols is no member; nor is who has
-    left, where that leaves members certainly, or nobody after a generation."""
+    """The other joins with which this one can be compared. A client that was refused for its protocols is no member;
+    nor is one that has left, if other members certainly remain, or none after a generation."""
     earlier = [x for x in group.joins if x is not one and x.t <= until and x.error != OTHER_PROTOCOL]
     there = [x for x in earlier if not group.gone_by(given_id(x) or member_id(x), one.t)]
     current = group.current(one)
@@ -108,9 +108,9 @@ def _others(group: Group, one: Exchange, until: int) -> list[Exchange]:
 
 
 def _forgotten(group: Group, one: Exchange, allowed: str) -> Row:
-    """Who was given an id and is not known. A Kafka up to 3.9 forgets groups without members and offsets whenever any
-    topic is deleted, a later one every ten minutes, and who was given an id is no member: what comes now and then is no
-    proof, however often topics are deleted."""
+    """A member id that was given out and is now unknown. Kafka up to 3.9 forgets groups without members and offsets
+    whenever a topic is deleted, later versions every ten minutes, and a client with only an id is no member. So an
+    occasional case is no proof, however often topics are deleted."""
     current = group.current(one)
     row = broken("G0", Way.ID_NOT_KNOWN, one, allowed, named(one.error))
     there = current is not None and group.staying(current, one.answer_t or one.watched_t)
@@ -118,8 +118,8 @@ def _forgotten(group: Group, one: Exchange, allowed: str) -> Row:
 
 
 def _strangers(group: Group) -> Rows:
-    """G9: who was given no id is refused, and where there are members a commit of nobody. Kafka answers heartbeats
-    blindly while a group is loading, so it must have been seen loaded."""
+    """G9: a client without an id is refused; so is a commit without a member id if the group has members. Kafka
+    accepts any heartbeat while a group is loading, so the group must have been seen loaded."""
     issued = group.issued()
     loaded_t = min((join.answer_t or END_OF_TIME for join in group.joins), default=END_OF_TIME)
     for one in (*group.heartbeats, *group.syncs, *group.commits, *group.held, *group.leaves):
@@ -132,7 +132,7 @@ def _strangers(group: Group) -> Rows:
 
 
 def _heartbeats(group: Group) -> Rows:
-    """G3 (a rebalance is told), G9 (wrong generations) and G10 (who is heard of stays)."""
+    """G3 (REBALANCE_IN_PROGRESS), G9 (wrong generations) and G10 (a member with heartbeats in time stays)."""
     for beat in (
         *group.heartbeats, *group.syncs, *group.commits, *group.unnumbered, *group.held, *group.joins,
     ):  # fmt: skip
@@ -192,7 +192,8 @@ def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Row
 
 
 def _sessions(group: Group) -> Rows:
-    """G7: of a member that falls silent in a generation that nothing else disturbs, told by the others' heartbeats."""
+    """G7: a member stops sending in a generation that is otherwise undisturbed; the other members' heartbeats show
+    its removal."""
     for one in group.generations:
         members = group.held_by(one)
         moves = (x.t for x in group.triggers(one) if x not in members.values())
@@ -233,8 +234,8 @@ def _sessions(group: Group) -> Rows:
 
 
 def _still_there(group: Group) -> Rows:
-    """G7: of a member that was not heard of for half as long again as its session, and asks then: it is told that it is
-    none."""
+    """G7: a member that sent nothing for one and a half times its session time-out, and then sends a request, gets
+    UNKNOWN_MEMBER_ID."""
     for member, join in group.issued().items():
         contacts, name = group.contacts(member), instance_of(join)
         # Who comes back with another session may continue with the one that its name had before.
@@ -295,7 +296,7 @@ def _told(
     group: Group, clause: str, cause: Way, since: Exchange, begins_t: int, beats: list[Exchange],
     session_ms: int, promise: str,
 ) -> Row:  # fmt: skip
-    """Whether these heartbeats are told of a rebalance that began by `begins_t`: the next one that was sent."""
+    """Whether the next of these heartbeats reports a rebalance that began by `begins_t`."""
     first = next((x for x in beats if x.error == REBALANCING), None)
     poll = max((b.t - a.t for a, b in pairwise(beats)), default=0)
     due = begins_t + min(poll, session_ms * MS)
@@ -305,7 +306,7 @@ def _told(
 
 
 def _leaving(group: Group) -> Rows:
-    """G8: told by the heartbeats of those who stay."""
+    """G8: the heartbeats of the remaining members report the rebalance."""
     for leave in group.leaves:
         refused = any(integer(said, "error_code") for said in items(leave.got, "members"))
         if leave.answer_t is None or leave.error or refused:

@@ -1,4 +1,4 @@
-"""M1 to M7: what is said of an append, and when."""
+"""M1 to M7: the response to an append, and its time."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -47,7 +47,7 @@ from purgatorio_wire.trace.record import BY_NOBODY, SEQUENCES, Body, Written
 CORRUPT, TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 2, 7, 19, 21
 OUT_OF_ORDER: Final = 45
 LOOKED_NS: Final = 1000 * MS
-"""Who searches for the end of a connection looks so long at least."""
+"""To find the end of a connection, the client waits at least this long."""
 ENDS_GAP_NS: Final = 4000 * MS
 BACK_NS: Final = 40_000 * MS
 """A replica that continues has caught up by then with the little that a scene writes; its node may have to be let in
@@ -104,8 +104,8 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def _unanswered(scene: Scene, one: Exchange, topics: Topics) -> Rows:
-    """M2. An occasion is an acks 0 produce behind which the connection was asked for something, or which names what is
-    not there."""
+    """M2. An occasion is a Produce with acks=0 that another request follows on the connection, or that names a
+    missing partition."""
     if one.answer is not None or one.again:
         extra = [*one.again, *([one.answer] if one.answer is not None else [])]
         seen = f"answered after {after(extra[0].t, one.t)}"
@@ -123,8 +123,8 @@ def _unanswered(scene: Scene, one: Exchange, topics: Topics) -> Rows:
 
 
 def _told_by_the_end(bounds: Bounds, one: Exchange, topics: Topics) -> Rows:
-    """M2, of an acks 0 produce that names a partition which its topic has not: the end of its connection is the one way
-    in which its producer learns that it has to ask who leads what. Where nobody searched for it there is no row."""
+    """M2, for a Produce with acks=0 that names a partition which its topic does not have. Only the end of the
+    connection tells the producer to refresh its metadata. Without a test for this end there is no row."""
     named_parts = [part for part, *_ in produced(one) if part.topic in topics.topics]
     absent = [
         part for part in named_parts
@@ -199,7 +199,7 @@ def _all_taken(before: Iterable[Append], t: int) -> bool:
 
 
 def _is_next(one: Exchange, written: Written, before: Sequence[Append]) -> bool:
-    """Whether it has the number behind those that were taken; the first of an epoch has 0."""
+    """Whether it has the next sequence number after the accepted ones; the first of an epoch has 0."""
     return _all_taken(before, one.t) and written.base_sequence == _next(before)
 
 
@@ -230,7 +230,7 @@ def _out_of_order(
 
 
 def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, topics: Topics) -> Rows:
-    """M1: taken, and behind everything that was acknowledged before it was sent."""
+    """M1: accepted, at an offset above every record that was acknowledged before it was sent."""
     if answer is None:
         return
     error, base = integer(answer, "error_code"), integer(answer, "base_offset", -1)
@@ -327,8 +327,8 @@ def _all_healthy(bounds: Bounds, one: Exchange, error: int) -> Row:
 
 
 def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """M4, of a replica that was given up and continues: it fetches what it lacks and is in sync again, as metadata
-    tells when the controller has heard of it."""
+    """M4, for a replica that left the in-sync set and continues: it fetches the missing records and is in sync
+    again, as metadata shows after the controller has received it."""
     for begin, end in stopped_spans(scene.stimuli, scene.end_t):
         on_t = continued_t(scene.stimuli, end)
         for topic in topics.topics.values():
@@ -382,7 +382,7 @@ def _given_up(bounds: Bounds, one: Exchange, error: int, told_t: int) -> Row:
     """M6, where a replica is given up instead: the others have it all, and are enough. Metadata tells of it when the
     controller has, and the leader hears of it from there."""
     due, late_ms = one.t + one.wait_ms * MS, bounds.declared.late_topics_ms
-    promise = "an answer as the replica is out of sync,"
+    promise = "an answer when the replica leaves the in-sync set,"
     row = in_time(
         bounds, "M6", Way.GIVEN_UP, one, told_t, due - told_t, promise, late_ms=late_ms, since_t=told_t
     )

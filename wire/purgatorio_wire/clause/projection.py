@@ -6,9 +6,9 @@ time-out form, O5, T1 and T2 are judged by the code that judges every purgatory.
     an answer    completes it; by its expiry where it came at max_wait, or without what was waited for
     none         leaves it in limbo; where it was not watched for long enough, it was taken out
 
-Sound: the slack of the machine is in the moments and in the late bound, what is too short to be judged with it is left
-out, and a purgatory that keeps its clauses inside keeps them here. Not complete: of what an operation does inside,
-nothing is seen.
+It is sound: the allowance for the machine is in the times and in the late bound, waits that are too short for it are
+left out, and a purgatory that keeps its clauses inside the broker keeps them here. It is not complete: the inside of
+an operation is not visible.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -48,7 +48,7 @@ LATE: Final = frozenset({"O4", "T2"})
 
 @dataclass(slots=True)
 class Projection:
-    """The events, and the exchange behind each operation with the name of its scene."""
+    """The events, and the exchange of each operation with the name of its scene."""
 
     header: Header
     events: list[Event]

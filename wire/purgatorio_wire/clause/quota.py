@@ -1,4 +1,4 @@
-"""Q1: a client above its quota is told for how long it is held up, and is for so long and no longer (KIP-219)."""
+"""Q1: a client above its quota gets a throttle time, and is throttled for that time, not longer (KIP-219)."""
 
 from typing import Final
 
@@ -11,12 +11,12 @@ from purgatorio_wire.history.violation_kind import Way
 WINDOW_S: Final = 11
 """Kafka counts over so many samples of a second (`quota.window.num`)."""
 TIMES: Final = 2
-"""Who has sent or got so many times as much as it may is above its quota certainly."""
+"""A client that has sent or received this many times its quota is certainly above it."""
 LEAST_GAP_NS: Final = 1000 * MS
 
 
 def quotas(bounds: Bounds, scene: Scene) -> Rows:
-    """The occasions are appends of who is above its quota, and what is asked behind one that was told so."""
+    """The occasions are appends of a client above its quota, and its requests after a throttle time."""
     for x in scene.stimuli:
         lane = scene.lanes.get(text(x.body, "conn"))
         if text(x.body, "what") == "quota" and lane is not None:

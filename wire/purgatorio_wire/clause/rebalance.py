@@ -138,8 +138,8 @@ def _numbered(group: Group, before: Generation, one: Generation) -> Rows:
 
 
 def _stays(group: Group, one: Generation) -> Rows:
-    """G3: who is new is not in a generation that had begun before. A group that nobody is in may be forgotten, and then
-    begins again: now and then is no proof."""
+    """G3: a new member is not in a generation that began before its join. A group without members may be forgotten,
+    and then begins again; so an occasional case is no proof."""
     if not one.again and one.number > 1:
         yield kept("G3", Way.GENERATION_STAYS)
     for join in one.again:
@@ -161,8 +161,8 @@ def _joins_answered(group: Group, member: str, before: Generation, one: Generati
 
 
 def _initial_delay(group: Group, before: Generation | None, one: Generation) -> Rows:
-    """G1. It begins again when it has ended and somebody has joined in it, up to the rebalance time-out (KIP-134).
-    Who has joined and left again may have begun it, and is somebody too."""
+    """G1. The initial delay begins again when it ends and a member has joined during it, up to the rebalance
+    time-out (KIP-134). A member that has joined and left again counts too."""
     delay_ms = group.bounds.declared.initial_delay_ms
     if delay_ms is None:
         return
@@ -198,7 +198,8 @@ def _initial_delay(group: Group, before: Generation | None, one: Generation) -> 
 
 
 def _leaves_waiting(group: Group) -> Rows:
-    """G8: a join of who leaves is told that it is none (25), and does not wait for the others."""
+    """G8: the waiting JoinGroup of a member that leaves gets UNKNOWN_MEMBER_ID (25), and does not wait for the
+    others."""
     for leave in group.leaves:
         if leave.answer_t is None:
             continue
@@ -217,8 +218,8 @@ def _leaves_waiting(group: Group) -> Rows:
 
 
 def _surely_empty(group: Group, before: Generation, one: Generation) -> bool:
-    """Whether the group was empty when the first join of this generation was sent, and nobody had an id by then and was
-    waited for: with one the rebalance continues that began when the last left, or was put out."""
+    """Whether the group was empty when the first join of this generation was sent, and no member id was waited for.
+    Otherwise the rebalance continues that began when the last member left, or was removed."""
     told = [x for x in group.beats(before, before.members, before.last_t) if x.error == UNKNOWN_MEMBER]
     told = [x for x in told if (x.answer_t or END_OF_TIME) <= one.asked_t]
     leaves = (x for x in group.leaves if x.t <= one.asked_t)
@@ -230,7 +231,7 @@ def _surely_empty(group: Group, before: Generation, one: Generation) -> bool:
 
 
 def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
-    """G4 and G6: who was there is waited for, until the rebalance time-out and no longer."""
+    """G4 and G6: the previous members are waited for, until the rebalance time-out and no longer."""
     told = [
         x.answer_t for x in (*before.syncs, *group.beats(before, before.members, before.first_t))
         if x.error == REBALANCING and x.answer_t is not None
@@ -297,7 +298,7 @@ def _without(
 
 
 def _is_out(group: Group, member: str, one: Generation) -> Rows:
-    """The member that did not rejoin is told so: 25."""
+    """The member that did not rejoin gets UNKNOWN_MEMBER_ID (25)."""
     told = [
         x for x in group.heartbeats
         if member_id(x) == member and x.t > one.last_t + group.bounds.declared.late_ms * MS and x.answer is not None
@@ -311,8 +312,8 @@ def _is_out(group: Group, member: str, one: Generation) -> Rows:
 
 
 def _nobody_rejoined(group: Group, one: Generation) -> Rows:
-    """G6: a rebalance was told, nobody who stayed has joined, and its time-out has ended, by half of it: all are
-    out."""
+    """G6: a rebalance was reported, no remaining member has joined, and one and a half times its time-out have
+    passed: all are removed."""
     beats = group.beats(one, one.members, one.last_t)
     told = next((x for x in beats if x.error == REBALANCING), None)
     if told is None or told.answer_t is None:
@@ -414,8 +415,8 @@ def _syncs(group: Group, one: Generation) -> Rows:
 
 
 def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
-    """G5 where the leader does not sync: a rebalance ends the wait, that of a newcomer or of a member that leaves, or
-    that which begins when who has not synced by the rebalance time-out is out."""
+    """G5 if the leader does not sync: a rebalance ends the wait. It begins with a new member, with a member that
+    leaves, or when a member that has not synced by the rebalance time-out is removed."""
     asked = group.triggers(one, sync.answer_t or sync.watched_t)
     newcomers = {*group.issued()} - {*one.members}
     joins = [x.t for x in asked if x.api == "join_group" and not x.error and member_id(x) in newcomers]
@@ -449,7 +450,8 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
 
 
 def _out_unsynced(group: Group, one: Generation, told_t: int) -> Rows:
-    """Who was heard of all the time and has not synced by the rebalance time-out is out, when others are told so."""
+    """A member with heartbeats in time that has not synced by the rebalance time-out is removed when the others are
+    notified."""
     asked = {member_id(sync) for sync in one.syncs}
     for member in {*one.members} - asked:
         beats = [

@@ -1,9 +1,9 @@
-"""S1 to S9: what the members of a share group are given, when, and for how long.
+"""S1 to S9: the records that members of a share group acquire, when, and for how long.
 
-Who waits in a share fetch waits in a purgatory, and records are held by locks that a timing wheel expires. Judged is
-what is sure whatever the order of requests under way was: who has a record is known between the answer that gave it and
-the first request that may have ended that. What wakes somebody is judged by whether anyone was given the record in
-time; and what may have gone to an answer that was lost, by nothing.
+A ShareFetch waits in a purgatory, and a timing wheel expires the acquisition locks. A response is judged only if it
+is wrong in every possible order of the open requests. The owner of a record is known from the response that
+delivered it until the first request that may have ended the acquisition. A wake-up is judged by whether some member
+got the record in time. Records that may have been in a lost response are not judged.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ LOCK_PARTS: Final = 4
 """What another gets when more than one of so many parts of the lock have ended, it gets since that was over too
 early."""
 FREED: Final = {"": "S2", RELEASED: "S5", SESSION: "S8", CUT: "S8", LOCK: "S7"}
-"""The clause by which a record can be acquired, by the way in which it was freed; "" of one that nobody has had."""
+"""The clause by which a record can be acquired, by the way in which it was freed; "" for one that was never
+delivered."""
 AT_REST_NS: Final = 100 * MS
 """What is free for so long before max_wait is given then."""
 WRITTEN: Final = 5
@@ -287,7 +288,7 @@ class _Judged:
                 yield broken("S1", Way.EARLY, one, allowed, f"nothing, after {after(asked.answer_t, one.t)}")
 
     def _given_while_it_waits(self, asked: Asked) -> Rows:
-        """What was freed behind its send, and not by the end of a lock."""
+        """Records that were freed after it was sent, and not by the end of a lock."""
         group = self.group
         for part in sorted(asked.parts):
             mine = {offset for held in group.acquired[part] if held.by is asked.one for offset in _some(held)}
@@ -434,8 +435,8 @@ class _Judged:
     # -- what wakes
 
     def woken(self) -> Rows:
-        """S2, S7: what is appended, and the end of a lock. What is released, and what a session held, need wake nobody:
-        in Kafka both are written down first, and who waits is tried before."""
+        """S2, S7: an append, and the end of a lock. A release, and the end of a session, need not wake a fetch:
+        Kafka stores both first, and tries the waiting fetches before that."""
         for freed in self._freed():
             row = self._woken_by(freed)
             if row is not None:
@@ -484,7 +485,7 @@ class _Judged:
         return timed(freed.clause, Way.NOT_WOKEN, one, by, promise, one.t, *freed.by.events)
 
     def _sure_appends(self, part: Part) -> Iterable[Append]:
-        """The appends that the group surely gets to see: to one replica, behind what it has seen already."""
+        """The appends that the group certainly sees: to one replica, after the records that it has already seen."""
         known = self.group.topics.topics.get(part.topic)
         if (
             known is None

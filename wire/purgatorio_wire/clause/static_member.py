@@ -1,7 +1,7 @@
-"""G11: static members (KIP-345), who keep their place in a stable group when they come back.
+"""G11: static members (KIP-345), which keep their place in a stable group when they return.
 
-Judged is a member with an instance id that joins again, without a member id, in a group of which everybody has synced,
-is heard of within its session, and does nothing else: then nothing but the return can have moved the group.
+A member with an instance id is judged when it joins again without a member id. Every member of the group has synced,
+sends heartbeats in time, and makes no other request. Then only the return can have changed the group.
 """
 
 from itertools import pairwise
@@ -61,7 +61,8 @@ def static_members(group: Group) -> Rows:
 
 
 def _let_in(one: Exchange, held: list[Exchange]) -> Rows:
-    """Who comes by its name alone is no unknown member, whether nobody has that name, or it was out, or had left."""
+    """A member with only an instance id is not unknown, even if no member has that instance id, or it was removed,
+    or has left."""
     until = one.answer_t or END_OF_TIME
     asks_ms = session_asked(one) or 0
     left = any(x.api == "leave_group" and x.t <= until and (x.answer_t or until) >= one.t for x in held)
@@ -74,8 +75,8 @@ def _let_in(one: Exchange, held: list[Exchange]) -> Rows:
 
 
 def _awaited(group: Group) -> Rows:
-    """G4: a static member that is heard of and has not rejoined is waited for until the rebalance time-out; all are
-    answered when the last has rejoined or left."""
+    """G4: a rebalance waits for a static member with heartbeats in time that has not rejoined, until the rebalance
+    time-out. All joins are answered when the last has rejoined or left."""
     for before, one in pairwise(group.generations):
         held, until = group.held_by(before), one.first_t
         beats = group.beats(before, held, before.from_t)
@@ -165,7 +166,7 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
 
 
 def _own_protocol(one: Exchange, number: int, before: Exchange) -> Rows:
-    """Who comes back with other protocols is told one of them; in the generation that there is, the one it has."""
+    """A member that returns with other protocols gets one of them; in the current generation, the chosen one."""
     if not answered(one):
         return
     chosen, cause = text(one.got, "protocol_name"), Way.OTHER_PROTOCOL
@@ -177,8 +178,8 @@ def _own_protocol(one: Exchange, number: int, before: Exchange) -> Rows:
 
 
 def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: str) -> Row:
-    """A leader that is back is given the members, and to skip the assignment, which stands (KIP-814); where it
-    cannot be told so, before version 9, it does not lead, as others do not."""
+    """A leader that returns gets the members, and is told to skip the assignment (KIP-814). Before version 9 it
+    cannot be told, and returns as a follower."""
     leads = one.version >= 9 and before == text(members[before].got, "leader")
     told = {text(member, "member_id") for member in items(one.got, "members")}
     instances = {text(x.body, "group_instance_id") or member for member, x in members.items()}
@@ -205,7 +206,8 @@ def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Row
 
 
 def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
-    """A member that is heard of and has not rejoined, while none has begun without it or just after."""
+    """A member with heartbeats in time that has not rejoined, while no generation has begun without it or just
+    after."""
     member, number = member_id(beat), number_of(beat)
     joins = [
         x for x in held if x.api == "join_group" and x.t <= beat.t and x.error == 0 and x.answer_t is not None
@@ -232,7 +234,7 @@ def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
 
 
 def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, until: int) -> bool:
-    """Whether all members have synced, are heard of lately, and nothing else moves the group."""
+    """Whether all members have synced, have sent recent heartbeats, and no other request changes the group."""
     number = integer(next(iter(members.values())).got, "generation_id", -1)
     first_t = min(x.answer_t or END_OF_TIME for x in members.values())
     moves = [
@@ -256,8 +258,8 @@ def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, un
 
 
 def _heard(held: list[Exchange], members: dict[str, Exchange], t: int) -> bool:
-    """Whether nobody's session can be over at `t`. One that was told so before is out, the client that asks on by
-    its id."""
+    """Whether no session can have expired at `t`. A client that got UNKNOWN_MEMBER_ID before counts as removed, even
+    if it continues with its id."""
     for member, join in members.items():
         mine = [x for x in held if x is join or (x.t < t and member_id(x) == member)]
         late = t - max(x.t for x in mine) >= integer(join.body, "session_timeout_ms") * MS // 2
@@ -269,7 +271,7 @@ def _heard(held: list[Exchange], members: dict[str, Exchange], t: int) -> bool:
 def _afterwards(
     held: list[Exchange], members: dict[str, Exchange], number: int, before: str, back: Exchange
 ) -> Rows:
-    """The others hear nothing of it, while it is heard of too."""
+    """The other members see no rebalance, while it sends heartbeats too."""
     behind = [x for x in held if x.t >= (back.answer_t or END_OF_TIME)]
     moves = [x for x in behind if x.api in ("join_group", "leave_group") and before not in _named(x)]
     until = min((x.t for x in moves), default=END_OF_TIME)
@@ -304,7 +306,7 @@ def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
 
 
 def _by_name(one: Exchange, held: list[Exchange]) -> Rows:
-    """G8: who leaves by its instance id alone is told so; an instance that never joined is unknown."""
+    """G8: a member can leave by its instance id alone; an instance id that never joined is unknown."""
     said = [integer(x, "error_code") for x in items(one.got, "members")]
     asked = list(items(one.body, "members"))
     instance = text(asked[0], "group_instance_id") if len(asked) == len(said) == 1 else ""
@@ -323,8 +325,8 @@ def _by_name(one: Exchange, held: list[Exchange]) -> Rows:
 
 
 def _lives(held: list[Exchange], join: Exchange, t: int) -> bool:
-    """Whether who was given an id by this join was heard of not long before and never told that it is out, and nobody
-    asked for its leaving."""
+    """Whether the member with the id of this join sent a request recently, never got UNKNOWN_MEMBER_ID, and no
+    LeaveGroup names it."""
     heard = [x for x in held if given_id(join) in (*_named(x), given_id(x)) and x.t <= t]
     if any(x.error == UNKNOWN_MEMBER for x in heard):
         return False
@@ -334,12 +336,13 @@ def _lives(held: list[Exchange], join: Exchange, t: int) -> bool:
 
 
 def _named(one: Exchange) -> list[str]:
-    """Whose request it is, or whose leaving is asked for."""
+    """The member that sent the request, or that the LeaveGroup names."""
     return [member_id(one), *leavers(one)]
 
 
 def _replaced(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
-    """Who comes back while its former id waits in a join or a sync: that is fenced at once, and does not wait on."""
+    """A member returns while its former id waits in a JoinGroup or SyncGroup: the former request is fenced at once,
+    and waits no longer."""
     mine = [x for x in held if x is not one and text(x.body, "group_instance_id") == instance and x.t < one.t]
     ids = {given_id(x) for x in mine if x.api == "join_group" and not x.error}
     for x in mine:
@@ -361,7 +364,8 @@ def _replaced(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]
 
 
 def _unsynced(one: Exchange, number: int, members: dict[str, Exchange], held: list[Exchange]) -> Rows:
-    """Who comes back before the leader has synced begins a rebalance: that assigns to its former id."""
+    """A member that returns before the leader has synced starts a rebalance, because the leader assigns to its
+    former id."""
     answers = [x.answer_t or END_OF_TIME for x in members.values()]
     leader = text(next(iter(members.values())).got, "leader")
     synced = any(x.api == "sync_group" and member_id(x) == leader and number_of(x) == number for x in held)

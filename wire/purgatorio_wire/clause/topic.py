@@ -1,4 +1,4 @@
-"""A1 to A3, D1, E1, L1: topics that come, grow and go, deleted records, elections that nobody needs, offsets."""
+"""A1 to A3, D1, E1, L1: creating, growing and deleting topics, deleting records, unneeded elections, offsets."""
 
 import re
 from collections import defaultdict
@@ -140,8 +140,8 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def _fetched_by_id(scene: Scene, topic: Topic) -> Iterator[tuple[Exchange, int]]:
-    """What was asked for by the id of a topic when that was deleted, with the error. The id never comes again, whatever
-    is made by its name."""
+    """Requests by the id of a deleted topic, with the error. The id is never used again, even if a topic of the same
+    name is created."""
     for one in scene.of("fetch"):
         if one.version >= BY_ID["fetch"] and one.t >= (topic.deleted_t or END_OF_TIME) and topic.id:
             told = [said for said in items(one.got, "responses") if text(said, "topic_id") == topic.id]
@@ -185,7 +185,7 @@ def _led(told: list[tuple[Exchange, Body]]) -> Rows:
 
 
 def _identified(scene: Scene, name: str, told: list[tuple[Exchange, Body]]) -> Rows:
-    """A1: metadata tells the id that the creation told, and a topic of that name that is made later has another."""
+    """A1: metadata returns the id of the creation, and a later topic of that name has another id."""
     made = [
         (one, text(said, "topic_id"))
         for one in scene.of("create_topics")
@@ -205,7 +205,8 @@ def _identified(scene: Scene, name: str, told: list[tuple[Exchange, Body]]) -> R
 
 
 def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
-    """A creation of what nobody has made is taken; of what is there already, long enough after the first, it is not."""
+    """Creating a topic that does not exist succeeds; creating one that exists, long enough after the first, does
+    not."""
     if topic.made_t is None and topic.delete_t is None and error not in {0, *BUSY, *REFUSED}:
         yield broken("A1", Way.REFUSED, one, "a topic that does not exist yet", named(error))
     if topic.made_t is None or one.answer_t == topic.made_t or one.t < topic.made_t:
@@ -290,7 +291,7 @@ def _grown(bounds: Bounds, scene: Scene, name: str, count: int, since_t: int) ->
 
 
 def elections(_: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """E1: of partitions with one replica, which can only lead already, and of what nobody made."""
+    """E1: elections of partitions with one replica, which leads already, and of partitions that do not exist."""
     for one in scene.of("elect_leaders"):
         if one.error:
             continue
@@ -377,8 +378,8 @@ def _with_replicas(
 
 
 def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """The occasions are questions for the ends of partitions with one replica, of which everything is known, and for
-    times that records were told to have."""
+    """The occasions are ListOffsets requests for the ends of partitions with one replica, whose history is known,
+    and for timestamps that were written."""
     told: dict[Part, dict[int, int]] = defaultdict(dict)
     for one in scene.of("list_offsets"):
         if one.answer_t is None or one.unread:

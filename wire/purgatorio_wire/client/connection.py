@@ -1,7 +1,7 @@
-"""A raw connection to a broker: sends one request after the other, waits for nothing, and records all that comes.
+"""A raw connection to a broker: sends requests without waiting, and records every response.
 
-It retries nothing and hides nothing: what a client library would smooth over is what is to be judged. A peer may send
-anything. A frame that is none, an answer nobody asked for a hundred times over, or more bytes than the bound end the
+It does not retry and hides no error, because the behavior that a client library would hide is to be judged. A peer
+may send anything. An invalid frame, a hundred unrequested responses, or more bytes than the limit end the
 connection, and the record says why.
 """
 

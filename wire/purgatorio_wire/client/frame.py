@@ -1,4 +1,4 @@
-"""Frames: what stands between a stream of bytes and the messages of the Kafka protocol.
+"""Frames: they divide a stream of bytes into the messages of the Kafka protocol.
 
 A frame is a length (four bytes, big-endian, signed) and that many bytes. A peer is not trusted: a length that is
 negative, or above the bound, ends the connection before anything is held for it.
@@ -10,7 +10,7 @@ import struct
 from typing import Final
 
 MAX_FRAME_BYTES: Final = 16 << 20
-"""A longer frame is refused. Nothing that is asked for here comes near it."""
+"""A longer frame is refused. No response to our requests comes near it."""
 
 _LENGTH: Final = struct.Struct(">i")
 

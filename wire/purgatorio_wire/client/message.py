@@ -66,7 +66,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer as it was read. `left` bytes stood behind the body, which a whole answer has none of."""
+    """A response as it was read. `left`: the number of bytes after the body, 0 in a valid response."""
 
     correlation: int
     body: ResponsePayload

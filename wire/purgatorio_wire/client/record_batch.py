@@ -1,7 +1,8 @@
 """Record batches (magic 2): written for a produce, and checked in a fetch's answer.
 
-A reader of answers needs offsets, counts and sizes, so only the heads of batches are read, and their checksums tried.
-A last batch that a broker cut at a byte limit is left out, as clients do; but alone nobody can read on after it.
+A reader of answers needs offsets, counts and sizes, so only the headers of batches are read, and their checksums
+tested. A last batch that the broker cut at a byte limit is left out, as clients do; but if it is the only one, a
+client cannot continue after it.
 """
 
 from __future__ import annotations

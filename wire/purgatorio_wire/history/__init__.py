@@ -1,1 +1,2 @@
-"""What the exchanges of a scene show: requests, responses, and the state of topics, groups and transactions."""
+"""The history of a scene: requests, responses, and the state of topics, groups and transactions that follows from
+them."""

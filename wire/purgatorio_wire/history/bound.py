@@ -1,16 +1,18 @@
-"""How late is late: what is allowed to an answer, and when a row cannot be judged.
+"""The bound of a response: how late it may be, and when a row cannot be judged.
 
     strict  = promised + declared lateness
     limit   = strict + 2 x (the worst lateness of our own loop + the worst plain round trip) at the ends of the wait
     slack   = limit - promised
 
-At its ends is half a second after its beginning, and from half a second before the promised moment on: what the machine
-does in the midst of a wait moves no deadline, unless the wait is one of several that follow each other (`through`).
+At its ends is half a second after its beginning, and from half a second before the promised moment on: delays of the
+machine in the middle of a wait move no deadline, unless the wait is one of several that follow each other
+(`through`).
 
-An answer by `strict` is kept, whatever the machine did. A later one is judged only where the slack is at most a quarter
-of the gap, the time by which a broken broker would be late; then it is kept by `limit`, and late after it. What was not
-watched up to the limit is undecided. *Not before* needs no allowance: it counts from the moment before our own send,
-so slowness only lengthens a wait; `EARLY_NS` covers two ticks of a millisecond and a clock of milliseconds.
+A response by `strict` is kept, whatever the machine did. A later one is judged only if the allowance is at most a
+quarter of the gap, the time by which a broken broker would be late. Then it is kept up to `limit`, and late after
+it. A request that was not watched up to the limit is undecided. *Not before* needs no allowance: it counts from the
+moment before our own send, so slowness only lengthens a wait; `EARLY_NS` covers two ticks of a millisecond and a
+clock of milliseconds.
 """
 
 from __future__ import annotations
@@ -87,7 +89,8 @@ class Bounds:
         return late, rtt
 
     def added_ns(self, start_t: int = 0, end_t: int = 1 << 62) -> int:
-        """What the machine may have added to a wait from `start_t` to `end_t`; to any, where nothing is said."""
+        """The time that the machine may have added to a wait from `start_t` to `end_t`; to any wait, without
+        arguments."""
         return 2 * sum(self.machine(start_t, end_t))
 
     def allowed_ns(self, start_t: int, end_t: int) -> int:

@@ -61,7 +61,7 @@ def kept(clause: str, cause: Way = Way.ANY) -> Row:
 
 
 def undecided(clause: str, why: str, cause: Way = Way.ANY, gaps: float = 0.0) -> Row:
-    """Nothing can be said, and why. `gaps`: of an answer that was late."""
+    """Undecided, with the reason. `gaps`: how late the response was."""
     return Row(clause, RowStatus.UNDECIDED, cause, seen=why, gaps=gaps)
 
 
@@ -131,8 +131,8 @@ def answered_with(
     clause: str, cause: Way, one: Exchange, error: int, wanted: int, about: str = "",
     excused: Collection[int] = BUSY,
 ) -> Row:  # fmt: skip
-    """Whether a request was told this error. `about`: of what, in words. `excused`: the errors that say nothing of it;
-    where a controller is asked it may be busy."""
+    """Whether a request got this error. `about`: the subject in words. `excused`: unrelated errors; a controller may
+    be busy."""
     if error in excused:
         why = EXCUSED.get(error, "the controller was not asked, or not in time")
         return undecided(clause, f"{named(error)}: {why}", cause)

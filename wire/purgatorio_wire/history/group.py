@@ -1,8 +1,9 @@
 """A consumer group of the classic protocol, as a scene's exchanges show it.
 
-The coordinator is known by its answers alone. A generation is the joins that were answered with it; who belonged to the
-one before and is not among them had left, was late, or was not heard of. What may have moved the group, and who must
-still be a member, is asked here; the clauses are in `rebalance` and `membership`.
+The state of the coordinator is known only by its responses. A generation is the set of joins that were answered with
+it. A member of the previous generation that is not among them had left, was late, or sent no heartbeats. This module
+says what may have changed the group, and who must still be a member; the clauses are in `rebalance` and
+`membership`.
 """
 
 from collections import defaultdict
@@ -30,7 +31,7 @@ from purgatorio_wire.trace.record import Body
 ILLEGAL_GENERATION, OTHER_PROTOCOL, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 23, 25, 27, 79
 FENCED: Final = 82
 OF_THE_GROUP: Final = frozenset({ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING, FENCED})
-"""What a commit with a transaction is refused with for who sends it; what else it is told is about the transaction."""
+"""The errors of a commit with a transaction that are about its sender; other errors are about the transaction."""
 NO_SUCH_GROUP: Final = 69
 JOIN_GAP_NS: Final = 3000 * MS
 """By how much a join that should be answered at once would be late where it waited: the usual initial delay."""
@@ -43,7 +44,7 @@ class Generation:
     number: int
     joins: list[Exchange] = field(default_factory=list)
     again: list[Exchange] = field(default_factory=list)
-    """Joins that were asked after its beginning: who is in it and asks again is given the same once more."""
+    """Joins after its beginning: a member of the generation that joins again gets the same response."""
     syncs: list[Exchange] = field(default_factory=list)
     from_t: int = 0
     """It had not begun: its own time-outs may run from here on, however late its answers were read."""
@@ -112,7 +113,7 @@ class Group:
     _renewals: dict[str, list[Exchange]] = field(default_factory=dict)
 
     def contacts(self, member: str) -> list[Exchange]:
-        """What the coordinator heard of a member, in order of sending."""
+        """The requests of a member, in order of sending."""
         if member not in self._contacts:  # it is asked for with every row
             heard = [*self.joins, *self.syncs, *self.heartbeats, *self.commits]
             mine = (
@@ -138,8 +139,8 @@ class Group:
         return given
 
     def _unused(self, t: int) -> Iterator[tuple[str, Exchange]]:
-        """The ids that were given out without a generation and that nobody had joined with by `t`, nor left; each with
-        the join that was answered with it."""
+        """The member ids that were given out without a generation, and that had neither joined nor left by `t`; each
+        with its join."""
         moved = {
             name for x in (*self.joins, *self.leaves) if x.t <= t for name in (member_id(x), *leavers(x))
         }
@@ -182,12 +183,12 @@ class Group:
         )
 
     def session_over(self, member: str, t: int) -> int:
-        """When its session has ended, at the latest, if nothing is heard of it but what was sent by `t`."""
+        """The latest time at which its session expires, if it sends nothing after `t`."""
         heard_t = max(one.answer_t or END_OF_TIME for one in self.contacts(member) if one.t <= t)
         return heard_t + self.session_ms(member) * MS
 
     def left(self, member: str, t: int) -> int | None:
-        """When the member's leaving was asked for, if it was by `t`."""
+        """When a LeaveGroup named the member, if it did by `t`."""
         return min((one.t for one in self.leaves if one.t <= t and member in leavers(one)), default=None)
 
     def gone_by(self, member: str, t: int) -> bool:
@@ -207,9 +208,9 @@ class Group:
         return held
 
     def alive_at(self, member: str, t: int) -> bool:
-        """Whether the coordinator must still count this member at `t`: heard of often enough, never told that it is
-        out, and not leaving. When a coordinator took a request up is not known, so a quarter of the session is left to
-        it."""
+        """Whether the coordinator must still count this member at `t`: it sent heartbeats in time, never got
+        UNKNOWN_MEMBER_ID, and is not leaving. The time at which a coordinator handles a request is unknown, so it
+        has a margin of a quarter of the session."""
         if self.left(member, t) is not None:
             return False
         if any((x.answer_t or END_OF_TIME) <= t and x.error == UNKNOWN_MEMBER for x in self.contacts(member)):
@@ -259,7 +260,8 @@ class Group:
         ]  # fmt: skip
 
     def steady(self, member: str, current: Generation, one: Exchange) -> bool:
-        """Whether the member must be one still when this is taken up: heard of often enough, and not leaving."""
+        """Whether the member must still be one when this request is handled: it sent heartbeats in time, and is not
+        leaving."""
         until = one.answer_t or one.watched_t
         if any(x is not one and x.t <= until and member in leavers(x) for x in self.leaves):
             return False
@@ -287,8 +289,8 @@ class Group:
         return [member for member in one.members if member not in out and self.alive_at(member, t)]
 
     def rebalances(self, current: Generation, one: Exchange) -> bool:
-        """Whether a rebalance surely continues when this is asked: somebody was told of it, and it cannot have ended
-        without a member that has not rejoined before its time-out."""
+        """Whether a rebalance certainly continues when this request is sent: a member was notified of it, and it
+        cannot end before its time-out without a member that has not rejoined."""
         beats = self.beats(current, current.members, current.from_t)
         told_t = min(
             (x.answer_t or END_OF_TIME for x in beats if x.error == REBALANCING), default=END_OF_TIME
@@ -331,7 +333,8 @@ class Group:
 
 
 def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
-    """G9: at once, with that error, or one of these. A commit that is told of a rebalance breaks it in another way."""
+    """G9: refused at once, with that error, or one of these. A commit that gets REBALANCE_IN_PROGRESS has another
+    cause."""
     wanted = " or ".join(named(error) for error in errors)
     row = in_time(bounds, "G9", Way.REFUSAL_WAITS, one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
     if row.held is RowStatus.KEPT and one.error not in errors:
@@ -343,9 +346,9 @@ def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
 
 
 def no_member(group: Group, one: Exchange) -> Row:
-    """G9, of who is none. A group that nobody is in may be forgotten (see G0), and a commit in a generation of it is
-    told so: as one in a wrong generation, or by Kafka 4 from version 9 on in plain words. For one with a transaction
-    Kafka up to 3.9 makes the group, and misses the member."""
+    """G9, for a client that is no member. A group without members may be forgotten (see G0). A commit in a
+    generation of it then gets ILLEGAL_GENERATION, or from Kafka 4, version 9, GROUP_ID_NOT_FOUND. For a commit with
+    a transaction, Kafka up to 3.9 creates the group, and does not find the member."""
     current = group.current(one)
     there = current is not None and group.staying(current, one.answer_t or one.watched_t)
     if one.api not in COMMITS or there:
@@ -455,7 +458,7 @@ def session_asked(one: Exchange) -> int | None:
 
 
 def left_with(leave: Exchange) -> dict[str, int]:
-    """What each member that a leaving names is told: before version 3 there is one."""
+    """The result of each member that a LeaveGroup names; before version 3 there is one."""
     told = {text(said, "member_id"): integer(said, "error_code") for said in items(leave.got, "members")}
     return {member: told.get(member, leave.error) for member in leavers(leave)}
 
@@ -486,7 +489,7 @@ def instance_of(one: Exchange) -> str:
 
 
 def leavers(one: Exchange) -> list[str]:
-    """Whose leaving is asked for; nobody's by another request."""
+    """The members that a LeaveGroup names; empty for another request."""
     if one.api != "leave_group":
         return []
     named = [text(member, "member_id") for member in items(one.body, "members")]
@@ -500,7 +503,7 @@ def rebalance_ms(join: Exchange) -> int:
 
 
 def id_over(join: Exchange, latest: bool = False) -> int:
-    """When the session of who was given an id by this join has ended, unless it is heard of: it runs since then.
-    `latest`: by then it has ended certainly."""
+    """When the session of the member id given by this join expires, unless the member sends a request: it runs since
+    then. `latest`: the time at which it has certainly expired."""
     given_t = (join.answer_t or END_OF_TIME) if latest else join.t
     return given_t + integer(join.body, "session_timeout_ms") * MS

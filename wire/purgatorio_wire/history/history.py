@@ -1,4 +1,4 @@
-"""What was asked and answered in one scene of a trace: exchanges, connections, and the typed views of their bodies.
+"""The requests and responses of one scene of a trace: exchanges, connections, and typed views of their bodies.
 
 Bodies are untrusted: a field that is missing or of another type reads as its zero, and what cannot be understood gives
 no occasion to any clause.
@@ -24,7 +24,7 @@ EXCUSED: Final[Mapping[int, str]] = {
     81: "the broker limits the members of a group",
     89: "the broker's quota is used up",
 }
-"""Errors that say nothing of the promise that was asked for, and what they say instead."""
+"""Errors that are unrelated to the tested promise, and what they mean."""
 NO_SESSION, NOT_THE_NEXT = 70, 71
 """FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH."""
 BUSY: Final = frozenset({7, 8, 41, *EXCUSED})
@@ -80,7 +80,7 @@ def integers(body: Mapping[str, object] | None, name: str) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The end of a connection: when, by whom, and why where that was said."""
+    """The end of a connection: when, by which side, and why if known."""
 
     i: int
     t: int
@@ -215,7 +215,7 @@ class Scene:
 
     @property
     def without_coordinator(self) -> bool:
-        """Whether it searched for a coordinator, and was told of none."""
+        """Whether it searched for a coordinator, and none was found."""
         looked = self.of("find_coordinator")
         told = [said for one in looked for said in ([*items(one.got, "coordinators")] or [one.got or {}])]
         return bool(looked) and all(integer(said, "error_code", 15) in LOADING for said in told)
@@ -327,8 +327,8 @@ def topic_names(answers: Iterable[Body | None]) -> dict[str, str]:
 
 
 def _name_topics(scene: Scene) -> None:
-    """Give the topics that are named by their ids their names as well (KIP-516), by what creations and metadata told;
-    an id that nobody told is a name of its own."""
+    """Give the topics that are named by their ids their names as well (KIP-516), by the responses of CreateTopics
+    and Metadata; an unknown id is a name of its own."""
     names = topic_names(one.got for one in scene.of("create_topics", "metadata"))
     for one in scene.of(*_NAMED_BY_ID):
         asked, told = _NAMED_BY_ID[one.api]
@@ -351,16 +351,16 @@ def _with_names(body: Body, topics: str, name: str, names: Mapping[str, str]) ->
 
 
 _Parts = dict[tuple[str, int], Body]
-"""What is asked or told of partitions, by topic and number."""
+"""The partitions of a request or a response, by topic and number."""
 _MARKS: Final = ("high_watermark", "log_start_offset")
-"""Who has a session is told of a partition when one of these is another than it was told last."""
+"""The response of a fetch session contains a partition if one of these fields has changed since the last one."""
 
 
 def _complete_sessions(scene: Scene) -> None:
-    """Give the fetches of a session (KIP-227) all that it has, and their answers what they leave out, as that of which
-    there is no news: so they are judged as others are. What is new in it is told, and once more what was told with an
-    error last, so of that nothing is given. What names a session that is not there, or another request of it than the
-    next, stays as it is, with the error that it is to be refused with."""
+    """Add to the fetches of a session (KIP-227) all partitions of the session, and to their responses the partitions
+    without changes. Then they are judged as other fetches are. A partition that is new in the session, or had an
+    error last, must be in the response, so it is not added. A request with an unknown session, or not the next
+    epoch, stays as it is, with the expected error."""
     sessions: dict[int, tuple[int, _Parts, _Parts]] = {}
     begun_t: dict[int, int] = {}
     for one in scene.of("fetch"):

@@ -1,10 +1,10 @@
-"""What is known of topics and partitions from outside: which appends are surely there, and which may be.
+"""Topics and partitions as clients see them: which appends are certainly there, and which may be.
 
-An append takes effect between its sending and its acknowledgement. So at any moment there is a least that must be there
-(what was acknowledged by then) and a most that can be (what had been sent). Clauses demand by the least and accuse by
-the most. So it is with the end of a transaction, which puts a marker into each of its partitions, and with the last
-stable offset, the end for who reads what is committed: it is not above the first record of what surely is open, nor
-below that of what may be, of what is not deleted.
+An append takes effect between its sending and its acknowledgement. So at any time there is a minimum that must be
+there (the acknowledged appends) and a maximum that may be there (the sent ones). Clauses require the minimum and
+allow the maximum. The same holds for the end of a transaction, which writes a marker to each of its partitions, and
+for the last stable offset. That offset is not above the first record of a transaction that is certainly open, and
+not below that of one that may be open.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ MARKER_BYTES: Final = 200
 """No marker is larger."""
 UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID = 3, 100, 103
 GONE: Final = frozenset({UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID})
-"""What who names a topic by the id of one that is deleted is told, with another by its name or without."""
+"""The errors of a request that names a topic by the id of a deleted one, whether another of its name exists or not."""
 
 
 def unknown_topic(one: Exchange) -> int:
-    """What a request is told of a topic that nobody made: another error where it names ids (KIP-516)."""
+    """The error for a topic that does not exist; requests by id have another one (KIP-516)."""
     return UNKNOWN_TOPIC_ID if one.version >= BY_ID.get(one.api, END_OF_TIME) else UNKNOWN_TOPIC
 
 
@@ -56,7 +56,7 @@ class Append:
     error: int
     acks: int
     taken_t: int | None
-    """By when it surely is in the log, though with acks 0 nobody acknowledges it."""
+    """By when it is certainly in the log, even with acks=0, which has no acknowledgement."""
     lowest: int
     """Its base is this at least."""
     written: Written = BY_NOBODY
@@ -65,7 +65,7 @@ class Append:
     ends: Transaction | None = None
     """Of a marker: the transaction that it ends."""
     highest: int = END_OF_TIME
-    """Its base is this at most, where nobody was told it."""
+    """The highest possible base offset, if no response gave it."""
 
     @property
     def may_be_there(self) -> bool:
@@ -87,7 +87,7 @@ class Log:
     low: list[tuple[int, int]] = field(default_factory=list)
     """When which low watermark was acknowledged."""
     deletes_t: list[int] = field(default_factory=list)
-    """When deleting records was asked for."""
+    """When DeleteRecords was requested."""
     transactions: list[Transaction] = field(default_factory=list)
     """Those that the partition is part of."""
     repeats: list[Append] = field(default_factory=list)
@@ -183,7 +183,7 @@ class CommittedLog(Log):
 
     @classmethod
     def of(cls, log: Log) -> Log:
-        """The log itself, where nobody has a transaction in it."""
+        """The log itself, if it has no transactions."""
         if not log.transactions:
             return log
         return cls(log.appends, log.settled_t, log.low, log.deletes_t, log.transactions, whole=log)
@@ -228,7 +228,7 @@ class CommittedLog(Log):
 
 @dataclass(slots=True)
 class Topic:
-    """What was asked for a topic. Times are those of requests and of their successful answers."""
+    """The requests about a topic. Times are those of requests and of their successful responses."""
 
     name: str
     asked_t: int = END_OF_TIME
@@ -245,7 +245,7 @@ class Topic:
     """When it was asked to have more partitions, when that was answered without an error, and how many."""
 
     def partitions_at(self, t: int) -> int | None:
-        """How many it has at `t`; None where a request was under way, or nobody knows."""
+        """How many it has at `t`; None if a request was open, or it is unknown."""
         if not self.partitions or any(
             asked < t and (done is None or done > t) for asked, done, _ in self.grown
         ):
@@ -260,9 +260,9 @@ class Topics:
     topics: dict[str, Topic]
     logs: dict[Part, Log]
     epochs: dict[Part, list[tuple[int, int]]]
-    """Leader epochs as metadata said them, with when."""
+    """Leader epochs by metadata, with their times."""
     insync: dict[Part, list[tuple[int, int, int]]]
-    """In-sync replicas as metadata said them: asked when, answered when, how many."""
+    """In-sync replicas by metadata: time of the request, time of the response, number."""
     transactions: list[Transaction] = field(default_factory=list)
 
     @classmethod
@@ -281,20 +281,20 @@ class Topics:
         return topics
 
     def epoch(self, part: Part, t: int) -> int | None:
-        """The newest leader epoch that was told by `t`."""
+        """The newest leader epoch that was returned by `t`."""
         return max((epoch for said_t, epoch in self.epochs.get(part, ()) if said_t <= t), default=None)
 
     def in_sync_around(self, part: Part, from_t: int, to_t: int) -> int | None:
-        """How many replicas were in sync from before `from_t` until after `to_t`, where metadata said the same on
-        both sides."""
+        """How many replicas were in sync from before `from_t` until after `to_t`, if metadata returned the same
+        number before and after."""
         said = self.insync.get(part, ())
         before = [count for asked, answered, count in said if answered <= from_t]
         behind = [count for asked, _, count in said if asked >= to_t]
         return before[-1] if before and behind and before[-1] == behind[0] else None
 
     def given_up(self, part: Part, since_t: int, needed: int) -> tuple[int, int] | None:
-        """When fewer replicas were in sync than before, but as many as are needed: since it was last asked for before,
-        and by when metadata told of it; None if it did not, or told otherwise later."""
+        """When the in-sync set shrank to the needed size: since the last metadata request before, and by the time
+        metadata showed it; None if it did not, or if it changed later."""
         said = self.insync.get(part, ())
         counts = [count for asked_t, _, count in said if asked_t >= since_t]
         fewer = [
@@ -367,7 +367,7 @@ class Topics:
             (log.repeats if again else log.appends).append(append)
 
     def _within(self, one: Exchange, part: Part, written: Written) -> Transaction:
-        """The last transaction that its producer had begun there; of what has none nobody knows when it ends."""
+        """The last transaction that its producer had begun there; without one, the end is unknown."""
         by = Producer(written.producer_id, written.producer_epoch)
         begun = [x for x in self.transactions if x.producer == by and part in x.parts and x.begun_t <= one.t]
         if begun:
@@ -457,8 +457,9 @@ NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
     ),
     "find_coordinator": (("coordinator_keys", "", "", ""), ("coordinators", "key", "", "")),
 }  # fmt: skip
-"""Of requests about several topics, partitions, members or groups: how these are named in the request, and in the
-answer. A name of "" stands for the texts of a list themselves, a number of "" beside partitions for their numbers."""
+"""For requests about several topics, partitions, members or groups: the names of these fields in the request and in
+the response. A name of "" means the strings of a list themselves; a number of "" with partitions means their
+numbers."""
 
 
 def parts(body: Body | None, names: Names) -> Iterator[tuple[Part, Body]]:
@@ -525,8 +526,8 @@ def fetched(one: Exchange) -> Iterator[tuple[Part, Body, Body | None]]:
 def settled_parts(
     one: Exchange, topics: Topics, *, replicated: bool = False
 ) -> Iterator[tuple[Part, Body, Body | None]]:
-    """The partitions of a question by `partition_index`, of which everything is known: one replica, or several where
-    these are asked for, no deletion, a log that was settled before. What was asked of each, and its answer."""
+    """The partitions of a request by `partition_index` whose history is known: one replica (or several, if allowed),
+    no deletion, a settled log. Each with its request and its response."""
     for part, asked, said in _asked(one, OTHERS):
         known = topics.topics.get(part.topic)
         if known is None or known.delete_t is not None or (known.replicas > 1) is not replicated:

@@ -1,4 +1,4 @@
-"""What is known of a share group from outside (KIP-932): its sessions, and who has acquired which records until when.
+"""A share group as clients see it (KIP-932): its sessions, and which member has acquired which records until when.
 
 a session   begins with a fetch of epoch 0, has all the partitions that its fetches named, and ends with epoch -1 or
             with the connection that began it
@@ -27,15 +27,15 @@ RELEASE: Final = 2
 DONE: Final = frozenset({0, 1, 3})
 """A gap, accepted, rejected: of the record no more is heard."""
 ENDED_NS: Final = 100 * MS
-"""So long behind the answer to its last request a session may still be there."""
+"""A session may exist for this long after the response to its last request."""
 RELEASED, SESSION, CUT, LOCK = "released", "session", "cut", "lock"
 """By what an acquisition has ended, so that the record is free."""
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """What may have ended an acquisition from `t` on, and surely has by `sure_t`. `frees`: by which way it frees the
-    record; "" where it is done with, or nobody knows."""
+    """An event that may have ended an acquisition from `t` on, and certainly has by `sure_t`. `frees`: the way in
+    which it frees the record; "" if the record is finished, or this is unknown."""
 
     t: int
     sure_t: int
@@ -46,8 +46,8 @@ class Over:
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
-    """Records from `first` to `last` of a partition that a member was given. `count`: their delivery count; `lock_ns`:
-    how long it may keep them, as it was told."""
+    """Records from `first` to `last` of a partition that a member acquired. `count`: their delivery count;
+    `lock_ns`: the duration of the acquisition lock, by the response."""
 
     by: Exchange
     asked: Asked
@@ -163,7 +163,7 @@ class ShareGroup:
 
     @cached_property
     def lost_t(self) -> int:
-        """From when on an answer may have been lost, with what it gave: nobody knows who has it."""
+        """The time since which a response may have been lost, with its records; their owner is unknown."""
         lost = (x.one.t for x in self.asked if x.fetches and (x.one.answer is None or x.one.unread))
         return min(lost, default=END_OF_TIME)
 
@@ -305,7 +305,7 @@ def _acquired(asked: Asked) -> Iterator[Acquired]:
 
 
 def _said(asked: Asked) -> Iterator[Said]:
-    """What it acknowledges. What an answer leaves out went well: an error would be told."""
+    """Its acknowledgements. Partitions that the response leaves out succeeded: an error would be listed."""
     one = asked.one
     name = "acknowledge_error_code" if one.api == FETCH else "error_code"
     errors = {part: integer(told, name) for part, told in _parts(one.got, "responses")}

@@ -1,14 +1,14 @@
-"""What is known of transactions from outside: when each can have ended, when it surely has, and how (KIP-98).
+"""Transactions as clients see them: when each may have ended, when it certainly has, and how (KIP-98).
 
     open      from its first partition or group, which `add_partitions_to_txn` or `add_offsets_to_txn` was answered
               without an error
-    may end   from the moment at which its end is asked for, by `end_txn`, or by `init_producer_id` with its id, which
+    may end   from the moment at which its end is requested, by `end_txn`, or by `init_producer_id` with its id, which
               aborts it; or at its time-out
     has ended when its coordinator lets its producer continue, with the next transaction or a new epoch: markers are
-              written behind the answer to the end, and who asks until then is asked to wait (CONCURRENT_TRANSACTIONS);
-              or, where nobody asks for its end, some time after its time-out: coordinators search for that now and then
+              written after the response to the end, and requests until then get CONCURRENT_TRANSACTIONS; or, if no
+              client ends it, some time after its time-out: coordinators check for that periodically
 
-Clients before KIP-890's second part are meant, whose epoch lasts for several transactions.
+This is about clients before KIP-890's second part, whose epoch lasts for several transactions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ INIT, ADD, END = "init_producer_id", "add_partitions_to_txn", "end_txn"
 BEGINS: Final = (ADD, "add_offsets_to_txn")
 """By what a transaction begins, and gets more."""
 ABORTED_NS: Final = 20_000 * 1_000_000
-"""What is open for too long is aborted so long behind its time-out at the latest: Kafka searches for it every 10 s."""
+"""A transaction is aborted at the latest this long after its time-out: Kafka checks every 10 s."""
 MOST_EPOCH_VERSION: Final = 4
 """The last version of `end_txn` that leaves the epoch as it is."""
 
@@ -43,7 +43,7 @@ class Producer:
 
 @dataclass(slots=True)
 class Transaction:
-    """One of them. `commits`: None where it is unknown how it ends. `asked_t`: when its end was asked for, with which
+    """A transaction. `commits`: None if its outcome is unknown. `asked_t`: when its end was requested, by which
     exchange (`ending`)."""
 
     name: str
@@ -141,13 +141,13 @@ def _of_one(name: str, asked: Iterable[Exchange]) -> Iterator[Transaction]:
 
 
 def _may_end(now: Transaction, one: Exchange) -> bool:
-    """Whether this is what may have ended it, or was not told that it has not."""
+    """Whether this request may have ended it: no response says that it did not."""
     refused = error_of(one) in (CONCURRENT, *NOT_THEIRS)
     return one.api == END and now.asked_t == END_OF_TIME and not refused
 
 
 def _initialized(now: Transaction, one: Exchange) -> None:
-    """Its id is asked for again: what is open is aborted first."""
+    """Its id is initialized again: an open transaction is aborted first."""
     if now.asked_t == END_OF_TIME:
         now.asked_t, now.ending = one.t, one
     if went_well(one):

@@ -1,4 +1,5 @@
-"""The ways in which clauses of the wire break: what a row is an occasion of, and what a scene asks.
+"""The ways in which clauses of the wire break. A row is an occasion of one of them, and a scene declares those that
+it tests.
 
 They are part of the public interface: of results, where they name causes, and of traces (`{"what": "asks"}`). One that
 no judge knows cannot be written: the type checker and the plan refuse it.
@@ -8,7 +9,7 @@ from enum import StrEnum
 
 
 class Way(StrEnum):
-    """A way in which a clause may break. What it means is said where a row of it is made."""
+    """A way in which a clause may break. The code that makes its rows explains it."""
 
     ANY = ""
     """Whichever, of a scene that asks for a clause; of a row, one that is not distinguished."""

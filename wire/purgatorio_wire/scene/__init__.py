@@ -1,1 +1,1 @@
-"""Scenes: what is played against a broker so that each clause has an occasion."""
+"""Scenes: the requests that are sent to a broker so that each clause has an occasion."""

@@ -19,7 +19,7 @@ OF_MEMBERS: Final = frozenset({"join_group", "sync_group", "heartbeat", "leave_g
 ANSWER_SECONDS: Final = 15.0
 SESSION_MS: Final = 2000
 SOFTWARE: Final = {"client_software_name": "purgatorio", "client_software_version": "1"}
-"""Who asks for versions says so: Kafka refuses an empty name (KIP-511)."""
+"""The client name in ApiVersions: Kafka refuses an empty one (KIP-511)."""
 
 
 @dataclass(slots=True)

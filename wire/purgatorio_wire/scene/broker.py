@@ -1,4 +1,4 @@
-"""The broker as a run knows it: what it offers, what it was told of itself, and what the run made there."""
+"""The broker as a run knows it: what it offers, its declared settings, and what the run created there."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Broker:
     run: str
     name: str = ""
     node: int | None = None
-    """Its id, where there are more nodes than one and it could be told."""
+    """Its id, if there are several nodes and the id is known."""
     nodes: int = 1
     second: Second | None = None
     second_node: int | None = None
@@ -135,7 +135,7 @@ class Broker:
     """By how much waits are longer than usual: on a machine that is late, gaps must be wide."""
     made: Made = field(default_factory=Made)
     ids: dict[str, str] = field(default_factory=dict)
-    """Of topics by name, as their creation told; and of names that no topic has."""
+    """The ids of topics by name, from their creation; and of names that no topic has."""
     topic_configs: Mapping[str, str] = field(default_factory=dict)
     """What every topic of the run is made with, where the broker's own settings are unusual."""
     fetch_bytes: int = 32 << 20

@@ -1,4 +1,4 @@
-"""The first check at a broker: what it offers, who it is among its nodes, and what it says of its own settings."""
+"""The first requests to a broker: its API versions, its node id, and its settings."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ _DIGITS: Final = 20
 
 
 async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> None:
-    """What the broker itself says of what nobody declared: constants, bounds, and what scenes must go round. Of several
-    nodes it is the one that it speaks for: asked for another's settings Kafka refuses."""
+    """The broker's own settings that were not declared: constants, bounds, and what scenes must avoid. With several
+    nodes, each is asked for its own settings, because Kafka refuses those of another."""
     version = broker.version("describe_configs")
     if version is None or not nodes:
         return

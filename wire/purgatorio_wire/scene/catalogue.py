@@ -1,4 +1,4 @@
-"""The scenes of the standard plan: what the modules of scenes have, in the order in which it is played."""
+"""The scenes of the standard plan, from all modules of scenes, in order of execution."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODULES: Final = (scene_share, scene_transactions, scene_group, static_member, s
 SCENES: Final[Mapping[str, SceneSpec]] = {
     one.name: one for one in sorted(FOUND, key=lambda one: one.seconds, reverse=True)
 }
-"""The standard plan, by name. The long ones first: it takes as long as its longest lane."""
+"""The standard plan, by name. The long scenes come first, because scenes run concurrently."""
 PATIENT: Final = SceneSpec("patient", DRAWN, ("F3 not-woken",), scene_fetch.patient)
 """Played next to the random programs."""
 

@@ -1,7 +1,7 @@
-"""What a scene asks about topics and their records, in few words.
+"""Short methods for the requests of a scene about topics and their records.
 
-Whatever a scene makes has a name that no other client has, and is deleted at the end. A scene never writes to a topic
-that it did not make.
+Every topic and group of a scene has a unique name, and is deleted at the end. A scene never writes to a topic that
+it did not create.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class DataAsker(Asker):
         session: FetchSession | None = None,
         committed: bool | None = None,
     ) -> Sent:
-        """A fetch of partitions, given as topic, number and offset. `last_epoch`: of what its reader has read.
-        `most`: its max_bytes. `by_id`: the id by which it names its topic. `committed`: whether it reads what is
-        committed alone. Where there are no transactions, who does sees as much as others, so that is drawn."""
+        """A fetch of partitions, given as topic, number and offset. `last_epoch`: the epoch of the last record that
+        its reader has read. `most`: its max_bytes. `by_id`: the id that names its topic. `committed`: whether it is
+        read_committed. Without transactions both isolation levels return the same, so the level is random."""
         asked = (
             (topic, {"partition": number, "fetch_offset": offset, "partition_max_bytes": room,
                      "current_leader_epoch": epoch, "last_fetched_epoch": last_epoch})
@@ -105,8 +105,8 @@ class DataAsker(Asker):
         self, conn: Connection, api: str, values: Mapping[str, object], topics: list[dict[str, object]], name: str,
         by_id: str | None = None,
     ) -> Sent:  # fmt: skip
-        """Send a request about topics, by their names or, if that is drawn and all have one, by their ids. `by_id`: the
-        id of all, by which it is sent in any case."""
+        """Send a request about topics, at random by their names or, if all have one, by their ids. `by_id`: the id
+        to use in any case."""
         names = [str(topic[name]) for topic in topics]
         for unmade in {*names} - self.broker.made.topics:
             self.broker.ids.setdefault(unmade, str(uuid.UUID(int=self.rng.getrandbits(128), version=4)))
@@ -171,7 +171,7 @@ class DataAsker(Asker):
         return self.send(conn, "list_offsets", values)
 
     async def quota(self, client: str, bytes_per_s: float | None) -> int:
-        """Let a client append and fetch so many bytes a second, or, by None, any number; the error that is told."""
+        """Give a client a quota of bytes per second, or none by None; returns the error."""
         self.broker.made.quotas.add(client)
         told = (await self.ask(await self.admin(), "alter_client_quotas", quota_of(client, bytes_per_s))).body
         if bytes_per_s is None and not codes(first_of(told, "entries")):
@@ -303,7 +303,7 @@ def by_topic(
 
 
 def quota_of(client: str, bytes_per_s: float | None) -> dict[str, object]:
-    """What is asked for a client that may append and fetch so many bytes a second, or, by None, any number."""
+    """The request that gives a client a quota of bytes per second, or none by None."""
     value = {"value": bytes_per_s or 0.0, "remove": bytes_per_s is None}
     changes = [{"key": key, **value} for key in ("producer_byte_rate", "consumer_byte_rate")]
     entity = [{"entity_type": "client-id", "entity_name": client}]

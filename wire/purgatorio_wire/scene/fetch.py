@@ -1,6 +1,6 @@
 """Scenes of fetches and produces: F1 to F8, M1 to M3.
 
-A scene only makes occasions. Whether what came back is right is said by the clauses, from the record.
+A scene only makes occasions. The clauses judge the recorded responses.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PASSED: Final = 1200
 """Above 1000, the interval of purges that Kafka has unless another is set (fetch.purgatory.purge.interval.requests)."""
 PASSING: Final = 40
 REAPED_MS: Final = 300
-"""Kafka's reaper looks every 200 ms."""
+"""Kafka's reaper checks every 200 ms."""
 DELETED_MS: Final = 20_000
 """Long next to what a deletion may take: a fetch that was forgotten then is late certainly, on a busy machine too."""
 PATIENT_MS: Final = (3000, 4600, 6200, 7800)
@@ -221,7 +221,7 @@ async def several_partitions(play: Play) -> None:
 
 @scene("fetch", "F3 not-woken")
 async def rolled(play: Play) -> None:
-    """Each append begins a new segment of the log, and wakes who waits behind the segment before."""
+    """Each append begins a new segment of the log, and wakes the fetches that wait at the end of the previous one."""
     topic = await play.topic(configs={"segment.bytes": str(SEGMENT_BYTES)})
     reader, writer = await play.open("reader"), await play.open("writer")
     wait = play.wait_ms(WAKE_MS)
@@ -260,8 +260,8 @@ async def accumulating(play: Play) -> None:
 
 @scene("fetch", "F4 waits-though-ready, M1, F7 too-much, F7 out-of-order")
 async def ready_fetch(play: Play) -> None:
-    """Enough is there, or there is no room for more, or nothing is asked for: at once, with what is there; of that
-    which has no room, with what is asked for first."""
+    """Enough data is available, or there is no room for more, or min_bytes is 0: the fetch is answered at once with
+    the available data. If there is no room for all, the first requested partition comes first."""
     topic = await play.topic(partitions=2)
     writer, reader = await play.open("writer"), await play.open("reader")
     wait = play.wait_ms(WAKE_MS)
@@ -325,7 +325,7 @@ async def short_fetch(play: Play) -> None:
 
 @scene("fetch", "F6 out-of-range-waits, F6 unknown-topic-waits, X4 not-there", seconds=60)
 async def wrong_fetch(play: Play) -> None:
-    """What cannot be served is said at once, whatever else the request asks for."""
+    """Partitions that cannot be served get their error at once, whatever else the request names."""
     topic = await play.topic(partitions=2)
     writer, reader = await play.open("writer"), await play.open("reader")
     await play.ask_all(play.produce(writer, topic))
@@ -352,11 +352,11 @@ async def wrong_fetch(play: Play) -> None:
 
 @scene("fetch", "F3 not-woken, F6 session-taken, F1, F5, F7 starved, F7 too-much, X4")
 async def fetch_sessions(play: Play) -> None:
-    """Sessions, by names and by ids: what each fetch leaves out stays as it was. It waits, and is woken, for all of it,
-    for what was added and for another place; not for what was taken out. Its next request is no other one. It is told
-    of a place that is not there, of one that it asks for again, and when records are deleted. Once it is closed, or
-    another has begun in its place, it is not there any more. Where there is room for one batch, each partition has its
-    turn; the room of a partition is that with which it was named last."""
+    """Fetch sessions, by names and by ids: partitions that a fetch leaves out stay as they were. A fetch waits, and
+    is woken, for all partitions of the session, also added ones and those with a new offset, but not for removed
+    ones. Only the next epoch is accepted. The response reports a missing offset, a partition that is requested
+    again, and deleted records. A session that was closed or replaced no longer exists. If there is room for one
+    batch, each partition has its turn; a partition's limit is the one of its last request."""
     play.need("fetch", "produce", least=FIRST_SESSIONS)
     for version in (play.broker.version("fetch"), play.broker.version("fetch", by_id=True)):
         if version is not None:
@@ -457,7 +457,7 @@ async def sum_fetch(play: Play) -> None:
 
 @scene("fetch", "F8 waits-for-deleted")
 async def deleted_topic(play: Play) -> None:
-    """A topic is deleted while fetches wait for it, alone, beside another and in a session."""
+    """A topic is deleted while fetches wait for it: alone, with another topic, and in a session."""
     play.need("delete_topics", "create_topics")
     wait = play.wait_ms(DELETED_MS)
     readers = await play.open_many(4, "reader")

@@ -45,7 +45,7 @@ _NOTE_MOST_BYTES: Final = 1 << 16
 WARM_REBALANCE_MS: Final = 1000
 LONGEST_MS: Final = (1 << 31) - 1
 MOST_BEATS: Final = 8
-"""What is forgotten every so many times is seen of who is heard of so often and never again."""
+"""The number of heartbeats of a member that then stops: a broker that forgets one heartbeat in so many is detected."""
 SILENT_TIMES: Final = 1.7
 """Of a session: then it has ended, whatever the machine did."""
 
@@ -184,8 +184,8 @@ async def rebalance(play: Play) -> None:
 
 @scene("groups", "G4 waits-though-complete, G5 waits-though-synced")
 async def longest_rebalance(play: Play) -> None:
-    """Members with the longest rebalance time-out that there is, as Kafka Streams once asked for: a join waits for the
-    others, and a sync for the leader's."""
+    """Members with the longest possible rebalance time-out, as in former Kafka Streams: a join waits for the other
+    members, and a sync for the leader's."""
     group = await play.group()
     pair = await members(play, group, 2, rebalance_ms=LONGEST_MS, sessions=LONGER)
     await stable(pair)
@@ -205,9 +205,9 @@ async def longest_rebalance(play: Play) -> None:
 
 @scene("groups", "G6 late, G6 not-out")
 async def rebalance_timeout(play: Play) -> None:
-    """Two members continue with heartbeats and do not rejoin, just after a rebalance that all had rejoined: at the
-    time-out, the longest that one of them asked for, the others continue without them. Elsewhere a newcomer asks for
-    longer than those who are there: one of them rejoins when their own time is up."""
+    """Two members send heartbeats and do not rejoin, just after a rebalance that all had rejoined. At the time-out,
+    the longest requested one, the other members continue without them. In another group a new member requests a
+    longer time-out: an old member rejoins after its own time-out."""
     await asyncio.gather(_rebalance_timeout(play), _patient_newcomer(play))
 
 
@@ -367,8 +367,8 @@ async def leaderless_sync(play: Play) -> None:
 
 @scene("groups", "G7 waits-for-the-silent", seconds=60)
 async def silent_leader(play: Play) -> None:
-    """The leader falls silent before it has synced: who waits in its sync is told when the leader's session has
-    ended."""
+    """The leader stops sending before it has synced: the other members' syncs are answered when the leader's session
+    expires."""
     group = await play.group()
     rebalance_ms = int(play.session_ms * 3 + 4500 * play.pace)
     pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
@@ -381,8 +381,9 @@ async def silent_leader(play: Play) -> None:
 
 @scene("groups", "G5 waits-though-synced, G7 waits-for-the-silent", seconds=60)
 async def long_sync(play: Play) -> None:
-    """A sync waits for the leader's for longer than a session: who waits so is a member. Elsewhere a rebalance ends the
-    wait, and who is told so falls silent: that waits for it until its session has ended, which begins then."""
+    """A sync waits for the leader's for longer than a session: the waiting member stays a member. In another group a
+    rebalance ends the wait, and the notified member stops sending: the rebalance waits for it until its session
+    expires, which begins then."""
     rebalance_ms = play.session_ms * 5 // 2
 
     async def pair() -> tuple[Member, Member]:
@@ -426,8 +427,8 @@ async def _waiting_long(leader: Member, follower: Member) -> Sent:
 
 @scene("groups", "G5 waits-for-a-sync, G5 unsynced-stays, G10")
 async def never_synced(play: Play) -> None:
-    """The leader syncs, then another, two never: these alone are out at the rebalance time-out, and the others are told
-    so."""
+    """The leader syncs, then another member; two members never sync. Only these two are removed at the rebalance
+    time-out, and the others are notified."""
     await _never_synced(play, False)
 
 
@@ -585,9 +586,10 @@ async def described(play: Play) -> None:
 
 @scene("groups", "G3, G2")
 async def resubscribed(play: Play) -> None:
-    """A follower of a stable group joins again with another subscription, then without the protocol that was chosen,
-    and once more as another before anyone has synced: a rebalance each time, and the leader is told it. The last one
-    has ended, and nothing comes of its time-out. Elsewhere who has few protocols leaves, and others come with few."""
+    """A follower of a stable group joins again with another subscription, then without the chosen protocol, and once
+    more before any member has synced. Each join starts a rebalance, and the leader receives the change. The last
+    rebalance ends, and its time-out has no effect. In another group a member with few protocols leaves, and others
+    come with few."""
     await asyncio.gather(_resubscribed(play), _few_protocols(play))
 
 
@@ -611,7 +613,8 @@ async def _resubscribed(play: Play) -> None:
 
 
 async def _few_protocols(play: Play) -> None:
-    """One who has few protocols has left: who has another alone may come, then who has that one alone may not."""
+    """A member with few protocols has left: a member with only another protocol may join; after that, one with only
+    the former protocol may not."""
     group = await play.group()
     stays, leaves = pair = await members(play, group, 2)
     leaves.common = (PROTOCOL,)
@@ -631,7 +634,7 @@ async def _few_protocols(play: Play) -> None:
 
 @scene("groups", "X2")
 async def order_of_joins(play: Play) -> None:
-    """Requests behind a join that waits: their answers come behind its answer."""
+    """Requests after a waiting join: their responses come after its response."""
     group = await play.group()
     (stays,) = await members(play, group, 1)
     await stable([stays])
@@ -645,9 +648,9 @@ async def order_of_joins(play: Play) -> None:
 
 @scene("groups", "G7 not-put-out, G7 stays-though-silent, G3", seconds=90)
 async def session(play: Play) -> None:
-    """One member falls silent, another from its sync on, others from their joins on, one having joined again with a
-    shorter session, and is out after its session; who continues with heartbeats stays. So is who was the only one, and
-    the next one finds an empty group."""
+    """One member stops sending heartbeats, another after its sync, others after their joins, one of them after a
+    second join with a shorter session. Each is removed after its session time-out; a member with heartbeats stays. A
+    member that was alone is removed too, and the next one finds an empty group."""
     kinds = [_Silent.JOIN, _Silent.JOIN, _Silent.JOIN, _Silent.SYNC, _Silent.HEARTBEAT]
     kinds += [_Silent.SHORTER] * takes_other_times(play)
     await asyncio.gather(_silent_alone(play), _silent_alone(play), *(_silent(play, since) for since in kinds))
@@ -673,12 +676,12 @@ async def session_after_wait(play: Play) -> None:
 
 @scene("groups", "G7 not-put-out, G9", seconds=60)
 async def session_refused(play: Play) -> None:
-    """A member continues with heartbeats of another generation alone: these are refused, and it is out."""
+    """A member sends only heartbeats of another generation: these are refused, and the member is removed."""
     await _silent(play, _Silent.REFUSED)
 
 
 _Silent = Enum("_Silent", "JOIN SYNC HEARTBEAT LATE_SYNC REFUSED SHORTER")
-"""What is heard of a member last."""
+"""The last request of a member."""
 
 
 async def _silent(play: Play, since: _Silent) -> None:
@@ -717,7 +720,7 @@ async def _silent(play: Play, since: _Silent) -> None:
 
 @scene("groups", "G10 put-out, G5", seconds=60)
 async def long_heartbeats(play: Play) -> None:
-    """Members that are heard of, though only now and then, outlive their sessions: by heartbeats, and by commits."""
+    """Members that send few heartbeats, or only commits, but in time, stay in the group."""
 
     async def heard(topic: str = "") -> None:
         (one,) = await members(play, await play.group(), 1)
@@ -755,7 +758,7 @@ async def leave(play: Play) -> None:
     while len(joined) > 1:
         followers = [one for one in joined if not one.leads][: 2 if several else 1]
         joined = [one for one in joined if one not in followers]
-        must(bool(joined and followers), "everybody leads, or nobody does")
+        must(bool(joined and followers), "every member leads, or none does")
         await play.leave(followers[0].conn, group, *(one.id for one in followers)).within(8)
         must(await is_told(joined[0]), NOT_TOLD)
         await stable(joined)

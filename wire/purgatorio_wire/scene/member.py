@@ -1,4 +1,4 @@
-"""Members of a group in the classic protocol, as scenes play them: how they join, sync, beat and are told."""
+"""Members of a group in the classic protocol, as scenes use them: they join, sync and send heartbeats."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Member:
         )
 
     async def reconnect(self) -> None:
-        """Its connection is cut, whatever it has asked for; it continues over another one."""
+        """Its connection is cut, even with open requests; it continues on another one."""
         self.conn.close()
         self.conn = await self.play.open("again")
 
@@ -154,12 +154,12 @@ async def statics(
 
 
 def led(joined: Sequence[Member]) -> list[Member]:
-    """Who leads, and behind it the others."""
+    """The leader, then the other members."""
     return sorted(joined, key=lambda one: not one.leads)
 
 
 async def gathered(joined: Sequence[Member]) -> None:
-    """All join, until one generation has them all: without an initial delay, the first is told of a rebalance."""
+    """All join, until one generation has them all. Without an initial delay, the first member must rejoin."""
     missing = len(joined)
 
     async def join(one: Member) -> None:

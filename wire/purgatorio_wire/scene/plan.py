@@ -1,8 +1,8 @@
 """The run that plays scenes against a broker.
 
-Scenes are played several at a time, each on connections, topics and groups of its own. A scene with a late row, or
-whose rows could not be judged, or that broke off, is played again: a slow machine is not taken for a slow broker. What
-the run made is deleted at the end, whatever the end is.
+Several scenes run at a time, each on its own connections, topics and groups. A scene with a late row, with undecided
+rows, or that was interrupted, is repeated, so that a slow machine is not mistaken for a slow broker. Topics and
+groups of the run are deleted at the end, in every case.
 """
 
 from __future__ import annotations
@@ -74,18 +74,18 @@ PROGRAM_SECONDS: Final = 20.0
 SMALL_TRIES: Final = 60
 SMALL_AT_A_TIME: Final = 8
 MOST_SMALL: Final = 6
-"""The first drawn failures, one a clause, are made small."""
+"""The first random failures, one for each clause, are minimized."""
 
 
 def _fails(row: Row) -> bool:
-    """Whether a row of a drawn scene is one to look after: broken, or late as what was forgotten is."""
+    """Whether a row of a random scene counts: broken, or late as a forgotten request is."""
     return row.held is RowStatus.BROKEN or (row.held is RowStatus.LATE and row.gaps >= LOST_GAPS)
 
 
 @dataclass(slots=True)
 class PlanRun:
-    """One run of a plan. `told` gets the progress, a line at a time, `played` of each scene that has ended, and
-    `found` of each clause that is broken, when that scene is."""
+    """One run of a plan. `told` is called with the progress, line by line, `played` with each scene that has ended,
+    and `found` with each broken clause at the end of its scene."""
 
     broker: Broker
     recorder: Recorder
@@ -189,7 +189,7 @@ class PlanRun:
         return kept
 
     def _has_time(self, needed_s: float) -> bool:
-        """Whether a scene may be played again, beside those that are still to be played once."""
+        """Whether there is time to repeat a scene, besides those that are still to run once."""
         return asyncio.get_running_loop().time() + needed_s + self._reserved <= self._ends_t
 
     def _failed(self, what: str, error: Exception) -> None:
@@ -273,8 +273,8 @@ class PlanRun:
     def _again(
         self, name: str, late: dict[tuple[str, str], list[Row]], decided: Counter[tuple[str, str]]
     ) -> bool:
-        """Whether a late row is alone so far, or no row decided what it asks: then the scene is asked again. So it is
-        for what looks forgotten, and for what it leaves undecided of other clauses that no scene has decided."""
+        """Whether the scene is repeated: a late row is alone so far, or no row decided what the scene tests. It is
+        also repeated if a request seems forgotten, or if it leaves clauses undecided that no scene has decided."""
         scene = self._scene(self.recorder, name)
         doubts: Counter[tuple[str, str]] = Counter()
         for row in self._rows(self.recorder, name):
@@ -322,7 +322,7 @@ class PlanRun:
         return scene_of(name, recorder.by_scene[name], recorder.now())
 
     async def _draw(self, seconds: float) -> None:
-        """Play random programs, several at a time; the first that breaks each clause is made small and played again."""
+        """Run random programs, several at a time; the first that breaks each clause is minimized and repeated."""
         loop = asyncio.get_running_loop()
         ends, numbers = loop.time() + seconds, itertools.count()
         played: dict[str, RandomScene] = {}
@@ -376,7 +376,7 @@ class PlanRun:
             )
 
         least = await made_small(program, fails, SMALL_TRIES, SMALL_AT_A_TIME)
-        self.told(f"{row.clause} {row.cause} by {least.steps} of {program.steps} random steps: {least}")
+        self.told(f"{row.clause} {row.cause} by {least.steps} of {program.steps} random requests: {least}")
         await self.play_least(least, least_name)
 
     async def play_least(self, program: RandomScene, name: str = LEAST_SCENE) -> None:

@@ -1,4 +1,4 @@
-"""What a scene is played with: requests about topics (`data_asker`), and those about groups, in few words."""
+"""Short methods for the requests of a scene: those about topics (`data_asker`), and those about groups."""
 
 from __future__ import annotations
 
@@ -127,8 +127,8 @@ class Play(DataAsker):
         self, conn: Connection, group: str, member: str, generation: int, topics: Iterable[str],
         instance: str | None = None, numbers: Sequence[int] = (0,), note_bytes: int = 0, at: int | None = None,
     ) -> Sent:  # fmt: skip
-        """A commit of these partitions of each topic, at a place that is given or drawn, with a drawn note; that of the
-        last is so long at least."""
+        """A commit of these partitions of each topic, at a given or random offset, with random metadata; that of the
+        last partition has at least this length."""
         made = [
             {"name": topic, "partitions": [
                 {"partition_index": number, "committed_offset": at if at is not None else drawn,
@@ -146,9 +146,9 @@ class Play(DataAsker):
     async def ask_offsets(
         self, conn: Connection, group: str, topics: Iterable[str] | None, *, stable: bool = False
     ) -> list[tuple[Part, Body]]:
-        """How far a group has read partition 0 of these topics, or, by None, of all; nothing where the broker cannot be
-        asked. Where one request can be about several, another group is asked about too, of which no caller has heard.
-        `stable`: who asks is to be told of transactions that are open."""
+        """The committed offsets of a group for partition 0 of these topics, or, by None, of all; None if the broker
+        does not offer the request. If one request can name several groups, it also names an unknown group. `stable`:
+        require_stable."""
         if not self.offers("offset_fetch", "G12"):
             return []
         if topics is None and not self.offers("offset_fetch", least=2):

@@ -1,25 +1,25 @@
-"""Drawn scenes: a few lanes that append, read, delete and check a few partitions of a topic of their own.
+"""Random scenes: a few connections that append, fetch, delete and list a few partitions of their own topics.
 
-A program is drawn from a seed, written as one line of text, played, and judged by the clauses like any scene; what a
-partition adds to a waiting fetch is said by the spec's decision table. One that fails is made small by playing parts of
-it again. Lanes are apart by `;`, steps by spaces:
+A program is generated from a seed, written as one line of text, run, and judged by the clauses like any scene. The
+spec's decision table says what a partition adds to a waiting fetch. A program that fails is minimized by running
+parts of it. Connections are separated by `;`, requests by spaces:
 
     a0+1*2x100/-1        append to partitions 0 and 1: 2 records of 100 bytes each, acks -1
     r0e+1s/1000/300/400  read partition 0 at its end and 1 at its start: max_wait ms, min_bytes, partition_max_bytes;
-                         /c after it: what is committed alone, /u: all
+                         /c after it: read_committed, /u: read_uncommitted
     d0m+1e               delete the records of partition 0 before its middle, and all of 1
-    l0e                  look up the offset of its end, by ListOffsets
-    t0+1*2x100           append so in the lane's transaction, which begins with the first of these
-    s                    append once more what was appended last so
+    l0e                  the offset of its end, by ListOffsets
+    t0+1*2x100           append so in the connection's transaction, which the first of these begins
+    s                    send the last batch of that kind again
     v+  v-               commit it, or abort it
-    c  m  n  f           commit the group's offset with it, as its member too, or as nobody; ask for that
+    c  m  n  f           commit the group's offset with it, as a member, without a member id; fetch it
     w25                  wait 25 ms
-    x                    cut the connection, and continue over another one
-    j  y  h  k  q        join the group, sync, a heartbeat, a commit, leave: each such lane is a member
-    u  g                 join with another subscription; a heartbeat and a commit of who has left
+    x                    cut the connection, and continue on another one
+    j  y  h  k  q        join the group, sync, a heartbeat, a commit, leave: each such connection is a member
+    u  g                 join with another subscription; a heartbeat and a commit after leaving
 
-The even partitions are those of one topic, the odd ones of another. Places: f offset 0, s start, m middle, e end
-(behind what was acknowledged), o where the first transaction that is open begins, or the end, b far beyond the end.
+The even partitions are those of one topic, the odd ones of another. Positions: f offset 0, s start, m middle, e end
+(after the acknowledged records), o the start of the first open transaction, or the end, b far beyond the end.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.transaction import NOBODY, Place, Writer, writer_of
 
 LEAST_SCENE: Final = "drawn-least"
-"""What a program is played as once it has been made small, or was given."""
+"""The name of the scene for a program that was minimized or given."""
 MOST_STEPS: Final = 1000
 MOST_WAIT_MS: Final = 30_000
 MOST_BYTES: Final = 100_000
 PATIENCE_S: Final = 6.0
 BEYOND: Final = 1000
 SEES_OPEN: Final = 0.7
-"""Of those that read what is committed: who waits where a transaction begins."""
+"""For read_committed fetches: one that waits at the start of a transaction."""
 BESIDE: Final = (("s", 0.25), ("c", 0.4), ("n", 0.2), ("f", 0.2))
-"""What comes behind an append in a transaction, and how often."""
+"""The requests after an append in a transaction, with their weights."""
 COMMITS_BEHIND: Final = frozenset("jyhku")
 OFTEN: Final = 0.4
 REBALANCE_MS: Final = 1500
 HELD_MS: Final = 100
-"""Up to Kafka 3.9 what a transaction commits for a group takes effect a little behind its end, and may take with it
-what the same producer commits next (KAFKA-17507): so that comes later."""
+"""Up to Kafka 3.9 the offsets of a transaction take effect shortly after its end, and may include the next commit of
+the same producer (KAFKA-17507): so the next commit is delayed."""
 LATEST, EARLIEST = -1, -2
 _STEP: Final = re.compile(
     r"a(?P<into>\d(?:\+\d)*)\*(?P<count>\d{1,3})x(?P<size>\d{1,6})/(?P<acks>-?\d)"
@@ -77,7 +77,7 @@ Lane = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class RandomScene:
-    """Lanes of steps, each step in its text."""
+    """Connections with their requests, each as its text."""
 
     lanes: tuple[Lane, ...]
 
@@ -95,7 +95,7 @@ class RandomScene:
         return max(map(int, named), default=0) + 1
 
     def without(self, lane: int, first: int, last: int) -> RandomScene:
-        """The program without these steps of a lane; an empty lane is left out."""
+        """The program without these requests of a connection; an empty connection is left out."""
         kept = (*self.lanes[lane][:first], *self.lanes[lane][last:])
         return RandomScene((*self.lanes[:lane], *((kept,) if kept else ()), *self.lanes[lane + 1 :]))
 
@@ -106,7 +106,7 @@ def parsed(text: str) -> RandomScene:
     program = RandomScene(lanes)
     for step in (step for lane in lanes for step in lane):
         if _STEP.fullmatch(step) is None:
-            raise ProgramBroken(f"{step!r} is no step: see the steps in docs/wire.md")
+            raise ProgramBroken(f"{step!r} is no request: see the requests in docs/wire.md")
     if not lanes or program.steps > MOST_STEPS:
         raise ProgramBroken(f"{program.steps} steps: write 1 to {MOST_STEPS}")
     return program
@@ -151,8 +151,8 @@ def drawn(rng: random.Random) -> RandomScene:
 
 
 def drawn_transactions(rng: random.Random) -> RandomScene:
-    """A program with transactions, committed or aborted, beside appends, reads and deletions of all kinds. How far a
-    group has read is committed with them too."""
+    """A program with transactions, committed or aborted, and concurrent appends, fetches and deletions of all kinds.
+    Offsets of a group are committed with them too."""
     lanes = drawn(rng).lanes
     partitions = RandomScene(lanes).partitions
 
@@ -187,8 +187,8 @@ def drawn_offsets(rng: random.Random) -> RandomScene:
 
 
 def drawn_group(rng: random.Random) -> RandomScene:
-    """A program of members. Who joins mostly syncs, nobody is silent for long, and all leave at the end: what a session
-    that has ended brings has a scene of its own."""
+    """A program of group members. Most members that join also sync, none is silent for long, and all leave at the
+    end. Another scene tests expired sessions."""
 
     def member() -> Lane:
         steps = [f"w{rng.choice((1, 20, 100, 400))}"]
@@ -351,7 +351,7 @@ class _Playing:
 
 @dataclass(slots=True)
 class _Writing:
-    """The transactions of one lane."""
+    """The transactions of one connection."""
 
     playing: _Playing
     member: Member
@@ -433,7 +433,7 @@ async def play_program(play: Play, program: RandomScene) -> None:
 async def made_small(
     program: RandomScene, fails: Callable[[RandomScene], Awaitable[bool]], tries: int, at_a_time: int
 ) -> RandomScene:
-    """The smallest program found that still fails: lanes are left out, then halves of lanes, then steps."""
+    """The smallest program found that still fails: connections are left out, then halves of them, then requests."""
     left = tries
     while left > 0:
         candidates = [one for one in _smaller(program) if one.lanes]

@@ -51,12 +51,12 @@ async def record(
     played: Callable[[], None] = lambda: None,
     found: Callable[[str], None] = lambda line: None,
 ) -> list[Failure]:
-    """Play the scenes and leave the trace at `path`; returns the errors of ours on the way, which end a scene or the
-    run and leave a whole trace. NoBroker where nobody speaks the protocol there.
+    """Run the scenes and write the trace to `path`. Returns our own errors, which end a scene or the run and leave a
+    complete trace. Raises NoBroker if no broker of the protocol answers.
 
     `told`, `played` and `found` as those of `PlanRun`.
 
-    A run that is stopped from outside leaves a trace without an end record: nothing of it is PASS.
+    A run that is stopped from outside leaves a trace without an end record, so no clause is PASS.
     """
     run = f"{int(time.time()):x}{secrets.token_hex(2)}"
     first: list[WireEvent] = []
@@ -95,7 +95,7 @@ async def record(
 
 
 def _second(second: Second | None) -> Mapping[str, object]:
-    """What is to be said of a second broker, so that a scene with it can be played again."""
+    """The options of the second broker, for the command that repeats a scene."""
     if second is None:
         return {}
     said: dict[str, object] = {"second": f"{second.address.host}:{second.address.port}"}

@@ -1,8 +1,8 @@
 """Scenes of share groups (KIP-932): S1 to S9.
 
 A member is a client that has chosen its own id, with a connection of its own, to which its share session belongs. A
-group begins behind what was appended before (`share.auto.offset.reset` is `latest`), and a broker checks a partition
-for the first time when it is first asked for; so each scene opens its sessions first, and continues when a first record
+group starts after the existing records (`share.auto.offset.reset` is `latest`), and a broker reads a partition for
+the first time when it is first requested. So each scene opens its sessions first, and continues when a first record
 has come.
 """
 
@@ -38,7 +38,7 @@ ROUNDS: Final = 3
 OFF: Final = frozenset({35, 42})
 """UNSUPPORTED_VERSION, INVALID_REQUEST: share groups are not switched on."""
 MOST_DELIVERIES: Final = 10
-"""Kafka lets nobody set more."""
+"""Kafka accepts no higher limit."""
 MOST_LOCK_MS: Final = 40_000
 SHORTEST_LOCK_MS: Final = 15_000
 """The shortest lock that Kafka lets a group have, unless `group.share.min.record.lock.duration.ms` is set."""
@@ -72,7 +72,7 @@ class Sharer:
     next: int = 0
     lock_ms: int = 0
     assigned: set[int] = field(default_factory=set)
-    """The partitions that it was told to fetch; a broker takes fetches of others too."""
+    """Its assigned partitions; a broker accepts fetches of others too."""
     got: dict[int, list[Range]] = field(default_factory=dict)
     """What it was given last, by partition."""
 
@@ -355,9 +355,9 @@ async def share_woken(play: Play) -> None:
     seconds=90,
 )
 async def share_acknowledge(play: Play) -> None:
-    """A batch is released in parts, by acknowledgements alone and with fetches, while another waits; what is
-    accepted or rejected comes no more, and nobody acknowledges what another has or it has given back. One record is
-    released as often as it comes, which is not for ever."""
+    """A batch is released in parts, by ShareAcknowledge and with fetches, while another member waits. Accepted and
+    rejected records do not come again, and no member can acknowledge records that another has, or that it has
+    released. One record is released as often as it comes, which is not for ever."""
     first, second = await sharers(play, 2)
     wait = play.wait_ms(WAIT_MS)
     for alone in (True, False):

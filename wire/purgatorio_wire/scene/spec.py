@@ -1,4 +1,4 @@
-"""What is known of a scene beside how it is played, written above it: `@scene("fetch", "F1, F2 late")`."""
+"""The description of a scene, written above its function: `@scene("fetch", "F1, F2 late")`."""
 
 from __future__ import annotations
 

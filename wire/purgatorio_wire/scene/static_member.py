@@ -69,8 +69,9 @@ async def static_members(play: Play) -> None:
 
 @scene("groups", "G7 not-put-out, G11 let-in")
 async def static_silent(play: Play) -> None:
-    """A static member comes back and falls silent: it is out after its session, as others are, and its name is free for
-    who comes back later. Another comes back with a shorter session, and falls silent after a heartbeat."""
+    """A static member returns and stops sending: it is removed after its session time-out, as others are, and its
+    instance id is free for a later return. Another returns with a shorter session, and stops sending after a
+    heartbeat."""
     former_sessions = (1, LONGER) if takes_other_times(play) else (1,)
     await asyncio.gather(*(_static_silent(play, former) for former in former_sessions))
 
@@ -174,7 +175,7 @@ async def _static_waits(play: Play) -> None:
 
 
 async def _leave_by_name(asker: Member, member: str, instance: str | None) -> None:
-    """It is asked for the leaving of a static member, by its instance id."""
+    """A LeaveGroup names a static member by its instance id."""
     named = [{"member_id": member, "group_instance_id": instance}]
     await asker.play.ask(asker.conn, "leave_group", {"group_id": asker.group, "members": named})
 

@@ -42,7 +42,7 @@ TAKES_TWO: Final = (
 SHRINKS_SECONDS: Final = 45.0
 TIMED_OUT: Final = 7
 WAKES_AT_FOLLOWERS: Final = 14
-"""The first version of fetches that is newer than KAFKA-14334 (3.4): until then a follower wakes nobody."""
+"""The first version of fetches that is newer than KAFKA-14334 (3.4): before that, a follower wakes no fetch."""
 FOLLOWED_MS: Final = 10_000
 FOLLOWS_TRIES: Final = 20
 GROWN_MS: Final = 10_000
@@ -79,8 +79,8 @@ HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
 
 @scene("topics", "A1 made-twice, A1 never-seen, A2 never-seen, A2 left-to-its-time-out, X4")
 async def topics(play: Play) -> None:
-    """A topic comes, is asked for again, goes, and is made again; then two in one request, one next to what cannot
-    be."""
+    """A topic is created, created again (refused), deleted, and created anew; then two in one request, and one
+    together with an invalid one."""
     play.need("create_topics", "metadata")
     for count in (1, 2):
         names = [play.unique("t") for _ in range(count)]
@@ -153,8 +153,7 @@ async def _until_gone_by_id(play: Play, name: str) -> None:
 
 @scene("topics", "A1 taken-though-wrong, A1 made-though-validated")
 async def wrong_topics(play: Play) -> None:
-    """Topics are asked for that cannot be, by their name, their partitions and their replicas; and one is only to be
-    validated."""
+    """Creations of topics with an invalid name, number of partitions or replicas; and one with validate_only."""
     play.need("create_topics", "metadata")
     validated, *wrong = (play.unique("t") for _ in range(4))
     wrong[0] += "/"
@@ -172,9 +171,9 @@ async def wrong_topics(play: Play) -> None:
 
 @scene("topics", "A3 grows, A3 never-seen, E1, F3 not-woken, L1")
 async def partitions(play: Play) -> None:
-    """A growth that is only validated; a topic grows, is asked to have as many again and fewer, and grows once more;
-    elections that nobody needs; where partitions end. What a partition has, and who waits for it, stays as the topic
-    grows; who waits for a new one is woken."""
+    """CreatePartitions with validate_only; a topic grows, is requested to have the same number and fewer (refused),
+    and grows once more; unneeded elections; the ends of partitions. Records and waiting fetches of a partition stay
+    as the topic grows; a fetch that waits for a new partition is woken."""
     topic = await play.topic(partitions=1)
     writer = await play.open("writer")
     places = [-1, -2, 0, 1 << 61] if play.offers("list_offsets", "L1") else []
@@ -231,8 +230,8 @@ async def partitions(play: Play) -> None:
 
 @scene("topics", "D1 low-watermark, D1 beyond-the-end, D1 below-zero, D1 deleted-while-it-waits, F1, X4, L1")
 async def delete_records(play: Play) -> None:
-    """Records are deleted, what is below them is asked for, and where the log begins; then below that again, what is
-    beyond the end, and all."""
+    """Records are deleted, a fetch requests deleted ones, and ListOffsets the start of the log; then deletions below
+    the start, beyond the end, and of all records."""
     play.need("delete_records")
     topic = await play.topic(partitions=2)
     writer, reader = await play.open("writer"), await play.open("reader")
@@ -269,14 +268,14 @@ async def delete_records(play: Play) -> None:
 async def _delete_at(
     play: Play, topic: str, offset: int, timeout_ms: int, *beside: tuple[str, int, int]
 ) -> Sent:
-    """A deletion of partition 0's records below this offset, on a connection of its own, and of others `beside`."""
+    """A deletion of partition 0's records below this offset, on a connection of its own, and those of `beside`."""
     return play.delete_records(await play.open("deleter"), [*beside, (topic, 0, offset)], timeout_ms)
 
 
 @scene("connections", "X2, X2 handled-ahead, X1")
 async def order(play: Play) -> None:
-    """Requests behind one that waits: their answers come behind its answer. What is appended so does not end the wait,
-    as a connection has one request at a time."""
+    """Requests after a waiting one: their responses come after its response. An append among them does not end the
+    wait, because a connection handles one request at a time."""
     topic = await play.topic(partitions=2)
     conn, writer = await play.open(), await play.open("writer")
     wait = play.wait_ms(600)
@@ -296,8 +295,8 @@ async def order(play: Play) -> None:
 
 @scene("connections", "C1 does-not-go-on, F3 not-woken")
 async def cut(play: Play) -> None:
-    """Connections are cut with fetches waiting, and in the middle of a request; who waits after them is woken, and
-    plain questions, and a fetch, are answered as before."""
+    """Connections are cut while fetches wait, and in the middle of a request. Fetches that wait afterwards are
+    woken, and other requests are answered as before."""
     topic = await play.topic(partitions=2)
     await open_files(play)
     wait = play.wait_ms(2500)
@@ -349,8 +348,8 @@ async def slow_reader(play: Play) -> None:
 
 @scene("connections", "Q1 not-throttled, Q1 late")
 async def throttled(play: Play) -> None:
-    """A client appends, and fetches, more than its quota lets it, and asks on at once when it is told so; another asks
-    beside it."""
+    """A client appends, and fetches, more than its quota allows, and sends further requests at once; another client
+    sends requests at the same time."""
     play.need("alter_client_quotas")
     topic, client = await play.topic(), play.unique("q")
     if error := await play.quota(client, QUOTA_BYTES):
@@ -417,8 +416,8 @@ async def offered_versions(play: Play) -> None:
 
 @scene("replicas", "M5, M6, F9, D1, F3, F8, M1", seconds=120, alone=True, takes=40)
 async def replica_stopped(play: Play) -> None:
-    """Two brokers: who waits at the second for what is replicated to it is woken. Then that is stopped while it is in
-    sync, and continues before the cluster gives it up."""
+    """Two brokers: a fetch that waits at the second for replicated records is woken. Then the second broker is
+    stopped while it is in sync, and continues before it leaves the in-sync set."""
     second = play.broker.second
     if second is None:
         raise SceneSkipped(TAKES_TWO)
@@ -507,8 +506,8 @@ async def _read_at_follower(play: Play, second: Second, writer: Connection, topi
 
 
 async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
-    """Append until it is not refused: the offset behind. A new replica can be in sync and fall out once more; an append
-    that timed out is in the log, and what let it is judged elsewhere."""
+    """Append until an append is accepted; returns the offset after it. A new replica can be in sync and leave the
+    set once more. An append that timed out is in the log; its time-out is judged elsewhere."""
     for _ in range(50):
         got = await play.produce(writer, topic, acks=-1, timeout_ms=3000).within(ANSWER_SECONDS)
         said = first_append(got.body)
@@ -520,9 +519,9 @@ async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
 
 @scene("replicas", "M4, M4 in-sync-again, M6 given-up, F3 not-woken", seconds=180, alone=True, takes=70)
 async def min_insync(play: Play) -> None:
-    """Two brokers: the second stays away until the cluster gives it up. Then acks -1 is refused at once, and what waits
-    for it is told so; where one replica is enough it is done, and who waits for it is woken. When it is back it is in
-    sync again."""
+    """Two brokers: the second is stopped until it leaves the in-sync set. Then acks=-1 is refused at once, and
+    waiting appends get the error. Where one replica is enough, the appends succeed, and waiting fetches are woken.
+    When the second broker continues, it is in sync again."""
     second = play.broker.second
     if second is None or play.broker.node is None or play.broker.second_node is None:
         raise SceneSkipped(TAKES_TWO)

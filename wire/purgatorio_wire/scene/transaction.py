@@ -1,8 +1,8 @@
 """Scenes of transactions: R1 to R7.
 
-They are played as by clients before KIP-890's second part, whose epoch lasts for several transactions. A transaction is
-over when the next of its producer has begun: a broker writes the markers behind its answer to the end, and refuses a
-new transaction meanwhile (CONCURRENT_TRANSACTIONS).
+The clients are those before KIP-890's second part, whose epoch lasts for several transactions. A transaction has
+ended when the next one of its producer can begin: a broker writes the markers after its response to EndTxn, and
+refuses a new transaction meanwhile (CONCURRENT_TRANSACTIONS).
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ OPEN_MS: Final = 80
 """So long a transaction is open with records that are not to be seen."""
 NOT_COORDINATOR: Final = 16
 NOT_YET: Final = frozenset({TIMED_OUT, CONCURRENT, *LOADING})
-"""Who asks for an id, or begins a transaction, is to ask again: the controller gave no id in time, the transaction
-before is not over, or the coordinator is not there yet."""
+"""Errors after which a client retries InitProducerId or the begin of a transaction: the controller gave no id in
+time, the previous transaction has not ended, or the coordinator is not available yet."""
 ENDS_SECONDS: Final = 12.0
 EACH_MS: Final = 12_000
 """Longer than a coordinator takes from one search for what is open for too long to the next."""
 TOO_LONG_MS: Final = 2000
 ADDS_MS: Final = 500
 LOOKS_MS: Final = 10_000
-"""So often Kafka's coordinator looks."""
+"""The interval of the coordinator's check."""
 APPENDS: Final = 50
-"""Tries: a partition's leader may not have heard of the transaction yet (3.6 and newer ask its coordinator)."""
+"""Tries: a partition's leader may not know the transaction yet (3.6 and newer ask its coordinator)."""
 UNSTABLE_TRIES: Final = 100
 NOBODY: Final = "", -1
 """Who commits for a group and says not which of its members it is."""
@@ -74,7 +74,7 @@ class Writer:
     epoch: int = -1
     next: dict[Place, int] = field(default_factory=dict)
     timeout_ms: int | None = None
-    """Of its transactions; the longest that is asked for where it has none of its own."""
+    """The time-out of its transactions; by default the longest one of the scenes."""
 
     async def begin_again(self) -> None:
         """Get another epoch: what was open before has ended then."""
@@ -89,7 +89,7 @@ class Writer:
         return await self.play.ask(self.conn, "init_producer_id", values)
 
     def took(self, got: Got) -> int:
-        """Write under what was told from now on; the error that was told instead."""
+        """Use the returned producer id and epoch from now on; returns the error otherwise."""
         if not codes(got.body):
             self.id, self.epoch = integer(got.body, "producer_id"), integer(got.body, "producer_epoch")
             self.next.clear()
@@ -157,7 +157,7 @@ class Writer:
     async def commit_offset(
         self, group: str, at: int, by: tuple[str, int] = NOBODY, numbers: Sequence[int] = (0,)
     ) -> int:
-        """Commit so with the transaction, as a member in a generation; the error that is told of the first."""
+        """Commit these offsets with the transaction, as a member in a generation; returns the error of the first."""
         told = {"committed_offset": at, "committed_metadata": f"note {at}"}
         asked = [{"partition_index": number, **told} for number in numbers]
         values = {
@@ -234,8 +234,9 @@ async def warm_up(play: Play) -> None:
     seconds=60,
 )
 async def read_committed(play: Play) -> None:
-    """Transactions of one producer, committed or aborted, in one partition or two: who reads what is committed waits
-    for the end, in a session too, others for no more than the append. In between both are asked for what is there."""
+    """Transactions of one producer, committed or aborted, in one partition or two. A read_committed fetch waits for
+    the end, in a session too; a read_uncommitted one waits only for the append. In between both request the
+    available records."""
     play.need(*ALL_NEEDED)
     topic = await play.topic(partitions=2)
     writer = await writer_of(play, topic)
@@ -296,9 +297,9 @@ async def _session_of(
     seconds=60,
 )
 async def overlapping(play: Play) -> None:
-    """Transactions of two producers and appends of none in one partition: what is behind the first that is open is not
-    to be seen, whatever ends after it, nor counted by who waits for more bytes than there are before it. What they
-    send again is there once."""
+    """Transactions of two producers and plain appends in one partition. Records after the start of the first open
+    transaction are not visible, even if later ones have ended, and do not count for min_bytes. A batch that is sent
+    again is stored once."""
     play.need(*ALL_NEEDED)
     topic = await play.topic()
     first, second = await writer_of(play, topic), await writer_of(play, topic)
@@ -342,8 +343,8 @@ async def overlapping(play: Play) -> None:
 
 @scene("transactions", "R2 not-woken, R6 ends, R3 not-listed", seconds=90)
 async def timed_out(play: Play) -> None:
-    """Each transaction of a producer has as long as that asked for, from its own beginning. One that is left open for
-    longer is aborted, which answers who waits for it."""
+    """Each transaction of a producer has its requested time-out, from its own beginning. One that stays open for
+    longer is aborted, which answers the fetches that wait for it."""
     play.need(*ALL_NEEDED)
     topics = [await play.topic() for _ in range(2)]
     await asyncio.gather(_each_in_its_time(play, topics[0]), _left_open(play, topics[1]))
@@ -433,8 +434,9 @@ async def deleted_under(play: Play) -> None:
     seconds=60,
 )
 async def fenced_producer(play: Play) -> None:
-    """A transactional id is initialized again while its transaction is open: that is aborted, which wakes who waits for
-    it; its former producer is refused, the new one continues. Then ends of what is not open are asked for."""
+    """A transactional id is initialized again while its transaction is open. The transaction is aborted, which wakes
+    waiting fetches; the former producer is refused, the new one continues. Then EndTxn is sent without an open
+    transaction."""
     play.need(*ALL_NEEDED)
     topic = await play.topic(partitions=2)
     former = await writer_of(play, topic)
@@ -471,10 +473,10 @@ async def fenced_producer(play: Play) -> None:
 
 @scene("transactions", "R7 committed, R7 unstable, R6 begins", seconds=60)
 async def transactional_offsets(play: Play) -> None:
-    """How far groups have read is committed in transactions, of one partition or two, which are committed or aborted:
-    it is told behind the end, and who asks for what is stable is told so in between, of the partitions that are part of
-    it alone. What is committed without a transaction meanwhile stands, as does what a second one writes behind the
-    first, whichever ends first."""
+    """Offsets of groups are committed in transactions, of one partition or two, which are committed or aborted. They
+    become visible after the end. In between, OffsetFetch with require_stable gets UNSTABLE_OFFSET_COMMIT, only for
+    the partitions of the transaction. A commit without a transaction meanwhile keeps its effect. So does the later
+    commit of a second transaction, whichever ends first."""
     _need_offsets(play)
     topic, group, beside = await play.topic(partitions=2), await play.group(), await play.group()
     writer, other, asker = (
@@ -520,8 +522,9 @@ async def transactional_offsets(play: Play) -> None:
 
 @scene("transactions", "R7 committed, R7 refused, G9", seconds=60)
 async def members_offsets(play: Play) -> None:
-    """The members of a group commit in transactions by their generation (KIP-447): who is in another, or none of them,
-    is refused; who is not, is not, though a rebalance waits for it, but is behind that. Then one has left."""
+    """The members of a group commit in transactions by their generation (KIP-447). A client of another generation,
+    or no member, is refused. A member is accepted, even while a rebalance waits for it, but not after that
+    rebalance. Then a member has left."""
     _need_offsets(play)
     play.need("txn_offset_commit", "join_group", least=3)
     topic, group = await play.topic(), await play.group()
@@ -560,7 +563,7 @@ def _must_take(error: int) -> None:
 
 
 async def _until_stable(play: Play, writer: Writer, asker: Connection, *groups: str) -> None:
-    """Until the transaction has ended, and who asks for what is stable is told how far the groups have read."""
+    """Wait until the transaction has ended, and OffsetFetch with require_stable returns the offsets of the groups."""
     await writer.begin_again()
     for group in groups:
         for _ in range(UNSTABLE_TRIES):

@@ -1,4 +1,4 @@
-"""Every decision table, and the clauses that no table has: what a request as a whole, or a future, promises."""
+"""Every decision table, and the clauses outside of the tables, about whole requests and futures."""
 
 from functools import cache
 from typing import Final, Protocol

@@ -54,7 +54,7 @@ class DecisionTable(Generic[S, A]):
         raise TableUnsound(f"{self.operation}: nothing decides {situation}")
 
     def check(self) -> dict[str, int]:
-        """How many situations each case decides; TableUnsound as said above."""
+        """How many situations each case decides. Raises TableUnsound, as the class says."""
         counts = {case.id: 0 for case in self.cases}
         if len(counts) != len(self.cases):
             raise TableUnsound(f"{self.operation}: an id twice in {[case.id for case in self.cases]}")

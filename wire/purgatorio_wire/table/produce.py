@@ -1,5 +1,6 @@
-"""What waits for replicas: `PRODUCE`, one partition of a produce request with acks=-1 (Kafka's DelayedProduce; clauses
-B101 to B109), and `DELETE_RECORDS`, one of a delete-records request (DelayedDeleteRecords; B301 to B307).
+"""The requests that wait for replicas: `PRODUCE`, one partition of a produce request with acks=-1 (Kafka's
+DelayedProduce; clauses B101 to B109), and `DELETE_RECORDS`, one of a delete-records request (DelayedDeleteRecords;
+B301 to B307).
 
 The answer is the error that the partition ends with, or None where it waits. B307 is `request_is_complete`: the request
 completes when none of its partitions waits.
@@ -69,7 +70,7 @@ def request_is_complete(partitions: Iterable[str | None]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """`accepted`: the leader moved its own log start. `reached`: so have all replicas, by what they said."""
+    """`accepted`: the leader moved its own log start. `reached`: all replicas have reported the same."""
 
     accepted: bool
     replica: Replica

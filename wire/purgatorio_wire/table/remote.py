@@ -84,7 +84,7 @@ def fetch_is_complete(partitions: Iterable[Waiting]) -> bool:
 
 
 class Found(Enum):
-    """What a look-up that is done found."""
+    """The result of a finished look-up."""
 
     NOTHING = "no such offset"
     FETCHABLE = "an offset that the client may read"
@@ -93,7 +93,7 @@ class Found(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """`asked`: a remote look-up was needed. `held_back`: an error waits for the case that nothing can be told."""
+    """`asked`: a remote look-up was needed. `held_back`: the error for the case that no offset can be returned."""
 
     asked: bool
     replica: Replica

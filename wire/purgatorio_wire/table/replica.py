@@ -1,4 +1,4 @@
-"""What a broker can say about a partition that a waiting request names: the part that several tables share."""
+"""The possible states of a partition that a waiting request names, shared by several tables."""
 
 from enum import Enum
 

@@ -2,16 +2,16 @@
 
     open      a connection was made (`err`: it was refused)
     request   `t` is the moment before it was sent; `body` holds Kafka's own fields in Python's spelling
-    answer    `t` is the moment it had been read whole; `c` is the `i` of its request, absent where nobody asked;
+    answer    `t` is the moment it had been read whole; `c` is the `i` of its request, absent for an unrequested one;
               `err` says what could not be read of it, `left` how many bytes stood after it
     close     `by` us or the peer
-    stimulus  what was done next to the connections, in `body`: a replica stopped, open files counted; or what the scene
-              asks, a clause alone or with the way in which it may break: `{"what": "asks", "text": "G6 late"}`
+    stimulus  an action outside the connections, in `body`: a replica stopped, open files counted; or what the scene
+              tests, a clause alone or with the way in which it may break: `{"what": "asks", "text": "G6 late"}`
     control   own lateness (`late_ns`) and a plain round trip (`rtt_ns`), the worst of `t_from`..`t`
 
 Events of one scene carry its name and repetition, `idle-fetch#2`. Times are nanoseconds of one clock of the client.
 
-Not promised: that an answer which nobody waited for was still recorded, once its connection had been closed.
+Not promised: that a response is recorded if no caller waited for it and its connection was closed.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ PROFILE: Final = "wire"
 """What stands in the place of a profile in results: the promises of a broker to its clients."""
 
 DRAWN: Final = "drawn"
-"""The scenes that were drawn, each with a number: `drawn#17`."""
+"""The random scenes, each with a number: `drawn#17`."""
 
 Kind = Literal["open", "request", "answer", "close", "stimulus", "control"]
 KINDS: Final[tuple[Kind, ...]] = ("open", "request", "answer", "close", "stimulus", "control")
@@ -56,10 +56,11 @@ SEQUENCES: Final = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """Constants of the broker, in milliseconds. `initial_delay_ms` is group.initial.rebalance.delay.ms; None where
-    nobody knows it. `late_ms` is allowed to every answer, `late_topics_ms` to what creating or deleting a topic brings.
-    `session_least_ms` and `session_most_ms`: the bounds of a session, `note_most_bytes` that of what a commit says
-    beside an offset, `deliveries_most` how often a share group is given a record, where they are known.
+    """Constants of the broker, in milliseconds. `initial_delay_ms` is group.initial.rebalance.delay.ms; None if it
+    is unknown. `late_ms`: the allowed lateness of every response; `late_topics_ms`: after creating or deleting a
+    topic. `session_least_ms` and `session_most_ms`: the bounds of a session; `note_most_bytes`: the limit of the
+    metadata of a committed offset; `deliveries_most`: how often a share group delivers a record. They are None if
+    unknown.
     """
 
     late_ms: int = 100

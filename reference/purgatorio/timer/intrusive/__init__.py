@@ -1,5 +1,6 @@
-"""The wheel for use, *intrusive*: what waits is itself the place in the wheel's ring, without an object for that.
+"""The timing wheel for production use. It is *intrusive*: a waiting node is itself the link in the wheel's ring,
+without a separate entry.
 
 `node` has the links, `wheel` the data structure (no lock, no clock, no thread: testable alone), `timer` the `Timer`
-around it: lock, clock, executor, and the alarm that wakes who sleeps for it.
+around it: lock, clock, executor, and the alarm that wakes the sleeping thread.
 """

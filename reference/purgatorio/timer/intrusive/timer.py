@@ -1,10 +1,10 @@
 """`IntrusiveTimer`: the hierarchical wheel for use. The contract of `Timer`, over one `Wheel` under one lock.
 
-`SystemTimer` is for reading and porting: its classes are Kafka's. What this one costs, and when to use something else,
-stands in docs/measured/performance.md.
+`SystemTimer` is for reading and porting: its classes are Kafka's. docs/measured/performance.md says what this one
+costs, and when to use another timer.
 
-The contract is that of `purgatorio.timer.interface`; clause T7 too: no call works without an end. What differs from
-`SystemTimer`, within the contract:
+The contract is that of `purgatorio.timer.interface`; clause T7 too: no call runs without a bound. The differences
+from `SystemTimer`, within the contract:
 
 * `add` never runs anything. A task whose time has come waits in the overdue bucket for the next drain, and can be
   cancelled until then.
