@@ -1,9 +1,9 @@
-"""Programs for gates that nobody wrote down: drawn calls on a few operations of three keys, or on a few tasks, each
-played in one order.
+"""Random programs for subjects with pause points (gates): calls on a few operations under three keys, or on a few
+tasks.
 
-The programs of `gate_program` search for the bugs that somebody thought of, in all their orders. These search for
-others, and for what comes of several at once. The same name is the same program, and the same order. Those of a
-timer are for subjects whose calls can be stopped at their steps: it has one callback only.
+The written programs of `gate_program` are run in every order. A random program is run in one order, which is random
+too. The same name gives the same program and the same order. Random programs of a timer need a subject that can pause
+at its scheduling points (steps).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The common state of one foreign program: its run, the numbers of its objects, its clocks.
+"""The state of one explored program: its run, the numbers of its objects, its vector clocks.
 
 A *location* is the object of a step: an attribute, a container, a lock. Each gets its number when it is first used,
 from the task that uses it first, so it is the same in every run that reaches the use in the same way.

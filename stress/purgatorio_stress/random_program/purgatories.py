@@ -1,4 +1,5 @@
-"""Drawn programs over a purgatory: registrations, events, expiry, shutdown, callers' locks, callbacks that do all that.
+"""Random programs for a purgatory: registrations, events, expiry, shutdown, locks of callers, and callbacks that use
+all of these.
 
 The programs keep to what a caller may do. In the dialect `locked` an operation's lock is held while its callbacks run,
 so there a callback takes a group's lock only where no operation has that lock, checks no key but by the queue of
