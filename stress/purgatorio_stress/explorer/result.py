@@ -4,7 +4,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
 
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
@@ -51,9 +50,6 @@ class BrokenExecution:
         return Outcome(self.broken[0].seen, count, Grade.FORBIDDEN, None, self.clause, again)
 
 
-_STOPPED: Final = "stopped at a violation"
-
-
 @dataclass(slots=True)
 class Exploration:
     """The sum of an exploration.
@@ -85,7 +81,7 @@ class Exploration:
         elif self.schedules & 63 == 63 and limits.clock() - began > limits.seconds:
             self.limit = f"{limits.seconds:g} s"
         elif limits.violations and len(self.found) >= limits.violations:
-            self.limit = _STOPPED
+            self.limit = "stopped at a violation"
         return bool(self.limit)
 
     def count(self, run: Execution) -> None:
@@ -93,13 +89,6 @@ class Exploration:
         self.steps += run.steps
         self.redundant += run.stop.kind == "cut"
         self.beyond += run.stop.kind in ("turns", "steps")
-
-    @property
-    def covered(self) -> str:
-        """In words: what it covers, and at which limit it ended. If it ended at a violation it covers nothing."""
-        if self.limit == _STOPPED:
-            return self.limit
-        return self.bound + (f"; limit reached: {self.limit}" if self.limit else "")
 
     @property
     def verdict(self) -> Verdict:
