@@ -428,9 +428,17 @@ class CommandSubject:
             raise child.failed("died", "its JVM no longer answers the debugger's protocol")
         plays = Plays(session, self.description, self.part, clock, lines=lines, judge=judge)
         self.account.plays = plays.played
-        crossed = min(_CROSSED_MOST, plan.timers // 30)
+        # In real time each expiry is waited for.
+        part = 1 if self.virtual else 4
+        crossed = min(_CROSSED_MOST, plan.timers // 30) // part
         run = GatedRun(
-            plays, tell, plan.seed, min(_DRAWN_MOST, plan.timers // 2), plan.timers, crossed, _STEPPED_MOST
+            plays,
+            tell,
+            plan.seed,
+            min(_DRAWN_MOST, plan.timers // 2),
+            plan.timers,
+            crossed,
+            _STEPPED_MOST // part,
         )
         self.account.orders = run.orders
         try:
