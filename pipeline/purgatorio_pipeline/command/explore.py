@@ -71,7 +71,7 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
     default=0,
     help="For --package: how many waits of each thread may time out while other threads can still run.",
 )
-@click.option("--races", is_flag=True, help="Count data races (of plain attributes and lists) as violations.")
+@click.option("--races", is_flag=True, help="Count data races of plain variables as violations.")
 @click.option("--replay", "token", help="Repeat the execution of a printed token.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
