@@ -93,27 +93,12 @@ class PurgatoryPlayer(Player):
         self.queues = any(act.do in ("queue", "change", "spoil") for act in drawn.acts())
 
     def _timer(self, kind: int, executor: Executor | None) -> Timer | None:
-        world = self.world
         if kind == 0:
             return None
+        parts = self.world.timer_parts(executor)
         if kind == 1:
-            return SystemTimer(
-                "timer",
-                wheel_size=2,
-                clock=world.clock,
-                executor=executor,
-                faults=world.faults,
-                sync=world.sync,
-            )
-        return IntrusiveTimer(
-            "timer",
-            wheel_size=2,
-            levels=1,
-            clock=world.clock,
-            executor=executor,
-            faults=world.faults,
-            sync=world.sync,
-        )
+            return SystemTimer("timer", wheel_size=2, **parts)
+        return IntrusiveTimer("timer", wheel_size=2, levels=1, **parts)
 
     def act_ended(self) -> None:
         """A request's handler runs what was queued, at its end."""

@@ -370,7 +370,7 @@ class Pickled(Copied):
 
 class Reduced(Copied):
     def copied(self) -> Point:
-        state: tuple[Any, ...] = self.point.__reduce_ex__(4)
+        state: Any = self.point.__reduce_ex__(4)
         return Point(**state[2])
 
 
