@@ -95,6 +95,9 @@ _COPYING: Final = frozenset("copy copyreg pickle _pickle".split())
 _BY_REDUCE: Final = frozenset("__copy__ __deepcopy__ __getstate__ __reduce__ __reduce_ex__".split())
 """The modules that read an object's attributes by these methods; an object that has its own is read by that."""
 
+_SHALLOW_COPIES: Final = frozenset(("copy", *_BY_REDUCE))
+_FUNCTIONS: Final = (FunctionType, BuiltinFunctionType, MethodType, functools.partial)
+
 _QUIET: Final = sys.stdlib_module_names - {"inspect", "pprint", "string"} | {"greenlet", "typing_extensions"}
 """Other code that does not read attributes of objects of unknown classes, `_COPYING` aside."""
 
@@ -423,6 +426,10 @@ class Hooks:
     def _call_alone(self, function: Callable[..., T], kind: int, /, *args: object, **named: object) -> T:
         """`function(...)`; where it is given more than containers as such, `self.function` looks."""
         nothing = self._nothing
+        for one in (*args, *named.values()):
+            if type(one) in _FUNCTIONS:
+                # It may call that.
+                return self.function(function, *args, **named)
         used = [one for one in (*args, *named.values()) if type(one) not in nothing]
         for one in used:
             if type(one) not in self._reach.whole or function not in _SHALLOW:
@@ -450,9 +457,13 @@ class Hooks:
         if used:
             kind = READ if _is_among(function, _READERS) or _is_read(function) else WRITE
             self._use_all(used, kind, deep=not (_is_among(function, _SHALLOW) or reach.is_lazy(function)))
-        if self._reads_attributes(function):
-            bound = getattr(function, "__self__", None)
-            self._read_by_others(function, (bound, *args, *named.values()))
+        for reader in (function, *args, *named.values()):
+            if reader is function or isinstance(reader, _FUNCTIONS):
+                called = _called(reader)
+                if self._reads_attributes(called):
+                    bound = getattr(called, "__self__", None)
+                    shallow = reader is function and getattr(called, "__name__", "") in _SHALLOW_COPIES
+                    self._read_by_others(called, (bound, function, *args, *named.values()), shallow=shallow)
         return function(*args, **named)
 
     def _reads_attributes(self, function: object) -> bool:
@@ -464,10 +475,10 @@ class Hooks:
             (home := _home(function)).partition(".")[0] in _QUIET or self._reach.is_known_module(home)
         )
 
-    def _read_by_others(self, function: object, things: Iterable[object]) -> None:
+    def _read_by_others(self, function: object, things: Iterable[object], *, shallow: bool) -> None:
         """A read of each attribute of the program's objects among these, and of those in containers among these.
 
-        `copy.deepcopy` and `pickle` also read those behind attributes. No container is gone into for `copy.copy`.
+        `copy.deepcopy` and `pickle` also read those behind attributes. `shallow`: no container is gone into.
         """
         try:
             world = self._world
@@ -475,7 +486,6 @@ class Hooks:
             while frame.f_code.co_filename == __file__ and frame.f_back is not None:
                 frame = frame.f_back
             copies = _is_copying(function)
-            shallow = copies and getattr(function, "__name__", "") in ("copy", *_BY_REDUCE)
             for thing in self._objects(things, shallow=shallow, behind=copies and not shallow):
                 if copies and any(is_rewritten(getattr(type(thing), name, None)) for name in _BY_REDUCE):
                     continue
@@ -503,6 +513,8 @@ class Hooks:
             if id(one) in seen or (kind in _FIXED and kind is not tuple):
                 continue
             seen[id(one)] = one
+            if isinstance(one, functools.partial):
+                left += (*one.args, *one.keywords.values())
             if not shallow:
                 left += one if isinstance(one, tuple | frozenset) else items(one)
             if self._is_user_code(kind.__module__) and not isinstance(one, type | Shared | ThreadLocal):
@@ -637,6 +649,12 @@ def _is_read(function: object) -> bool:
 
 def _home(function: object) -> str:
     return getattr(function, "__module__", None) or type(getattr(function, "__self__", None)).__module__
+
+
+def _called(function: object) -> object:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
 
 
 def _is_copying(function: object) -> bool:

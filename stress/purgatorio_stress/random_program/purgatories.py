@@ -219,12 +219,8 @@ class PurgatoryPlayer(Player):
     def do_turn(self) -> None:
         """`pass_time`, where no reaper does it, and what it handed over."""
         if not self.reaper:
-            try:
+            with self.drained():
                 self.purgatory.inner.pass_time(0)
-            except (ExecutorClosed, TimerClosed):
-                # Nobody but a reaper drains a purgatory that is shut down.
-                if not self.shut:
-                    raise
         self.do_run()
 
     def do_run(self) -> None:

@@ -401,6 +401,18 @@ class GottenInMap(Copied):
         return next(iter(map(Pair, map(operator.attrgetter("x", "y"), [self.point]))))
 
 
+class CopiedInPart(Copied):
+    """Called by C code."""
+
+    def copied(self) -> Point:
+        return functools.partial(copy.copy, self.point)()
+
+
+class CopiedInMap(Copied):
+    def copied(self) -> Point:
+        return next(map(copy.copy, [self.point]))
+
+
 class Formatted(Copied):
     def copied(self) -> Point:
         return Point(*map(int, "{0.x} {0.y}".format(self.point).split()))  # noqa: UP032  that is the method
