@@ -56,6 +56,10 @@ _LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
 _DRAWN: Final = 300
 """The number of random programs: a test takes some seconds more."""
 
+_CROSSED: Final = 40
+_STEPPED: Final = 12
+"""So many programs of two callers are played in all orders, and step by step."""
+
 _SCOPE: Final = 800
 """So many programs of the scope are played at most, the smallest first."""
 
@@ -255,7 +259,7 @@ def _played(
             if under.asks:
                 session.describe()
             plays = Plays(session, description, under.part, clock)
-            run = GatedRun(plays, drawn=_DRAWN, scope=_SCOPE)
+            run = GatedRun(plays, drawn=_DRAWN, scope=_SCOPE, crossed=_CROSSED, stepped=_STEPPED)
             ways = _WAYS[program.name]
             run.drive(ways, only, partial(_lacking, under.promise))
     except SubjectFailed as failure:
