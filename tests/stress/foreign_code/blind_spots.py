@@ -361,7 +361,7 @@ class Pickled(Copied):
     """What the program's own method reads has its own steps."""
 
     def make(self) -> None:
-        self.point = Given()  # type: ignore[assignment]  # alike
+        self.point = Given()  # type: ignore[assignment]  # it has the same attributes
 
     def copied(self) -> Point:
         made: Fraction = pickle.loads(pickle.dumps(self.point))
@@ -446,7 +446,7 @@ class Printed(Copied):
         return Point()
 
 
-class Printed__locked(Printed):  # noqa: N801
+class Printed__locked(Printed):  # noqa: N801  as the twins above are named
     locked = True
 
 
