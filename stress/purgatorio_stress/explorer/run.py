@@ -35,7 +35,7 @@ SOLO_TURNS: Final = 2_000
 
 _FOR_EVER: Final = 1 << 60
 
-MAX_STEPS: Final = 40_000
+MAX_STEPS: Final = 50_000
 """A run ends here, which is a limit: its program says whether so many steps can only be a loop without a mark. What a
 search keeps of a run grows with the square of its length."""
 
