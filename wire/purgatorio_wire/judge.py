@@ -194,6 +194,8 @@ class Tallied:
     open: dict[tuple[str, str], str] = field(default_factory=dict)
     doubts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Undecided rows that are late as what was forgotten is."""
+    busy: dict[str, str] = field(default_factory=dict)
+    """The causes, in all scenes, whose late rows say nothing because the broker is busy, and what shows it."""
     asked: set[tuple[str, str]] = field(default_factory=set)
     """What scenes say that they ask."""
     failed: Failure | None = None
@@ -206,6 +208,8 @@ class Tallied:
             self.failed = self.failed or row.failure
             return
         self.occasions += 1
+        if row.busy:
+            self.busy.setdefault(row.cause, row.seen)
         if scene == DRAWN and (
             row.held is RowStatus.UNDECIDED or (row.held is RowStatus.LATE and row.gaps < LOST_GAPS)
         ):
@@ -230,7 +234,12 @@ class Tallied:
 
     def violations(self) -> list[Row]:
         """The rows that break it: those broken, and those late that were not alone."""
-        late = [row for key, rows in self.late.items() if repeats(rows, self._asked(key[1])) for row in rows]
+        late = [
+            row
+            for key, rows in self.late.items()
+            if key[1] not in self.busy and repeats(rows, self._asked(key[1]))
+            for row in rows
+        ]
         return [*self.broken, *late]
 
     def result(
@@ -256,7 +265,9 @@ class Tallied:
         if alone:
             row = alone[0]
             what = "one late row" if len(alone) == 1 else f"{len(alone)} late rows, of which the first"
-            reason = f"{what} did not come again: {row.subject}: {row.seen}, allowed {row.allowed}"
+            why = self.busy.get(row.cause)
+            doubt = "did not come again" if why is None else f"may be no fault, {why}"
+            reason = f"{what} {doubt}: {row.subject}: {row.seen}, allowed {row.allowed}"
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
         waiting = [
             (key[0], why) for key, why in self.open.items()
