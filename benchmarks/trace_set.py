@@ -317,7 +317,8 @@ def _table(column: dict[str, Ints], prefix: str) -> pa.Table:
     nth = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
     keys = texts(np.repeat(column["key"], counts) + nth, [f"k{at}" for at in range(256)])
     state = pa.StructArray.from_arrays(
-        [numbers("watched"), numbers("delayed")], fields=list(EVENT_SCHEMA.field("state").type),
+        [numbers("watched"), numbers("delayed"), pa.nulls(rows, pa.int64())],
+        fields=list(EVENT_SCHEMA.field("state").type),
         mask=pa.array(column["watched"] == NONE),
     )  # fmt: skip
     ids = [f"{prefix}{at}" for at in range(int(column["id"].max()) + 1)]

@@ -6,7 +6,6 @@ import gc
 import logging
 import os
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -45,18 +44,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-KNOWN_FAILURES = Path(__file__).with_name("known_failures.txt")
-
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what is marked slow, unless asked for, and say how to ask; expect the failures that are listed."""
-    known = [
-        line.split("  ", 1) for line in KNOWN_FAILURES.read_text().splitlines() if line[:1] not in ("", "#")
-    ]
-    for item in items:
-        for name, why in known:
-            if item.nodeid.startswith(name):
-                item.add_marker(pytest.mark.xfail(reason=f"known failure: {why}", run=False))
+    """Skip what is marked slow, unless asked for, and say how to ask."""
     if config.getoption("--slow"):
         return
     for item in items:

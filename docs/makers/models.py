@@ -7,11 +7,11 @@ The state machine is drawn by walking the code, so the picture cannot say someth
 
 from __future__ import annotations
 
+from docs.makers.operation_machine import Event, Operation, Phase, next_events, step
 from purgatorio_pipeline.report.markdown_text import table
 from purgatorio_spec.campaign import claims_by_id, kills
 from purgatorio_spec.claim_result import ClaimResult
 from purgatorio_spec.known_bugs import KNOWN_BUGS
-from purgatorio_spec.model.operation_machine import Event, Operation, Phase, next_events, step
 
 STORIES = ("C1", "C4", "L7")
 """The claims whose first twin is told on the page."""

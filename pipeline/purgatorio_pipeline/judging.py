@@ -18,7 +18,8 @@ from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.show.selection import CauseKey
-from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.trace.lines import may_name
+from purgatorio_spec.trace.reader import TraceReader, is_parquet
 from purgatorio_spec.verdict import Verdict, worst
 from purgatorio_wire.counterexample import counterexamples
 from purgatorio_wire.judge import judge_trace
@@ -205,6 +206,8 @@ def judge_in_process(
                 trace = read_trace(path)
                 reading.past(read_bytes + path.stat().st_size)
                 parts.append(_judged_wire(trace))
+            continue
+        if operation is not None and not is_parquet(path) and not may_name(path, operation):
             continue
         reader = reading.next(TraceReader(path), read_bytes)
         folded = fold_reader(reader, full=full, only=operation)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from purgatorio_pipeline.hadoop import HadoopPath, Place, hadoop_path
 from purgatorio_pipeline.lake import MARK
 from purgatorio_spec.trace.lines import SUFFIXES
+from purgatorio_spec.trace.reader import is_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +34,7 @@ def find_traces(arguments: Iterable[str]) -> list[Path]:
             where = f"its traces are in {str(traces)!r}" if traces.is_dir() else "name the traces themselves"
             raise NoTraces(f"{argument!r} is a folder in which purgatorio keeps its own work: {where}")
         if place.is_dir():
-            matches = sorted(p for p in place.rglob("*") if p.is_file() and is_trace_name(p))
+            matches = sorted(p for p in place.rglob("*") if p.is_file() and _is_trace(p))
         elif place.is_file():
             matches = [place]
         elif place.exists():
@@ -45,7 +46,7 @@ def find_traces(arguments: Iterable[str]) -> list[Path]:
         if not matches:
             raise NoTraces(
                 f"no trace at {argument!r}: name files, folders or globs; in a folder, files ending in "
-                f"{', '.join(SUFFIXES)} are traces"
+                f"{', '.join(SUFFIXES)} are traces, and Parquet without a suffix"
             )
         found.update(dict.fromkeys(matches))
     return list(found)
@@ -88,6 +89,11 @@ def _below(place: HadoopPath, uri: str) -> list[HadoopPath]:
     return [
         file for file in place.files() if file in (place, hadoop_path(file.spark, uri)) or is_trace_name(file)
     ]
+
+
+def _is_trace(path: Path) -> bool:
+    bare = not path.suffix and not path.name.startswith((".", "_"))
+    return is_trace_name(path) or (bare and is_parquet(path))
 
 
 def is_trace_name(path: Place) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 
 _TIMER: Final = frozenset({"T1", "T2", "T3", "T4", "T5", "T8", "T9", "T10", "T11", "T12"})
 _OPERATION: Final = frozenset({"O1", "O2", "O3", "O4", "O5", "O6", "O7"})
-_PURGATORY: Final = frozenset({"P1", "P2"})
+_PURGATORY: Final = frozenset({"P1", "P2", "P4"})
 
 REAPER_PERIOD_NS: Final = 200_000_000
 """Kafka's reaper polls for at most this long, then purges if it must (`ExpiredOperationReaper`). So a purgatory is at

@@ -6,7 +6,7 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_stress import printed
 from purgatorio_stress.explorer.bounded import explore_bounded, explore_states
 from purgatorio_stress.explorer.dpor import explore_dpor
-from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
+from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu, process_kept
 from purgatorio_stress.explorer.minimise import minimise
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
@@ -79,6 +79,7 @@ class ScenarioResult:
         return shape
 
 
+@process_kept()
 def explore(
     name: str,
     dialect: str,
@@ -158,6 +159,7 @@ def _lock_order(done: Exploration) -> list[BrokenExecution]:
     ][:1]
 
 
+@process_kept()
 def replay_token(token: Token, bug: Bug = SOUND, *, races: bool = False) -> Replay:
     """Repeat the run of a token; where nothing is broken, look for data races too, for a token does not say that they
     were looked for. BadToken where it names what is not there, or does not fit."""

@@ -169,7 +169,7 @@ class AnyPurgatory:
         given_back = self.purgatory.cancel_for_key(key)
         return [operation.probe for operation in given_back if isinstance(operation, ProbedOperation)]
 
-    def gauges(self) -> tuple[int, int]:
+    def gauges(self) -> tuple[int, int] | tuple[int, int, int]:
         now = self.purgatory.gauges()
         return now.purgatory_size, now.num_delayed_operations
 

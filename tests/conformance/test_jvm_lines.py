@@ -99,6 +99,7 @@ def test_a_task_is_added_again_beside_time_that_moves_it(
         "gate_programs",
         lambda part, delays: tuple(one for one in gate_programs(part, delays) if one.name == name),
     )
+    monkeypatch.setattr(gates, "crossed", lambda *_: iter(()))
     monkeypatch.setattr(driver, "_DRAWN_MOST", 0)
     # Who listens is driven in this process, where only the one program is known.
     one = replace(subject(built, case), listener=noted([]))
@@ -133,10 +134,10 @@ def test_its_twin_with_a_lock_is_kept_though_the_lock_is_held(
     built: tuple[Path, Path], tmp_path: Path
 ) -> None:
     """A thread that stands with the monitor blocks the other, which is told from one that runs."""
-    clean, gates = subject(built, "clean"), subject(built, "clean", mode="virtual-gates")
-    assert not found(clean, tmp_path)[0]
-    assert not found(gates, tmp_path)[0]
-    assert not [said for _, said in not_looked_for([clean, gates]) if "below zero" not in said]
+    ways: list[Mode] = ["virtual-lines", "virtual-gates", "virtual-scope"]
+    clean, *others = (subject(built, "clean", mode=mode) for mode in ways)
+    assert not any(found(one, tmp_path)[0] for one in (clean, *others))
+    assert not [said for _, said in not_looked_for([clean, *others]) if "below zero" not in said]
     assert not clean.account.left_out
     places = [point for play in clean.account.plays if play.stop is not None for point in play.stop.points]
     assert {"LineCases$Tasks.add", "LineCases$Tasks.put"} <= {place.line.method for place in places}

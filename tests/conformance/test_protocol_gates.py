@@ -28,6 +28,7 @@ from purgatorio_conformance.protocol.gates import GatedRun
 from purgatorio_conformance.protocol.lines import Lines
 from purgatorio_conformance.protocol.message import STEP, Add, Check, Description, Register, Start
 from purgatorio_conformance.protocol.played_order import Orders, PausePoint, PlayedOrder, comes_of_order
+from purgatorio_conformance.protocol.scope import crossing_named
 from purgatorio_conformance.protocol.session import Peer, Session, noted
 from purgatorio_conformance.protocol.small_program import Expiry, SmallProgram, Stepped, delays_for
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
@@ -53,15 +54,19 @@ NODE = shutil.which("node")
 
 
 def _only(monkeypatch: pytest.MonkeyPatch, *programs: str) -> None:
-    """Nothing but these is played."""
+    """Nothing but these is played, of those that are written by hand and of the scope."""
     monkeypatch.setattr(
         gates,
         "gate_programs",
         lambda part, delays: tuple(one for one in gate_programs(part, delays) if one.name in programs),
     )
+    monkeypatch.setattr(
+        gates,
+        "crossed",
+        lambda *of: iter([(1, filter(None, (crossing_named(name, *of) for name in programs)))]),
+    )
     monkeypatch.setattr(GatedRun, "_sleep", lambda run: None)
     monkeypatch.setattr(driver, "_DRAWN_MOST", 0)
-    monkeypatch.setattr(driver, "_CROSSED_MOST", 0)
     monkeypatch.setattr(gated_conformance, "_DRAWN", 0)
 
 
@@ -365,23 +370,48 @@ Watchers.purge_completed = purge_completed
     ("program", "slip", "broken", "failure"),
     [
         ("registration-beside-overdue", MOVES_FIRST, set(), "late"),
-        ("list-is-given-back-and-fills", GIVES_UP, {"O2"}, None),
-        ("list-is-given-back-and-fills", RAISES, set(), "raced"),
-        ("list-is-given-back-and-fills", ALWAYS_RAISES, set(), "raises"),
-        ("registration-expiry", CLOCK_RAISES, set(), "raced"),
-        ("check-inside-completion-beside-cancel", WAITS, set(), "deadlock"),
-        ("list-is-given-back-and-fills-beside", DROPS_ANOTHERS, {"O4"}, None),
-        ("error-in-completion-beside-event", KEEPS_THE_LOCK, set(), "deadlock"),
-        ("event-after-event", TURNS, set(), "deadlock"),
-        ("error-in-registration", KEEPS_A_REGISTRATION, set(), "deadlock"),
-        ("cancel-inside-completion", EXCLUDES.format("Purgatory.check_and_complete"), set(), "deadlock"),
+        ("op a | give back a beside register next a", GIVES_UP, {"O2"}, None),
+        ("op a | give back a beside register next a", RAISES, set(), "raced"),
+        ("op a | give back a beside register next a", ALWAYS_RAISES, set(), "raises"),
+        ("op a soon | expiry of op beside register next ab", CLOCK_RAISES, set(), "raced"),
         (
-            "cancel-inside-registration",
+            "op ab ready, other b ready | check b beside give back a; in on_complete of op: check a",
+            WAITS,
+            set(),
+            "deadlock",
+        ),
+        ("op a | check a beside give back a; register next a", DROPS_ANOTHERS, {"O4"}, None),
+        (
+            "op ab ready, other b ready | check a beside check b; in on_complete of op: raises",
+            KEEPS_THE_LOCK,
+            set(),
+            "deadlock",
+        ),
+        ("event-after-event", TURNS, set(), "deadlock"),
+        (
+            "nothing | register next ab; in try_complete of next: raises the second time",
+            KEEPS_A_REGISTRATION,
+            set(),
+            "deadlock",
+        ),
+        (
+            "op ab ready, other b ready | check a; in on_complete of op: give back b",
+            EXCLUDES.format("Purgatory.check_and_complete"),
+            set(),
+            "deadlock",
+        ),
+        (
+            "nothing | register next a; in try_complete of next: give back b",
             EXCLUDES.format("Purgatory.try_complete_else_watch"),
             set(),
             "deadlock",
         ),
-        ("cancel-inside-expiry", EXCLUDES.format("QueuedExecutor.run_all"), set(), "deadlock"),
+        (
+            "op a soon, other b | expiry of op; in on_expiration of op: give back b",
+            EXCLUDES.format("QueuedExecutor.run_all"),
+            set(),
+            "deadlock",
+        ),
         ("registration-inside-expiry", BATCHES, set(), "late"),
         ("registration-inside-completion-beside-others", MONITOR, set(), "deadlock"),
         ("registration-inside-completion-beside-due", RUNS_WHAT_IS_DUE, set(), "deadlock"),
@@ -456,7 +486,7 @@ def test_who_hangs_in_real_time_with_nobody_held_and_has_lost_what_is_due_is_lat
     dies: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error in one expiry keeps the worker that carries them out for ever. The twin forgets the error."""
-    _only(monkeypatch, "error-in-expiry")
+    _only(monkeypatch, "op a soon, other a soon | expiry of op; in on_expiration of op: raises")
     slip = SLIP.format(DIES.format("time.sleep(600)" if dies else "pass"))
     (real,) = (
         one
@@ -602,6 +632,9 @@ def test_each_program_is_watched_in_a_subject_of_its_own(
     assert (run.noted[run.noted.index("b") - 1] == "anew") is virtual
 
 
+_RAISES = {"raising": "what a task raises comes out of the call"}
+
+
 class TwoLists:
     """A timer with a coarse list and a fine one, to which time moves tasks. A cancel takes the lock of the list that
     had its task; unless it `looks` under it, time may have moved the task to where that lock guards nothing."""
@@ -662,7 +695,7 @@ class _Entry:
 def test_a_cancel_that_is_held_twice_meets_the_move_and_the_add(looks: bool) -> None:
     """It has read where its task is; the task is moved; it changes a list that it has no lock of, beside an add."""
     promise = Promise(
-        "timer", MS, early_ns=0, wheel_size=20, threads=True, lacks={"size": "it is not counted"}
+        "timer", MS, early_ns=0, wheel_size=20, threads=True, lacks={**_RAISES, "size": "it is not counted"}
     )
     under = of_timer(promise, lambda _: TwoLists(looks=looks))
     judged = play(GatedProgram("steps"), under)
@@ -718,7 +751,7 @@ def test_a_cancel_meets_the_run_of_its_task_and_an_add(looks: bool, monkeypatch:
         if one.name == "cancel-fire-add"
     ]
     monkeypatch.setattr(gates, "gate_programs", lambda *_: tuple(programs))
-    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={"size": "it is not counted"})
+    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
     judged = play(GatedProgram("steps"), of_timer(promise, lambda _: Pools(looks=looks)))
     assert not judged.broken_off
     assert bool(judged.result.clauses["T3"].violations) is not looks
@@ -776,7 +809,7 @@ def test_an_add_that_hands_its_work_over_meets_one_who_has_taken_all(
         if one.schedule is Stepped.BEHIND_FIRST
     ]
     _only(monkeypatch, *(one.name for one in programs))
-    promise = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True)
+    promise = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True, lacks=_RAISES)
     judged = play(GatedProgram("steps"), of_timer(promise, lambda _: HandsOver(looks=looks)))
     assert not judged.broken_off
     assert bool(judged.result.clauses["T5"].violations) is not looks
@@ -814,7 +847,7 @@ class AtOnce(TwoLists):
 def test_what_is_due_at_its_add_meets_another_such_add(taken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """One has read what there is to run; another comes; only then the first clears it."""
     _only(monkeypatch, "adds-that-are-due")
-    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={"size": "it is not counted"})
+    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
     judged = play(GatedProgram("steps"), of_timer(promise, lambda _: AtOnce(taken=taken)))
     assert not judged.broken_off
     assert bool(judged.result.clauses["T3"].violations) is not taken
@@ -870,7 +903,7 @@ def test_a_hang_by_its_order_of_threads_is_a_deadlock(
 @pytest.mark.parametrize("refuses", [True, False])
 def test_an_error_in_a_play_of_steps_counts_whatever_came_before(refuses: bool) -> None:
     """A program before it may have been told to end a callback with an error: that is over."""
-    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={"size": "it is not counted"})
+    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
     under = of_timer(promise, lambda _: (_Refusing if refuses else TwoLists)(looks=True))
     clock = VirtualClock()
     conversation = Conversation(Recorder(clock), reported(under.description, "timer"), virtual=True)
@@ -901,15 +934,16 @@ def test_the_rest_is_not_played_once_a_promise_is_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody waits for the word, and it does not change any more."""
-    monkeypatch.setattr(gate_play, "_JUDGED_AGAIN", 1)
-    (subject,) = (
-        one for one in command_subjects((*PURGATORY, "--no-recheck")) if one.mode.endswith("-gates")
-    )
+    found = "nothing | register next a; in try_complete of next: event next"
+    _only(monkeypatch, found, "op a | check a; in try_complete of op: give back a")
+    monkeypatch.setattr(gate_play, "_JUDGED_FIRST", 1)
+    subjects = command_subjects((*PURGATORY, "--no-recheck"), listener=noted([]))
+    (subject,) = (one for one in subjects if one.mode.endswith("-gates"))
     (record,) = record_runs([subject], tmp_path, suffix=".jsonl")
-    assert (record.failure, subject.account.plays[-1].program) == (None, "event-inside-registration")
+    assert (record.failure, {one.program for one in subject.account.plays}) == (None, {found})
     assert record.path is not None
     assert check_files([record.path]).runs[0].clauses["O4"].violations
-    assert "a promise was found broken before" in " ".join(said for _, said in not_looked_for([subject]))
+    assert "a promise was found broken before" in {one.skipped for one in subject.account.orders}
 
 
 def test_what_a_long_purge_interval_leaves_out_is_told_though_others_of_its_class_were_played() -> None:
@@ -1183,26 +1217,36 @@ def _small(slip: str, _: Promise) -> Small:
 @pytest.mark.parametrize(
     ("slip", "clause", "programs", "twin"),
     [
-        ("late", "O4", ("registration-event",), ""),
+        ("late", "O4", ("nothing | register next a beside event next",), ""),
         ("rest", "O4", ("registration-event-5-keys",), ""),
-        ("undone", "O1", ("error-in-completion",), ""),
-        ("dropped", "O4", ("error-in-try",), ""),
+        ("undone", "O1", ("op a ready, alone | check a; in on_complete of op: raises",), ""),
+        ("dropped", "O4", ("op a | check a; in try_complete of op: raises",), ""),
         ("worn", "O4", ("errors-in-tries",), ""),
-        ("last", "O5", ("error-in-try-and-expiry",), ""),
+        ("last", "O5", ("op a soon | expiry of op beside check a; in try_complete of op: raises",), ""),
         ("made", "O4", ("new-key",), ""),
-        ("waits", "O4", ("two-events",), ""),
-        ("polite", "O1", ("event-force",), ""),
+        ("waits", "O4", ("op a | check a beside event op",), ""),
+        ("polite", "O1", ("op a | event op beside force op",), ""),
         ("twice", "O4", ("event-after-event",), "flagged"),
         ("busy", "P1", ("error-in-try-and-garbage",), ""),
         ("shared", "O4", ("event-beside-others",), "flagged"),
         ("counted", "O4", ("new-key",), ""),
-        ("nested", "O4", ("event-beside-registration-inside-completion",), ""),
+        (
+            "nested",
+            "O4",
+            ("op a ready, alone | check a beside event inner; in on_complete of op: register inner b",),
+            "",
+        ),
         ("moved", "O4", ("calls-beside-purge",), ""),
         ("marked", "P2", ("calls-beside-purge",), ""),
         ("sized", "O4", ("list-is-filled-again-beside-purge",), ""),
         ("scratch", "O4", ("checks-inside-completions-before-others",), ""),
         ("deep", "O4", ("completions-that-check-the-next",), ""),
-        ("hurried", "O4", ("check-inside-expiry-beside-check",), ""),
+        (
+            "hurried",
+            "O4",
+            ("op a soon, other b | expiry of op beside check b; in on_expiration of op: event other",),
+            "",
+        ),
         ("indexed", "O4", ("list-shrinks-behind-a-check",), ""),
         ("entered", "P1", ("error-in-registration-and-garbage",), ""),
     ],
@@ -1297,7 +1341,7 @@ def test_a_slip_of_a_timer_is_found_by_what_is_drawn(locked: bool, monkeypatch: 
     """With no program that was written for it."""
     _only(monkeypatch)
     monkeypatch.setattr(gated_conformance, "_DRAWN", 600)
-    promise = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True)
+    promise = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True, lacks=_RAISES)
     judged = play(GatedProgram("steps"), of_timer(promise, lambda _: Counts(locked=locked)))
     assert not judged.broken_off
     found = {name for name, one in judged.result.clauses.items() if one.violations}

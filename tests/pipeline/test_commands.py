@@ -11,6 +11,8 @@ from click.testing import CliRunner, Result
 
 from mutants import __main__ as mutants
 from purgatorio_pipeline.cli import COMMANDS, purgatorio
+from purgatorio_spec.trace.lines import may_name
+from purgatorio_spec.trace.reader import TraceReader
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "traces"
 HEADER = (
@@ -113,6 +115,20 @@ def test_a_name_that_is_not_in_the_traces_never_passes(wrong: list[str], tmp_pat
     done = run("check", str(path), "--engine", "process", *wrong)
     assert done.exit_code == 2
     assert "'nosuch'" in done.stderr
+
+
+def test_a_name_that_no_record_holds_is_said_before_records_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Text with other spellings has to be looked for in the records; so has one that a record spells otherwise."""
+    path = tmp_path / "t.jsonl"
+    path.write_text(HEADER + FIRED.replace("TIME", "5") + END)
+    assert not may_name(path, "nosuch")
+    assert may_name(path, "nös")
+    monkeypatch.setattr(TraceReader, "coded", lambda reader: pytest.fail("it was read"))
+    assert run("check", str(path), "--operation", "nosuch").exit_code == 2
+    path.write_text(HEADER + FIRED.replace("TIME", "5").replace('"th":"', '"th":"\\u0061') + END)
+    assert may_name(path, "nosuch")
 
 
 def test_tables_of_spark_are_not_promised_by_the_process_engine(tmp_path: Path) -> None:

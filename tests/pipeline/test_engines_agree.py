@@ -25,7 +25,8 @@ from spec.drawn_history import Drawn
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TRACES: Final = 40
+SEEDS: Final = range(20, 40)
+"""Among them whole runs and runs that lost something, of every verdict."""
 
 
 def write(drawn: Drawn, path: Path) -> None:
@@ -43,10 +44,10 @@ def write(drawn: Drawn, path: Path) -> None:
 def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Small runs, spoilt and legal, whole and not, and one larger typed set."""
     folder = tmp_path_factory.mktemp("traces")
-    paths = [folder / f"run-{at:02}.jsonl" for at in range(TRACES)]
-    for at, path in enumerate(paths):
+    paths = [folder / f"run-{at}.jsonl" for at in SEEDS]
+    for at, path in zip(SEEDS, paths, strict=True):
         write(sampled(at, ending=DROPPED if at % 10 == 9 else None), path)
-    return paths + write_traces(folder / "typed", 20_000)
+    return paths + write_traces(folder / "typed", 5_000)
 
 
 @pytest.fixture(scope="module")

@@ -24,17 +24,22 @@ from pipeline.drawn_run import (
     expect,
     sampled,
 )
+from purgatorio_spec.clause.declaration import Broken, Clause, Finding, Part
+from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.fast_path import operations, paged
 from purgatorio_spec.fast_path.fold import Fold, Outer
 from purgatorio_spec.fast_path.key_checks import FirstChecks
 from purgatorio_spec.fast_path.names import Names, unpacked
 from purgatorio_spec.fast_path.paged import Pages
 from purgatorio_spec.fast_path.rules import NOT_PLAIN, RULES, Condition, Rule, marks, summaries
+from purgatorio_spec.history.operation import OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.trace.coded import Coded, coded
+from purgatorio_spec.trace.record import Header
+from purgatorio_spec.verdict import KEPT
 from spec.drawn_history import Drawn, said
 from spec.drawn_periodic import draw as draw_periodic
 
@@ -62,6 +67,7 @@ class Played:
     table: pa.Table
     fold: Fold
     parts: list[Coded]
+    header: Header
 
     @classmethod
     def of(cls, drawn: Drawn, seed: int) -> Played:
@@ -73,7 +79,7 @@ class Played:
         parts = batches(table, random.choice((0, 1, 2, 5, 40)), random)
         for part in parts:
             fold.feed(part)
-        return cls(run, table, fold, parts)
+        return cls(run, table, fold, parts, drawn.header)
 
     def concluded(self) -> RunTally:
         """What the fold says."""
@@ -177,8 +183,7 @@ def missed(
 def in_rows(one: Expected, table: pa.Table) -> Expected:
     """The same with rows for positions in its summary."""
     places = {i: row for row, i in enumerate(table.column("i").to_pylist())}
-    kept = ("entries", "watches", "deadline_t", "out_t", "done_t", "claimed_t", "begun_t", "armed_t")
-    summary = {n: v if n in kept else places.get(v, v) for n, v in one.summary.items()}
+    summary = {n: places.get(v, v) if n.endswith("_i") else v for n, v in one.summary.items()}
     return Expected(one.marked_for, one.occasions, summary)
 
 
@@ -194,6 +199,34 @@ def test_without_the_rule_of_a_clause_something_is_missed(many: list[Expecting],
     broken = [one for one in many if any(clause in e.marked_for for e in one[1].values())]
     weakened = {**RULES, clause: Rule(RULES[clause].occasion, lambda b: b.always(False))}
     assert any(what.endswith(f"{clause}: not marked") for what in missed(broken, rules=weakened))
+
+
+@pytest.mark.parametrize("judged", ["operation", "check", "reading"])
+def test_a_clause_without_a_rule_is_judged_by_its_function(
+    many: list[Expecting], judged: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new clause needs nothing of the fast path."""
+    new = Clause("N1", "nothing begins at every third event", formula="", records=())
+
+    def at_a_third(run: Run, part: Part) -> Finding:
+        calls = part.calls() if isinstance(part, OperationHistory) else [part]
+        i = min((call.call_i for call in calls), default=1)
+        return Broken("third", (i,), "", "") if i % 3 == 0 else KEPT
+
+    getattr(new, f"of_{judged}")(at_a_third)
+    monkeypatch.setattr(new, "skipped", lambda run: None)
+    monkeypatch.setitem(CLAUSES, "N1", new)
+
+    def told(played: Played) -> tuple[dict[str, object], dict[str, object]]:
+        fold = Fold(played.header)
+        for part in played.parts:
+            fold.feed(part)
+        tally = fold.conclude(Outer(played.run.whole, played.run.dropped), lambda: played.parts)
+        return said(tally), said(judge_run(played.run, played.table))
+
+    some = [told(played) for played, _ in many[:30]]
+    assert all(fast == plain for fast, plain in some)
+    assert sum("N1" in plain for _, plain in some) > 10
 
 
 @pytest.mark.parametrize("condition", NOT_PLAIN)

@@ -21,13 +21,16 @@ def trace(path: Path) -> Path:
 
 
 def test_files_folders_and_globs(tmp_path: Path) -> None:
-    """Each file once, whatever names it, and nothing in a folder that is no trace by name."""
+    """Each file once, whatever names it, and in a folder no other than traces by name, and bare Parquet."""
     below = tmp_path / "below"
     below.mkdir()
     first, second = trace(tmp_path / "a.jsonl"), trace(below / "b.parquet")
     (tmp_path / "README.md").write_text("no trace")
     (tmp_path / ".c.jsonl.partial").write_text("half a trace")
-    assert find_traces([str(tmp_path)]) == [first, second]
+    (bare := below / "c").write_bytes(second.read_bytes())
+    (below / "_SUCCESS").write_bytes(second.read_bytes())
+    (below / "LICENSE").write_text("no trace")
+    assert find_traces([str(tmp_path)]) == [first, second, bare]
     assert find_traces([str(first), str(tmp_path / "*.jsonl")]) == [first]
 
 

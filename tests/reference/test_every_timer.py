@@ -15,12 +15,14 @@ from purgatorio import (
     HashedWheel,
     HeapTimer,
     ManualClock,
+    Purgatory,
     QueuedExecutor,
     SystemTimer,
 )
 from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.sync import Executor
 from purgatorio.timer import IntrusiveTimer
+from purgatorio.timer.calls import Repeated
 from purgatorio.timer.hashed_wheel import HashedEntry
 from purgatorio.timer.intrusive.timer import TaskNode
 from purgatorio.timer.intrusive.wheel import Wheel
@@ -183,6 +185,23 @@ TWINS = (
     _twin("refused", "T3 T5", Patch(SystemTimer, "_keep", lambda self, refused, half: None)),
     _twin("hashed-refused", "T3 T5", Patch(HashedWheel, "_keep", lambda self, entry: None)),
     _twin("heap-refused", "T3 T5", edited(HeapTimer, "advance_clock", "self._offer(entry)", "pass")),
+    _twin(
+        "hashed-inside-a-task",
+        "P3",
+        edited(HashedWheel, "__init__", "sync.rlock", "sync.lock", "super()", "super(HashedWheel, self)"),
+    ),
+    _twin(
+        "hashed-inside-a-task",
+        "T4",
+        edited(HashedWheel, "_fire_all", "if gone or entry.cancelled()", "if False"),
+    ),
+    _twin(
+        "repeats-itself-away",
+        "T4",
+        edited(Repeated, "cancel", "set(True)", "set(False)", "super()", "super(Repeated, self)"),
+    ),
+    _twin("hashed-stop-beside-cancel", "P3", edited(HashedWheel, "unlink", "== 0", "!= 0"), threads=True),
+    _twin("shut-down", "O5 O8", edited(Purgatory, "_arm", "if not self._complete", "if self._complete")),
     _twin("intrusive-refused", "T3 T5", Patch(Wheel, "put_back", lambda self, dues: None)),
 )
 

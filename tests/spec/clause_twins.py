@@ -282,6 +282,15 @@ def delayed_above_live(made: Trace, broken: bool) -> None:
     made.gauge(watched=0, delayed=1 if broken else 0)
 
 
+@twin("P4", "empty-lists")
+def empty_lists(made: Trace, broken: bool) -> None:
+    made.register("a", ["k", "l"])
+    made.point("quiesce", state=State(2, 1, 2))
+    made.check("k", "a")
+    made.check("l")
+    made.point("quiesce", state=State(0, 0, 1 if broken else 0))
+
+
 @twin("T5", "negative")
 def negative(made: Trace, broken: bool) -> None:
     made.gauge(watched=0, delayed=-1 if broken else 0)

@@ -14,10 +14,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from purgatorio_spec.fast_path.fold import Fold, Outer
 from purgatorio_spec.history.run import Run, run_of
 from purgatorio_spec.judge.context import run_facts
+from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.trace.coded import coded
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.record import (
     FUNCTIONS,
@@ -659,3 +662,17 @@ def said(tally: RunTally) -> dict[str, object]:
         if one.occasions or one.undecided or one.causes
     }
     return found
+
+
+def judged(drawn: Drawn) -> RunTally:
+    """What the clauses say, operation by operation."""
+    return judge_run(drawn.run(), drawn.table())
+
+
+def folded(drawn: Drawn, rows: int) -> dict[str, object]:
+    """What the fold says, in batches of so many rows."""
+    fold = Fold(drawn.header)
+    for batch in drawn.table().to_batches(max_chunksize=rows):
+        fold.feed(coded(batch))
+    run = drawn.run()
+    return said(fold.conclude(Outer(run.whole, run.dropped), lambda: ()))

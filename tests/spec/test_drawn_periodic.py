@@ -9,28 +9,13 @@ import pytest
 
 from purgatorio_spec.fast_path.carry import read_carry, write_carry
 from purgatorio_spec.fast_path.fold import Fold, Outer
-from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.trace.coded import coded
-from spec.drawn_history import Drawn, said
+from spec.drawn_history import folded, judged, said
 from spec.drawn_periodic import FAULTS, draw
 
 JUDGED = ("T8", "T9", "T10", "T11", "T12")
 SEEDS_OF_A_FAULT = 60
-
-
-def judged(drawn: Drawn) -> RunTally:
-    """What the clauses say."""
-    return judge_run(drawn.run(), drawn.table())
-
-
-def folded(drawn: Drawn, rows: int) -> dict[str, object]:
-    """What the fold says, in batches of so many rows."""
-    fold = Fold(drawn.header)
-    for batch in drawn.table().to_batches(max_chunksize=rows):
-        fold.feed(coded(batch))
-    run = drawn.run()
-    return said(fold.conclude(Outer(run.whole, run.dropped), lambda: ()))
 
 
 def broken(tally: RunTally) -> dict[str, list[str]]:

@@ -4,13 +4,16 @@ import re
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.convert import convert
 from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.trace.rows import as_coded, texts_of
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from spec.figures import EVENTS, FIGURES, TRACES, files, run_of
 
@@ -97,3 +100,17 @@ def _read(path: Path) -> tuple[object, object, pa.Table]:
     reader = TraceReader(path)
     table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA).combine_chunks()
     return reader.header, reader.end, table
+
+
+def test_what_was_written_before_a_gauge_came_is_read_as_fast() -> None:
+    """Its readings lack a field: they get it, and are not made again one by one."""
+    path = TRACES / "kafka-clean-10k.parquet"
+    file = pq.ParquetFile(path, read_dictionary=texts_of(pq.read_metadata(path).schema))
+    batch = next(file.iter_batches(1_000, row_groups=[0])).slice(1)
+    state = batch.schema.field("state").type
+    assert isinstance(state, pa.StructType)
+    assert state.get_field_index("keys") < 0
+    read = as_coded(batch, np.arange(batch.num_rows))
+    assert read is not None
+    before, after = (one.column("state").drop_null().to_pylist() for one in (batch, read))
+    assert after == [(one or {}) | {"keys": None} for one in before]

@@ -38,7 +38,10 @@ PASSED: Final = {"O1", "O2", "O3", "O6", "O7", "P1", "P2", "T2", "T4", "T5"}
 def digest(path: Path) -> str:
     """The events as the reader gives them; the line says where one was, and a Parquet row is another place."""
     table = pa.Table.from_batches(list(TraceReader(path).batches())).drop_columns(["line"])
-    return hashlib.sha256(orjson.dumps(table.to_pylist(), option=orjson.OPT_SORT_KEYS)).hexdigest()
+    rows = table.to_pylist()
+    # The gauge of keys is newer.
+    assert not any(row["state"] and row["state"].pop("keys") for row in rows)
+    return hashlib.sha256(orjson.dumps(rows, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 @pytest.mark.parametrize("name", list(BYTES))

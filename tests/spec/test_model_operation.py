@@ -8,11 +8,7 @@ from itertools import islice
 
 import pytest
 
-from purgatorio_spec.clause.completion import O1, O2, O3, O6
-from purgatorio_spec.clause.declaration import Clause
-from purgatorio_spec.history.operation import OperationHistory, Row, operation_history
-from purgatorio_spec.history.run import Run, RunFacts
-from purgatorio_spec.model.operation_machine import (
+from docs.makers.operation_machine import (
     COMPLETE,
     EXPIRE,
     FORCE,
@@ -24,6 +20,10 @@ from purgatorio_spec.model.operation_machine import (
     next_events,
     step,
 )
+from purgatorio_spec.clause.completion import O1, O2, O3, O6
+from purgatorio_spec.clause.declaration import Clause
+from purgatorio_spec.history.operation import OperationHistory, Row, operation_history
+from purgatorio_spec.history.run import Run, RunFacts
 from purgatorio_spec.profile import PROFILES
 
 THREADS = ("a", "b")

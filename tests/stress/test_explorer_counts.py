@@ -90,9 +90,9 @@ def test_what_lies_beyond_the_bound_is_not_kept(monkeypatch: pytest.MonkeyPatch)
     costs: list[int] = []
     kept = bounded._Todo
 
-    def noted(schedule: list[int], cost: int) -> bounded._Todo:
+    def noted(chosen: list[int], depth: int, index: int, cost: int) -> bounded._Todo:
         costs.append(cost)
-        return kept(schedule, cost)
+        return kept(chosen, depth, index, cost)
 
     monkeypatch.setattr(bounded, "_Todo", noted)
     explore_bounded(programs.Small(programs.writers(3, 2)), Limits(preemptions=1, violations=0))

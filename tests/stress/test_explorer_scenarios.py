@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import sys
 from collections.abc import Callable
 from functools import partial
 
@@ -284,3 +286,22 @@ def test_a_mutant_that_never_ends_hangs_nobody(monkeypatch: pytest.MonkeyPatch) 
         bug=Bug(patches=(Patch(WatcherList, "watchers", turn),)),
     )
     assert explored.verdict is Verdict.VIOLATED
+
+
+def test_a_mutant_that_ends_the_process_ends_a_task() -> None:
+    """Where there is no task yet, it is an error, and no exit."""
+
+    def leave(*_: object) -> bool:
+        os._exit(0)
+
+    dies = Bug(patches=(Patch(DelayedOperation, "safe_try_complete", leave),))
+    explored = explore("two-events", "pending-flag", Limits(), bug=dies)
+    assert explored.counterexample is not None
+    assert "EndsProcess: os._exit" in explored.counterexample.broken[0].seen
+    with pytest.raises(RuntimeError, match=r"SystemExit\(0\)"):
+        explore(
+            "two-events",
+            "pending-flag",
+            Limits(),
+            bug=Bug(patches=(Patch(DelayedOperation, "__init__", lambda *_, **__: sys.exit(0)),)),
+        )

@@ -18,6 +18,7 @@ from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.explorer.sampling import explore_random
 from purgatorio_stress.explorer.step import ACQUIRE
 from purgatorio_stress.foreign.explored import _Program, explore_foreign
+from purgatorio_stress.foreign.world import World
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.outcome import outcome_of
 from purgatorio_stress.scenario.registry import SCENARIOS
@@ -82,7 +83,7 @@ class _Foreign:
     """The random programs with `threading` and `queue`; loaded once, for that takes the longest."""
 
     def __init__(self) -> None:
-        self._program = _Program(["queue"], "timed:Player", 0, [str(HERE)], False)
+        self._program = _Program(World(), ["queue"], "timed:Player", [str(HERE)], False)
 
     def missed(self, seed: int, schedules: int) -> set[str]:
         timed_programs.CURRENT = random_program(seed)
@@ -176,4 +177,4 @@ def test_no_outcome_of_a_scenario_is_missed_at_length(name: str) -> None:
 def test_no_outcome_of_the_examples_is_missed(package: str, adapter: str, path: Path) -> None:
     if not package.startswith("concurrent"):
         pytest.importorskip(package) if path.name == "adapters" else None
-    assert not _missed(_Program([package], adapter, 0, [str(path)], False), 200)
+    assert not _missed(_Program(World(), [package], adapter, [str(path)], False), 200)

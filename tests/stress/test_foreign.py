@@ -123,10 +123,45 @@ def test_what_is_not_followed_is_named(name: str, seen: str) -> None:
     assert any(one.startswith(seen) for one in explored.uncontrolled), explored
 
 
-def test_what_cannot_be_controlled_is_named() -> None:
-    explored = _explored("planted:UsesAsyncio")
+@pytest.mark.parametrize(
+    ("name", "package", "named"),
+    [
+        ("UsesAsyncio", "planted", "asyncio.run"),
+        ("EndsTheProcess", "ending", "os._exit"),
+        ("EndsItBelow", "ending", "os._exit"),
+        ("Kills", "ending", "os.kill"),
+        ("SwallowsTheEnd", "ending", "os._exit"),
+    ],
+)
+def test_what_cannot_be_controlled_is_named(name: str, package: str, named: str) -> None:
+    """It ends the run, and not the process that explores: an exit status of 0 would be read as PASS."""
+    explored = _explored(f"{package}:{name}", package)
     assert explored.verdict is Verdict.UNKNOWN
-    assert "asyncio.sleep" in explored.uncontrolled
+    assert explored.uncontrolled == (named,)
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "said"),
+    [
+        ("EndsItsThread", Verdict.PASS, ""),
+        ("CheckExits", Verdict.VIOLATED, "SystemExit: 0"),
+        ("OutcomeFails", Verdict.VIOLATED, "ValueError: no outcome"),
+        ("OutlivesAll", Verdict.PASS, ""),
+        ("WaitsAgainForEver", Verdict.VIOLATED, "waits for WaitsAgainForEver.lock"),
+        ("TakesLong", Verdict.UNKNOWN, "more than 40,000 steps"),
+    ],
+)
+def test_code_that_exits_or_does_not_end(name: str, verdict: Verdict, said: str) -> None:
+    explored = _explored(f"ending:{name}", "ending")
+    assert explored.verdict is verdict, explored
+    found = explored.counterexample
+    assert said in (found.broken[-1].seen if found else explored.exploration.limit)
+
+
+@pytest.mark.parametrize("name", ["ExitsAtOnce", "FailsAtOnce"])
+def test_an_adapter_that_cannot_be_made_is_wrong_usage(name: str) -> None:
+    with pytest.raises(CannotLoad, match=f"ending:{name} cannot be made: .* at ending.py"):
+        _explored(f"ending:{name}", "ending")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -10,8 +11,10 @@ import pytest
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
+from purgatorio_stress.foreign import kept_values
 from purgatorio_stress.foreign.explored import _Program, explore_foreign
 from purgatorio_stress.foreign.shown_containers import CONTAINERS, Reach
+from purgatorio_stress.foreign.world import World
 
 HERE = str(Path(__file__).parent / "foreign_code")
 
@@ -19,7 +22,12 @@ HERE = str(Path(__file__).parent / "foreign_code")
 @pytest.fixture(scope="module")
 def program() -> _Program:
     """Loaded once for all pairs."""
-    return _Program(["containers"], "containers:dict__for_loop", 0, [HERE], False)
+    return _Program(World(), ["containers"], "containers:dict__for_loop", [HERE], False)
+
+
+@pytest.fixture(scope="module")
+def hidden() -> _Program:
+    return _Program(World(), ["blind_spots"], "blind_spots:Local", [HERE], False)
 
 
 def _verdict(program: _Program, name: str) -> Verdict:
@@ -44,6 +52,30 @@ def test_every_container_by_every_path(program: _Program, part: int) -> None:
     wrong += [pair for pair in pairs if _verdict(program, f"{pair}__locked") is not Verdict.PASS]
     assert not wrong
     assert part > 1 or len(Counter(pair.split("__")[0] for pair in pairs)) == 16
+
+
+def test_a_race_is_found_where_c_code_hides_it(hidden: _Program) -> None:
+    """And its twin with a lock is sound; so is what only one thread has."""
+    names = [kind.__name__ for kind in hidden.loader.adapter().RACY]
+    wrong = [name for name in names if _verdict(hidden, name) is not Verdict.VIOLATED]
+    wrong += [name for name in names if _verdict(hidden, f"{name}__locked") is not Verdict.PASS]
+    assert not wrong
+    assert len(names) > 20
+    assert {_verdict(hidden, name) for name in ("Local", "OwnMethods")} == {Verdict.PASS}
+    guarded = sys.version_info < (3, 12)
+    assert _verdict(hidden, "CachedProperty") is (Verdict.PASS if guarded else Verdict.VIOLATED)
+
+
+def test_a_cached_property_without_its_lock_is_a_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As since Python 3.12."""
+    monkeypatch.setattr(kept_values, "_WITH_LOCK", False)
+    program = _Program(World(), ["blind_spots"], "blind_spots:CachedProperty", [HERE], False)
+    assert _verdict(program, "CachedProperty") is Verdict.VIOLATED
+
+
+def test_attributes_that_object_sets_are_seen() -> None:
+    explored = explore_foreign(["planted"], "planted:SetsByObject", Limits(500, 60), path=[HERE])
+    assert explored.verdict is Verdict.VIOLATED
 
 
 def test_the_table_sees_what_is_not_followed(program: _Program, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,8 @@ from typing import cast
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "examples" / "traces"
@@ -80,6 +82,25 @@ def test_what_builds_a_release_is_pinned() -> None:
     tools += re.findall(r"pip install (.*)", release)[0].split()
     assert len(tools) == 5
     assert not [tool for tool in tools if "==" not in tool]
+
+
+def test_development_can_be_had_as_it_was_tested() -> None:
+    """`constraints-dev.txt` pins what the extra `dev` brings, within the bounds."""
+    lines = (ROOT / "constraints-dev.txt").read_text().splitlines()
+    pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    names, wanted = ["dev"], list[Requirement]()
+    for name in names:
+        for one in map(Requirement, extras[name]):
+            if one.name == "purgatorio":
+                names += sorted(one.extras - {*names})
+            else:
+                wanted.append(one)
+    assert len(wanted) > 20
+    versions = {canonicalize_name(name): version for name, version in pinned.items()}
+    assert not [
+        str(one) for one in wanted if not one.specifier.contains(versions[canonicalize_name(one.name)])
+    ]
 
 
 def test_a_trace_is_never_an_option_of_the_action(tmp_path: Path) -> None:

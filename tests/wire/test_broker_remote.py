@@ -244,3 +244,19 @@ def test_old_clients_are_not_told_the_epoch() -> None:
     remote.list_offsets(30, (OffsetLookup(P0, future=future),), answers, with_epoch=False)
     future.complete(OffsetFound(100, 5, 3))
     assert answers.only()["t"][0] == ListedOffset(Error.NONE, 100, 5, -1)
+
+
+def test_an_action_that_raises_keeps_no_other_from_running() -> None:
+    future: Deferred[int] = Deferred(THREADS)
+    ran: list[str] = []
+
+    def fails() -> None:
+        ran.append("fails")
+        raise LookupError("the action's own bug")
+
+    for action in (fails, lambda: ran.append("runs")):
+        future.when_done(action)
+    with pytest.raises(LookupError):
+        future.complete(1)
+    assert ran == ["fails", "runs"]
+    assert future.is_done()

@@ -27,7 +27,10 @@ class Settled(Generic[T]):
 
 
 class Deferred(Generic[T]):
-    """A value that comes once: the first of `complete`, `fail` and `cancel` decides, and each action runs once."""
+    """A value that comes once: the first of `complete`, `fail` and `cancel` decides, and each action runs once.
+
+    Where an action raises, the others run all the same; the first exception comes out of the call that decided.
+    """
 
     __slots__ = ("_actions", "_lock", "_outcome")
 
@@ -74,6 +77,12 @@ class Deferred(Generic[T]):
             self._outcome.set(outcome)
             actions = list(self._actions.get())
             self._actions.mutate().clear()
+        failed: Exception | None = None
         for action in actions:
-            action()
+            try:
+                action()
+            except Exception as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
         return True

@@ -1,14 +1,18 @@
-"""Turns a recorded wire trace into verdicts: the rows of every scene, counted by clause.
+"""Turns a recorded wire trace into one verdict for each clause.
 
-A row is one judged response, for one clause. A scene gives many rows. If a row was late or undecided, the scene is
-repeated (`name#2`). A broken row is a violation by itself. A late row is a violation only together with another one
-of the same clause, cause and scene. Late rows that overlap in time may have met one pause, and count as one. Rows
-may be slightly late because a thread did not get the processor. They count only if they are at least one in ten;
-otherwise they are undecided. Two rows that count are VIOLATED, one is UNKNOWN. A clause is also UNKNOWN if none of
-its rows could be judged, or one of its scenes did not end. The same holds if a scene declares that it tests the
-clause (`Scene.asked`) and no row of that scene decided it. Other undecided rows are only counted and reported, with
-one exception: rows that are late by the whole gap look like a forgotten request. They make the clause UNKNOWN unless
-their scene has more rows in time.
+A *row* is the judgment of one response by one clause. A row is kept, broken, late, or undecided. If a row is late or
+undecided, the scene is repeated (`name#2`).
+
+One broken row makes the clause VIOLATED. One late row makes it UNKNOWN; two late rows of the same scene and cause
+make it VIOLATED. If two late rows overlap in time, one pause of the machine may explain both, and they count as one.
+Slightly late rows may come from a busy processor. They count only if at least a tenth of the rows are late.
+Late rows do not count if another row of their cause shows that the broker is busy (`Row.busy`).
+
+A clause is also UNKNOWN in these cases:
+
+* none of its rows could be judged, or one of its scenes did not end;
+* a scene declares that it tests the clause (`Scene.asked`), and no row of that scene decided it;
+* an undecided row is so late that the request looks forgotten, and such rows outnumber the decided rows of the scene.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ is driven in every way that it declares: as a timer and as a purgatory, in virtu
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 import zlib
@@ -43,7 +44,7 @@ from purgatorio_conformance.protocol.played_order import (
 from purgatorio_conformance.protocol.proof import Proof
 from purgatorio_conformance.protocol.real_time import drive_real
 from purgatorio_conformance.protocol.run_record import Account
-from purgatorio_conformance.protocol.scope import longest_of_scope_ns, scope, scope_delays
+from purgatorio_conformance.protocol.scope import crossed, longest_of_scope_ns, scope, scope_delays
 from purgatorio_conformance.protocol.session import Listener, Session
 from purgatorio_conformance.protocol.small_program import delays_for
 from purgatorio_conformance.protocol.timeline import fitted, shape_of, timeline
@@ -87,6 +88,8 @@ _DRAWN_MOST: Final = 1_000
 """So many programs are drawn, or half as many as operations were asked for."""
 _CROSSED_MOST: Final = 60
 """So many programs of two calls are played in all their orders, or a thirtieth as many as operations were asked for."""
+_STEPPED_MOST: Final = 24
+"""And in so many each call is stopped at each of its steps."""
 _PLACES_LATER: Final[dict[str, int]] = {"virtual-jumps": 2, "virtual-scope": 1}
 """Where the clock of a run starts, by places."""
 _GZIP: Final = 31
@@ -180,7 +183,9 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
         return part == "timer" and plays_periodic(description, virtual=virtual)
     if mode == "virtual-scope":
         return any(scope(part, scope_delays(description), description))
-    programs = gate_programs(part, delays_for(description, 0))
+    delays = delays_for(description, 0)
+    _, of_scope = next(crossed(part, delays, description))
+    programs = itertools.chain(gate_programs(part, delays), of_scope)
     if mode.endswith("-gates"):
         return any(program.ruled_out(description, virtual=virtual) is None for program in programs)
     if mode.endswith("-lines"):
@@ -423,8 +428,18 @@ class CommandSubject:
             raise child.failed("died", "its JVM no longer answers the debugger's protocol")
         plays = Plays(session, self.description, self.part, clock, lines=lines, judge=judge)
         self.account.plays = plays.played
-        crossed = min(_CROSSED_MOST, plan.timers // 30) if self.virtual else 0
-        run = GatedRun(plays, tell, plan.seed, min(_DRAWN_MOST, plan.timers // 2), plan.timers, crossed)
+        # In real time each expiry is waited for.
+        part = 1 if self.virtual else 4
+        crossed = min(_CROSSED_MOST, plan.timers // 30) // part
+        run = GatedRun(
+            plays,
+            tell,
+            plan.seed,
+            min(_DRAWN_MOST, plan.timers // 2),
+            plan.timers,
+            crossed,
+            _STEPPED_MOST // part,
+        )
         self.account.orders = run.orders
         try:
             run.drive(self._ways(), self.account.only)

@@ -1,4 +1,4 @@
-"""Races by luck: the small programs of `gate_program` on free lanes, for what has no gates, in real time.
+"""Races by luck: the small programs of `gate_program` and `scope` on free lanes, for what has no gates, in real time.
 
 The calls of a program are made at moments that are drawn again each time, as close together as the subject answers, so
 that what one lane does falls into the midst of what another does. Around an expiry they come about its deadline. What
@@ -7,6 +7,7 @@ is found is true; what is not found was perhaps not met.
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from typing import Final
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.message import Add, Call, Description, Gauge, Quiesce, Register, Start
+from purgatorio_conformance.protocol.scope import crossed
 from purgatorio_conformance.protocol.session import Session
 from purgatorio_conformance.protocol.small_program import (
     Expiry,
@@ -29,6 +31,8 @@ from purgatorio_conformance.subject.contract import LATE_SLACK_NS
 from purgatorio_conformance.subject.plan import MS
 
 _FAR_NS: Final = 5_000 * MS
+_PROGRAMS_MOST: Final = 45
+"""Those of the scope are the rest, whose calls meet as in none before first."""
 _ROUNDS_MOST: Final = 400
 _OPERATIONS_A_ROUND: Final = 10
 """One round of every program for so many operations that were asked for."""
@@ -42,10 +46,11 @@ _EARLY_S: Final = 0.001
 
 def free_programs(description: Description, part: Part) -> tuple[SmallProgram, ...]:
     """Those that the subject can be put through without any gate. A volley of one is an order, and kept by gates."""
-    programs = [one for one in gate_programs(part, delays_for(description, _FAR_NS)) if one.volley != 1]
-    return tuple(
-        one for one in programs if len(one.lanes) > 1 and one.ruled_out(description, free=True) is None
-    )
+    delays = delays_for(description, _FAR_NS)
+    _, of_scope = next(crossed(part, delays, description))
+    programs = itertools.chain((one for one in gate_programs(part, delays) if one.volley != 1), of_scope)
+    fit = (one for one in programs if len(one.lanes) > 1 and one.ruled_out(description, free=True) is None)
+    return tuple(itertools.islice(fit, _PROGRAMS_MOST))
 
 
 def drive_free(

@@ -76,7 +76,14 @@ _JUDGED_FIRST: Final = 50
 _JUDGED_AGAIN: Final = 1.5
 """It is judged after so many plays, and whenever they are so many times as many."""
 
-Act = Callable[[], None]
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One thing that can be done next, and the thread that continues by it: `within` a call, or with a new one."""
+
+    do: Callable[[], None]
+    thread: str = ""
+    within: bool = False
 
 
 class Plays:
@@ -181,10 +188,12 @@ class Plays:
         order = PlayedOrder(program.name, ())
         self.play_to_the_end(play.before, play)
         before_ns = self.clock.now_ns
-        while acts := play.acts():
-            next(iter(acts.values()))()
+        # What is lost is left alone: its event would hide that.
+        while not self.broken and (acts := play.acts()):
+            next(iter(acts.values())).do()
             self.settle(play)
-            if self.clock.now_ns > before_ns and not self.session.conversation.unanswered():
+            at_rest = not self.session.conversation.unanswered()
+            if self.clock.now_ns > before_ns and at_rest:
                 before_ns = self._past_overdue(leap_ns)
         play.over = True
         self.leap(self.delays.far_ns + self.late_ns)
@@ -198,12 +207,18 @@ class Plays:
     def _past_overdue(self, leap_ns: int) -> int:
         """See `in_turn`; what the clock says then."""
         assert self.clock is not None, "it is for virtual time"
-        late_ns = self.description.late_ns
-        if late_ns is not None and self.session.conversation.overdue(late_ns, before_now=True):
+        late_ns, conversation = self.description.late_ns, self.session.conversation
+
+        def overdue() -> bool:
+            # Of what was told to end with an error nobody promises that it comes.
+            waits = () if late_ns is None else conversation.overdue(late_ns, before_now=True)
+            return bool({*waits} - conversation.spoilt)
+
+        if overdue():
             # One that answers before its own threads are done is refused as that.
             self._hear(_ANSWERED_EARLY_S)
             self.leap(leap_ns + self.late_ns)
-            if self.session.conversation.overdue(late_ns, before_now=True):
+            if overdue():
                 # It is lost: the clauses say so of the whole run, and every further program would wait for it in vain.
                 self.broken = True
         return self.clock.now_ns
@@ -454,8 +469,10 @@ class Play:
     kept: Hold | None = None
     steps: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
     """Where calls stop on their way: by lane and place there."""
-    gone: int = 0
-    """So many have continued from where some continue with an error."""
+    came: dict[int, int] = field(default_factory=dict)
+    """Of each stop at a gate, how many threads had come to that place before."""
+
+    _came_to: Counter[tuple[str, str | None]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.before = named_in(self.program.before, self.number)
@@ -473,6 +490,9 @@ class Play:
         if hold.f == STEP:
             self.stopped.add(hold.number)
             return not self.passes
+        if hold.number not in self.came:
+            self.came[hold.number] = self._came_to[hold.f, hold.id]
+            self._came_to[hold.f, hold.id] += 1
         mine = hold.id is None or hold.id.startswith(f"p{self.number}-")
         if not mine or not (self.program.pauses_at(*self._where(hold)) or self.early(hold)):
             return False
@@ -494,7 +514,7 @@ class Play:
             if calls:
                 lane = next(iter(calls))
                 return {lane: calls[lane]}
-            return {"all": lambda: self.plays.go(standing)} if standing else {}
+            return {"all": self._go_all(standing)} if standing else {}
         places = [" ".join(self._where(hold)) for hold in standing]
         goes = {
             f"{place} {places[:number].count(place)}": self._go(hold)
@@ -502,8 +522,12 @@ class Play:
         }
         return goes | calls
 
+    def _go_all(self, standing: Sequence[Hold]) -> Act:
+        """Together; or the first alone, where its callback may end with an error."""
+        return self._go(standing[0]) if self.program.fault else Act(lambda: self.plays.go(standing))
+
     def _go(self, hold: Hold) -> Act:
-        return lambda: self.plays.go([hold], fail=self._fails(hold))
+        return Act(lambda: self.plays.go([hold], fail=self._fails(hold)), hold.thread, within=True)
 
     def _where(self, hold: Hold) -> tuple[str, str]:
         """The place, and the id as the program has it."""
@@ -513,8 +537,7 @@ class Play:
         fault = self.program.fault
         if fault is None or self._where(hold) != (fault.place, fault.id):
             return False
-        self.gone += 1
-        return fault.nth is None or self.gone == fault.nth + 1
+        return fault.nth in (None, self.came[hold.number])
 
     def can_call(self, lane: int) -> bool:
         """Whether the lane's next call can be made."""
@@ -537,10 +560,15 @@ class Play:
     def _place(self, call: Inside) -> Hold | None:
         """Where it can be made: at the innermost gate of a thread that is inside a callback of the operation."""
         standing = self.plays.session.conversation.standing()
-        return next((one for one in reversed(standing) if one.id == call.id and call.at in ("", one.f)), None)
+        there = (one for one in reversed(standing) if one.id == call.id and call.at in ("", one.f))
+        return next((one for one in there if call.nth in (None, self.came.get(one.number))), None)
 
     def _call(self, lane: int) -> Act:
-        return lambda: self.make(lane)
+        call = self.lanes[lane][0]
+        gate = self._place(call) if isinstance(call, Inside) else None
+        return Act(
+            lambda: self.make(lane), gate.thread if gate else f"caller-{lane}", within=gate is not None
+        )
 
     def make(self, lane: int, steps: tuple[int, ...] = ()) -> None:
         """The lane's next call, which stops at these of its steps."""

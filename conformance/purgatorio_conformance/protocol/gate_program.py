@@ -1,5 +1,5 @@
-"""The small programs that were written by hand: what takes numbers (purges, crowds, levels), and races of more calls
-than the enumerated `scope` has."""
+"""The small programs that are written by hand: what takes numbers (purges, crowds, levels, volleys), a subject started
+anew, or more calls than the enumerated `scope` has."""
 
 from __future__ import annotations
 
@@ -28,8 +28,6 @@ from purgatorio_conformance.protocol.small_program import (
     DONE,
     ERRORS,
     EXPIRED,
-    EXPIRY,
-    FIRE,
     FORCE,
     GIVE_UP,
     LEVEL,
@@ -37,7 +35,6 @@ from purgatorio_conformance.protocol.small_program import (
     MOVED,
     PURGE,
     RECHECK,
-    SLOW,
     TIMER,
     TRY,
     Barrier,
@@ -96,7 +93,6 @@ def _of_purgatory(delays: Delays) -> tuple[SmallProgram, ...]:
     due = waits("a", delay_ns=delays.least_ns)
     # A wheel knows how late it is when it has moved something, and until then takes what is due for what is not.
     on_time = (waits("z", "first", soon_ns), Until("first", 0))
-    done = (TRY, FORCE, DONE)
     crowd = tuple(waits("c", f"of-crowd-{number}", soon_ns) for number in range(_CROWD))
 
     def left(count: int) -> tuple[Call, ...]:
@@ -158,41 +154,20 @@ def _of_purgatory(delays: Delays) -> tuple[SmallProgram, ...]:
                           *(Ready(one.id) for one in waiting)), schedule=Barrier(1))  # fmt: skip
     return (
         *((looks, spoilt, half_registered) if delays.looks else ()),
-        SmallProgram("registration-event", RECHECK, ((waits("a"),), event), (TRY, ARM)),
-        SmallProgram("event-inside-registration", RECHECK, ((waits("a"),), inside("op", *event)), (TRY,)),
-        SmallProgram("two-events", GIVE_UP, ((Check("a"),), event), (TRY,), (waits("a"),)),
         SmallProgram("three-events", GIVE_UP, ((Check("a"),), (Check("a"),), event), (TRY,), (waits("a"),)),
         SmallProgram("event-after-event", GIVE_UP, ((Check("a"),), (Check("a"), Check("a"), *event)), (TRY,),
                     (waits("a"),)),
         SmallProgram("event-beside-others", GIVE_UP, ((Check("a"),), (Check("b"),)), ((TRY, "op"),),
                     (waits("a"), *ready(_OTHERS, "b"))),
-        SmallProgram("event-event", CLAIM, ((Check("a"),), (Check("b"),)), done, (waits("ab"), Ready("op"))),
-        SmallProgram("force-force", CLAIM, forces[:2], (FORCE, DISARM, DONE), (waits("a"),)),
-        SmallProgram("event-force", CLAIM, ((Check("a"),), (Ready("op"), *forces[0])), done, (waits("a"),)),
         SmallProgram("forces-at-once", CLAIM, forces, (FORCE,), (waits("a"),), schedule=Barrier(_VOLLEYS)),
         SmallProgram("events-and-force-at-once", CLAIM, ((Check("a"),), (Check("b"),), *forces[:2]), (TRY, FORCE),
                     (waits("ab"), Ready("op")), schedule=Barrier(_VOLLEYS)),
-        SmallProgram("registration-force", ARMING, ((waits("ab"),), forces[0]), (TRY, ARM)),
         # Behind what is found with fewer calls.
         *((behind,) if delays.looks else ()),
-        SmallProgram("expiry-event", EXPIRY, (expiry, event), (FIRE, *done, EXPIRED), (soon,)),
-        SmallProgram("expiry-check", EXPIRY, (expiry, (Check("a"),)), (FIRE, TRY), (soon,)),
-        SmallProgram("expiry-force", EXPIRY, (expiry, forces[0]), (FIRE, FORCE, DONE, EXPIRED), (soon,)),
-        SmallProgram("expiry-cancel", EXPIRY, (expiry, (CancelKey("a"),)), (FIRE, FORCE, DONE, EXPIRED), (soon,)),
         *purges,
         given_back,
         SmallProgram("expiry-force-at-once", CLAIM, (expiry, *forces[:2]), (FORCE,), (soon,),
                      schedule=Barrier(_VOLLEYS)),
-        SmallProgram("registration-cancel", EXPIRY, ((waits("ab"),), (CancelKey("a"), Ready("op"), Check("b"))),
-                    (TRY, ARM)),
-        SmallProgram("event-cancel", EXPIRY, (event, (CancelKey("a"),)), done, (waits("ab"),)),
-        SmallProgram("force-cancel", EXPIRY, (forces[0], (CancelKey("a"),)), (FORCE, DISARM, DONE), (waits("ab"),)),
-        SmallProgram("registration-expiry", SLOW, ((waits("ab"),), (Expiry("other"),)), (TRY, ARM, FIRE),
-                    (waits("c", "other", soon_ns),), (Ready("op"), Check("b"))),
-        SmallProgram("slow-expiry", SLOW, ((Expiry("other"),), event), (TRY, DONE, EXPIRED),
-                    (waits("c", "other", soon_ns), waits("a"))),
-        SmallProgram("list-empties-and-fills", LISTS, ((Check("a"),), (waits("ba", "next"),)), (TRY, DONE),
-                    (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
         SmallProgram("list-empties-twice-and-fills", LISTS, ((Check("a"),), (Check("a"), waits("a", "next"))), (DONE,),
                     (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
         SmallProgram("long-list-empties-and-fills", LISTS, ((waits("a"),), (Check("a"),)), (), ready(_OTHERS, "a"),
@@ -208,16 +183,6 @@ def _of_purgatory(delays: Delays) -> tuple[SmallProgram, ...]:
                     (Quiesce(),), fresh=True),
         SmallProgram("list-empties-and-fills-at-once", LISTS, ((Check("a"),), (waits("a", "next"),)), (TRY, DONE),
                     (waits("a"), Ready("op")), (Ready("next"), Check("a")), schedule=Barrier(_VOLLEYS)),
-        SmallProgram("list-is-given-back-and-fills", LISTS, ((CancelKey("a"),), (waits("a", "next"),)), (TRY, DISARM),
-                    (waits("a"),), (Ready("next"), Check("a"))),
-        SmallProgram("list-is-given-back-and-fills-beside", LISTS,
-                    ((Check("a"),), (CancelKey("a"), waits("a", "next"))), (TRY,), (waits("a"),),
-                    (Ready("next"), Check("a"))),
-        SmallProgram("list-is-given-back-twice", LISTS, ((CancelKey("a"),), (CancelKey("a"),)), (DISARM,), both),
-        SmallProgram("two-registrations", LISTS, ((waits("ab"),), (waits("ba", "other"),)), (TRY, ARM), (),
-                    (Ready("op"), Ready("other"), Check("a"))),
-        SmallProgram("check-inside-completion", CALLBACK, ((Check("a"),), inside("op", Check("b"), Check("a"))),
-                    (DONE,), (waits("ab"), waits("b", "other"), Ready("op"), Ready("other"))),
         # What one check goes through is not another's, nor is what it counts.
         SmallProgram("checks-inside-completions-before-others", CALLBACK,
                     ((Check("a"),), inside("op", Check("b")), inside("other", Check("a"))), (DONE,),
@@ -227,9 +192,6 @@ def _of_purgatory(delays: Delays) -> tuple[SmallProgram, ...]:
                     tuple(call for deep in range(_DEEP + 1)
                           for call in (Register(f"op-{deep}", (f"{deep}",), far_ns), Ready(f"op-{deep}"))),
                     schedule=Barrier(1)),
-        SmallProgram("check-inside-expiry-beside-check", CALLBACK,
-                    (expiry, (Check("b"),), inside("op", Ready("other"), Check("b"))), (TRY, EXPIRED),
-                    (soon, waits("b", "other"))),
         SmallProgram("registration-inside-completion-beside-others", CALLBACK,
                     ((waits("a"),), forces[0], (Expiry("other"),), (Inside("op", waits("b", "next"), DONE),)),
                     ((ARM, "op"), (DONE, "op")), (waits("c", "other", soon_ns),)),
@@ -246,42 +208,14 @@ def _of_purgatory(delays: Delays) -> tuple[SmallProgram, ...]:
                     ((TRY, "other"), (DONE, "op"), (DONE, "last"), (DONE, "other")),
                     (*on_time, waits("b", "other"), Ready("other"), soon, *crowd, waits("c", "last", soon_ns)),
                     schedule=Barrier(1), fresh=True),
-        SmallProgram("check-inside-completion-beside-cancel", CALLBACK,
-                    ((Check("b"),), (CancelKey("a"),), inside("op", Check("a"))), (DONE,), (waits("ab"), Ready("op"))),
         SmallProgram("completions-that-check-each-other", CALLBACK,
                     ((Check("a"),), (Check("b"),), inside("op", Check("b")), inside("other", Check("a"))), (DONE,),
                     (waits("a"), waits("b", "other"), waits("a", "third"), waits("b", "next"), Ready("op"),
                      Ready("other"))),
-        SmallProgram("cancel-inside-completion", CALLBACK, ((Check("a"),), inside("op", CancelKey("b"))),
-                    (TRY, DONE), (waits("ab"), waits("b", "other"), Ready("op"))),
-        SmallProgram("cancel-inside-registration", CALLBACK, ((waits("a"),), inside("op", CancelKey("b"))), (TRY,),
-                    (waits("b", "other"),), event),
-        SmallProgram("cancel-inside-expiry", CALLBACK, (expiry, inside("op", CancelKey("b"))), (DONE, EXPIRED),
-                    (soon, waits("bc", "other")), (Ready("other"), Check("c"))),
         SmallProgram("registration-inside-expiry", CALLBACK,
                     ((*expiry, Expiry("next")), inside("op", waits("b", "next", soon_ns))), (DONE, EXPIRED), (soon,)),
-        SmallProgram("sizes-inside-callbacks", CALLBACK, ((Check("a"),), inside("op", Gauge(), Gauge())),
-                    (TRY, DONE), (waits("ab"), Ready("op"))),
-        SmallProgram("event-beside-registration-inside-completion", CALLBACK,
-                    ((Check("a"),), (Ready("next"), Check("b")), inside("op", waits("b", "next"))), (TRY, DONE),
-                    (waits("a"), Ready("op"))),
-        SmallProgram("registration-inside-completion", CALLBACK, ((Check("a"),), inside("op", waits("a", "next"))),
-                    (DONE,), (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
-        SmallProgram("error-in-try", ERRORS, ((Check("a"),),), (TRY,), (waits("a"),), event, fault=Fault(TRY, "op")),
         SmallProgram("errors-in-tries", ERRORS, ((Check("a"),) * 16,), (TRY,), (waits("a"),), event,
                     fault=Fault(TRY, "op")),
-        # Its recheck: what is left of it is watched.
-        SmallProgram("error-in-registration", ERRORS, ((waits("ab"),),), (TRY,), (), event, fault=Fault(TRY, "op", 1)),
-        SmallProgram("error-in-try-before-another", ERRORS, ((Check("a"),),), (TRY,), (*both, Ready("other")),
-                    fault=Fault(TRY, "op")),
-        SmallProgram("error-in-try-and-expiry", ERRORS, ((Check("a"),), expiry), (TRY,), (soon,),
-                    fault=Fault(TRY, "op")),
-        SmallProgram("error-in-completion", ERRORS, ((Check("a"),),), (DONE,), (*both, Ready("op"), Ready("other")),
-                    (Check("a"),), fault=Fault(DONE, "op")),
-        SmallProgram("error-in-completion-beside-event", ERRORS, ((Check("a"),), (Check("b"),)), (TRY, DONE),
-                    (waits("ab"), Ready("op")), fault=Fault(DONE, "op")),
-        SmallProgram("error-in-expiry", ERRORS, (expiry,), (EXPIRED,), (soon, waits("b", "other", soon_ns)),
-                    fault=Fault(EXPIRED, "op")),
         SmallProgram("move-force", MOVED, ((Until("op", delays.before_ns),), forces[0]), (),
                     (waits("a", delay_ns=level_ns), waits("b", "other", delays.later_ns))),
         SmallProgram("move-registration", MOVED, ((Until("op", delays.before_ns),), (waits("b", "next", level_ns),)),
@@ -311,27 +245,13 @@ def _of_timer(delays: Delays) -> tuple[SmallProgram, ...]:
     soon_ns, far_ns = delays.soon_ns, delays.far_ns
     level, later = Add("t", delays.level_ns), Add("u", delays.later_ns)
     fires = (Expiry("t"),)
-    soon, other = Add("t", soon_ns), Add("u", soon_ns)
+    soon = Add("t", soon_ns)
     adds = tuple((Add(name, far_ns),) for name in "tuvw")
     return (
-        SmallProgram("fire-cancel", TIMER, (fires, (Cancel("t"), Cancel("t"))), (FIRE,), (soon,)),
-        SmallProgram("fire-add", TIMER, (fires, (other, Cancel("v"))), (FIRE, ARM), (soon, Add("v", far_ns))),
-        SmallProgram("slow-task", SLOW, (fires, (other, Gauge())), (FIRE,), (soon, Add("v", soon_ns))),
-        SmallProgram("add-inside-task", CALLBACK, (fires, (Inside("t", other), Inside("t", Cancel("v")))), (FIRE,),
-                    (soon, Add("v", far_ns))),
-        SmallProgram("cancel-inside-its-task", CALLBACK, (fires, (Inside("t", Cancel("t")),)), (FIRE,), (soon,)),
-        SmallProgram("size-inside-task", CALLBACK, (fires, (Inside("t", Gauge()),)), (FIRE,), (soon,)),
         SmallProgram("adds-at-once", LEVEL, adds, (ARM,), schedule=Barrier(_VOLLEYS)),
-        SmallProgram("error-in-task", ERRORS, (fires,), (FIRE,), (soon, other), fault=Fault(FIRE, "t")),
-        SmallProgram("fire-add-again", TIMER, (fires, (soon, Cancel("t"))), (FIRE,), (soon,)),
-        SmallProgram("fire-add-again-alone", TIMER, (fires, (soon,)), (FIRE,), (soon,)),
-        SmallProgram("add-again-cancel", TIMER, ((Add("t", far_ns),), (Cancel("t"),)), (), (Add("t", far_ns),)),
-        SmallProgram("cancel-add", TIMER, ((Cancel("t"),), (other, Expiry("u"))), (), (soon,)),
         # Anew, or what other tasks have left is used again first.
         SmallProgram("cancel-fire-add", TIMER, ((Cancel("t"),), (*fires, Add("v", far_ns))), (), (soon,), fresh=True,
                     schedule=Stepped.FIRST),
-        SmallProgram("cancel-cancel", TIMER, ((Cancel("t"),), (Cancel("t"),)), (), (Add("t", far_ns),)),
-        SmallProgram("add-cancel", TIMER, ((Add("t", far_ns),), (Cancel("t"),)), ()),
         SmallProgram("cancels-beside", TIMER,
                     ((Cancel("t"),), (Cancel("u"),), (Add("w", delays.level_ns), Add("v", far_ns))), (),
                     (Add("t", far_ns), Add("u", far_ns)), (Quiesce(), Cancel("v"), Cancel("w"))),

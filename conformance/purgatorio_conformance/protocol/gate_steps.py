@@ -22,6 +22,7 @@ from purgatorio_conformance.protocol.played_order import (
     BROKEN,
     NO_LINE,
     NO_LINE_OF_ITS_OWN,
+    NO_NEW_LINE,
     STEPS_MOST,
     TOO_MANY,
     Orders,
@@ -73,6 +74,26 @@ def _plays_about(program: SmallProgram) -> int:
     return _TWICE_WITHIN**2 // 2 if program.schedule is Stepped.FIRST_TWICE else 2 * _TWICE_WITHIN
 
 
+def _new_places(
+    programs: Sequence[SmallProgram], plans: Sequence[Iterable[PausePoint]]
+) -> Iterator[list[PausePoint]]:
+    """Of the many programs that are enumerated only the stops where a call stands at a line beside calls of kinds
+    that no program before it has there."""
+    seen: set[object] = set()
+    for program, stops in zip(programs, plans, strict=True):
+        new: list[PausePoint] = []
+        for stop in stops:
+            other = frozenset(
+                type(call) for lane, calls in enumerate(program.lanes) if lane != stop.lane for call in calls
+            )
+            call = type(program.lanes[stop.lane][stop.place])
+            met = {(point.at, point.thread, call, other, stop.beside) for point in stop.points}
+            if not program.enumerated or not met <= seen:
+                new.append(stop)
+                seen |= met
+        yield new
+
+
 class Steps:
     """The plays of a run in which a call is stopped at its steps. `tell`: called with the share of the whole that was
     played, roughly."""
@@ -105,6 +126,7 @@ class Steps:
             if beside:
                 # One that meets the first lane at its gate comes to other lines as well.
                 plans = self._known_beside(lines, dict(zip(stepped, plans, strict=True)), pairs, gates)
+            plans = [*_new_places([program for program, _ in pairs], plans)]
         # What was watched runs slowly from then on; a new run has new threads.
         self._plays.start(gates)
         until_s = time.monotonic() + STEPS_S
@@ -199,7 +221,7 @@ class Steps:
             ):
                 self._stopped_at(program, stop)
                 plays += 1
-        why = NO_LINE_OF_ITS_OWN if program.long else NO_LINE
+        why = NO_LINE_OF_ITS_OWN if program.long else NO_NEW_LINE if program.enumerated else NO_LINE
         return Orders(program, plays, skipped="" if plays else why)
 
     def _counted(self, program: SmallProgram, beside: str = "") -> Iterator[PausePoint]:
@@ -366,8 +388,10 @@ class Steps:
         # On a busy machine a thread may come to its step late, and its call has more of them.
         self._stops_made = len(play.stopped)
         self._plays.end(play, PlayedOrder(program.name, (), stop))
-        if self._plays.clock is not None and program.passes_time:
-            # Or it would expire while time moves in the next play, and its lines be stopped at there.
+        leaves = program.enumerated and self._plays.part == "timer"
+        if self._plays.clock is not None and (program.passes_time or leaves):
+            # Or it would expire while time moves in the next play, and its lines be stopped at there; and who goes
+            # through all tasks would have more and more steps.
             self._plays.leap(2 * self._plays.delays.later_ns + self._plays.late_ns)
         self._plays.under_way = None
 

@@ -1,8 +1,9 @@
-"""Races by control: every order of the small programs of `gate_program`, played to a subject that has gates.
+"""Races by control: the orders of the small programs of `gate_program` and `scope`, played to a subject with gates.
 
 What is done next is one of few things: let a thread continue, or make a lane's next call; all their orders are played,
 depth first, each play from operations and keys of its own. Where the subject counts the steps of its own code, each
-call of each lane is stopped at each of its steps, see `gate_steps`. How threads are held and heard is in `gate_play`.
+call of each lane is stopped at each of its steps, see `gate_steps`. How threads are held and heard is in `gate_play`;
+the page of the protocol tells the whole ("How a gated run is played").
 
 What was recorded is judged now and then. Once a promise is broken the rest is not played.
 """
@@ -13,7 +14,7 @@ import itertools
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
@@ -32,16 +33,19 @@ from purgatorio_conformance.protocol.message import (
     Register,
 )
 from purgatorio_conformance.protocol.played_order import BROKEN, TOO_MANY, Orders, PausePoint, PlayedOrder
-from purgatorio_conformance.protocol.random_program import DRAWN, PLACES, drawn_program
 from purgatorio_conformance.protocol.scope import (
+    DRAWN,
+    PLACES,
     SCOPE_S,
     crossed,
+    crossing_named,
+    drawn_program,
     longest_of_scope_ns,
     scope,
     scope_delays,
     turn_of,
 )
-from purgatorio_conformance.protocol.small_program import ANY, SmallProgram
+from purgatorio_conformance.protocol.small_program import ANY, EveryOrder, SmallProgram
 
 Way = Literal["scope", "orders", "alone", "beside", "drawn"]
 """The enumerated programs of one lane, one after the other; all orders of gates; a call stopped at each of its steps,
@@ -50,6 +54,8 @@ alone, or next to a lane that is paused at a gate; what is drawn."""
 _ORDERS_MOST: Final = 1_000
 _ASLEEP: Final = 1_100
 _BUCKETS_ASLEEP: Final = 30
+_OF_ONE: Final = 0.4
+"""A program of one caller has a few orders only, and counts so much as one of the others."""
 _DRAWN_BEFORE_REST: Final = 100
 """What was lost is seen when its time-out comes in its stead."""
 
@@ -82,6 +88,7 @@ class GatedRun:
         drawn: int = 0,
         scope: int = 0,
         crossed: int = 0,
+        stepped: int = 0,
     ) -> None:
         self._plays = plays
         self._tell = tell
@@ -89,6 +96,10 @@ class GatedRun:
         self._most_drawn = drawn
         self._most_of_scope = scope
         self._most_crossed = crossed
+        self._most_stepped = stepped
+        self._counts: list[int] = []
+        self._size_of: dict[str, int] = {}
+        """Of the scope's programs of two callers how many there are, by size, and in which place there each is."""
         self._gates: tuple[str, ...] = ()
         self._steps = Steps(plays, tell)
         self.orders: list[Orders] = []
@@ -104,43 +115,84 @@ class GatedRun:
     ) -> None:
         """Play all programs that the subject can be put through in these ways, or one order of one only, then wait
         until all has ended. Raises SubjectFailed."""
-        programs = gate_programs(self._plays.part, self._plays.delays)
-        crossings = crossed(self._plays.part, self._plays.delays, self._plays.description)
-        programs = tuple(program for program in programs if not leaving_out(program))
-        fit = [program for program in crossings if not leaving_out(program)]
         if ways == ("scope",):
             self._scope(leaving_out, only)
             return
         if only is not None:
-            programs = tuple(one for one in (*programs, *fit) if one.name == only.program)
-            if only.program.startswith(DRAWN):
-                programs = (self._drawn(only.program),)
-            if not only.errors:
-                programs = tuple(replace(one, fault=None) for one in programs)
-            if only.stop is None:
-                self._all_orders(programs, only)
-            elif only.acts:
-                (program,) = programs
-                stop = self._steps.found_again(program, only.stop, self._gates_of_drawn())
-                self._play(program, [], stop=stop, wanted=only.acts)
-                self._plays.come_to_rest()
-            else:
-                self._steps.again(programs, only.stop)
+            self._again(only)
             return
+        by_number = [one for one in self._by_number() if not leaving_out(one)]
         for place, way in enumerate(ways):
             tell = partial(self._told, place, len(ways))
-            if way == "orders":
-                self._all_orders((*programs, *fit[: self._most_crossed]), tell=tell)
-                left = len(fit) - min(self._most_crossed, len(fit))
-                share = f"{100 - left * 100 // max(1, len(fit))} % of {len(fit):,}"
-                self.reached = (
-                    f"two calls from each start state in all orders: {share}" if left < len(fit) else ""
-                )
-            elif way == "drawn":
+            if way == "drawn":
                 self._all_drawn(tell, leaving_out)
+            elif way == "orders":
+                self._all_orders((*by_number, *self._crossed(leaving_out)), tell=tell)
+                self.reached = self._how_far()
             elif not self._plays.broken:
                 self._steps.tell = tell
+                programs = (*by_number, *self._crossed(leaving_out, stepped=True))
                 self.orders.extend(self._steps.drive(programs, beside=way == "beside"))
+
+    def _by_number(self) -> tuple[SmallProgram, ...]:
+        return gate_programs(self._plays.part, self._plays.delays)
+
+    def _crossed(
+        self, leaving_out: Callable[[SmallProgram], bool], *, stepped: bool = False
+    ) -> Iterator[SmallProgram]:
+        """As many of the scope's programs of two callers as are wanted: those of the first size, and a third as many
+        that are larger. `stepped`: whose calls are stopped at their steps."""
+        plays, description, virtual = self._plays, self._plays.description, self._plays.clock is not None
+        most = self._most_stepped if stepped else self._most_crossed
+        for count, programs in crossed(plays.part, plays.delays, description):
+            taken = 0.0
+            if not stepped:
+                self._counts.append(count)
+            for program in programs if most else ():
+                why = (program.steps if stepped else program.ruled_out)(description, virtual=virtual)
+                if why is None and not leaving_out(program):
+                    self._size_of[program.name] = len(self._counts)
+                    yield program
+                    taken += 1 if program.callers > 1 else _OF_ONE
+                if taken >= most:
+                    break
+            most //= 3
+
+    def _how_far(self) -> str:
+        """How much of the scope's programs of two callers was played, by size."""
+        whole = [
+            one.program.name for one in self.orders if one.program.enumerated and one.plays and not one.cut
+        ]
+        played = Counter(self._size_of[name] for name in whole)
+        shares = [
+            f"{played[place] * 100 / count:.0f} % of {count:,} with {place + 1}"
+            for place, count in enumerate(self._counts, 1)
+            if count
+        ]
+        return f"calls that meet, in all orders: {', '.join(shares)}" if played else ""
+
+    def _again(self, only: PlayedOrder) -> None:
+        """One order of one program."""
+        program = self._named(only.program)
+        if not only.errors:
+            program = replace(program, fault=None)
+        if only.stop is None:
+            self._all_orders([program], only)
+        elif only.acts:
+            stop = self._steps.found_again(program, only.stop, self._gates_of_drawn())
+            self._play(program, [], stop=stop, wanted=only.acts)
+            self._plays.come_to_rest()
+        else:
+            self._steps.again([program], only.stop)
+
+    def _named(self, name: str) -> SmallProgram:
+        if name.startswith(DRAWN):
+            return self._drawn(name)
+        plays = self._plays
+        by_number = (program for program in self._by_number() if program.name == name)
+        found = next(by_number, None) or crossing_named(name, plays.part, plays.delays, plays.description)
+        assert found is not None, "it was played before"
+        return found
 
     def _scope(self, leaving_out: Callable[[SmallProgram], bool], only: PlayedOrder | None) -> None:
         """The enumerated programs of one lane, in the order of size, as many as are wanted and as time has room for."""
@@ -327,8 +379,13 @@ class GatedRun:
         self._plays.under_way = None if program.volley else order
         self._plays.play_to_the_end(play.before, play)
         following = dict(enumerate(wanted))
+        left = program.schedule.switches if isinstance(program.schedule, EveryOrder) else None
+        thread = ""
         while acts := self._acts(play, following.get(len(done))):
             names, act = list(acts), following.get(len(done))
+            goes_on = [name for name in names if acts[name].within and acts[name].thread == thread]
+            if goes_on and left == 0 and draws is None and not wanted:
+                names = goes_on
             if len(made) < len(trail):
                 taken = trail[len(made)].taken
             elif act is not None and act in acts:
@@ -340,7 +397,10 @@ class GatedRun:
             done.append(names[made[-1].taken])
             order = PlayedOrder(program.name, tuple(done), stop)
             self._plays.under_way = None if program.volley else order
-            acts[done[-1]]()
+            if left and goes_on and done[-1] not in goes_on:
+                left -= 1
+            thread = acts[done[-1]].thread
+            acts[done[-1]].do()
             self._plays.settle(play)
         self._plays.end(play, order)
         self._plays.under_way = None

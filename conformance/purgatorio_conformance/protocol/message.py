@@ -323,6 +323,7 @@ class Answer:
     ids: Annotated[tuple[str, ...], Items(_ID, most=100_000), "of the operations that the call returned"] = ()
     watched: Annotated[int | None, Number(), "entries in the watch lists"] = None
     delayed: Annotated[int | None, Number(), "tasks in the timer"] = None
+    keys: Annotated[int | None, Number(), "keys that have a list, read not before `watched`"] = None
 
 
 @dataclass(frozen=True, slots=True)

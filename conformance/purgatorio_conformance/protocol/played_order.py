@@ -18,6 +18,7 @@ BROKEN: Final = "a promise was found broken before"
 TOO_MANY: Final = "the time was up, as where the machine is busy, or too many"
 NO_LINE: Final = "its calls came to no line at which to stop"
 NO_LINE_OF_ITS_OWN: Final = "its first call comes to no line that calls of shorter programs do not come to"
+NO_NEW_LINE: Final = "its calls come to no line beside calls of other kinds than those of programs before it"
 """Why something is not played."""
 
 AGAIN: Final = (

@@ -1,9 +1,10 @@
 """The scope: every small program up to a size, in the order of size, in place of programs that somebody thought of.
 
-A program begins in one of a few start states, and then one caller makes up to three calls, time among them, of which
-one may come from inside a callback, where a task may also cancel itself and add another. The start states have up to
-two tasks (operations) besides one that waits and that nothing is done to: whatever else continues, it must come to its
-own end. At last all that waits gets what it waits for: its event, or its time.
+A program begins in one of a few start states. Then one caller makes up to three calls, time among them, or two callers
+make up to three; one more may come from inside a callback (where a task may also cancel itself and add another), or
+that ends with an error. The start states have up to two tasks (operations) besides one that waits and that nothing is
+done to: whatever else continues, it must come to its own end. At last all that waits gets what it waits for: its event,
+or its time.
 
 The size of a program is the number of its calls after the start, those from inside callbacks included. What differs by
 a name alone is made once.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -31,19 +32,29 @@ from purgatorio_conformance.protocol.message import (
     Register,
 )
 from purgatorio_conformance.protocol.small_program import (
+    ANY,
+    ARM,
+    ARMING,
     CALLBACK,
     CLAIM,
+    DISARM,
     DONE,
+    ERRORS,
     EXPIRED,
     EXPIRY,
     FIRE,
+    FORCE,
+    GIVE_UP,
     LISTS,
     RECHECK,
     SEQUENCE,
+    SLOW,
     TIMER,
     TRY,
     Delays,
+    EveryOrder,
     Expiry,
+    Fault,
     Inside,
     InTurn,
     LaneCall,
@@ -57,20 +68,43 @@ from purgatorio_conformance.subject.plan import MS
 SIZE_MOST: Final = 3
 """Calls of a program after its start."""
 
+_SWITCHES_MOST: Final = 2
+"""So often a thread that could continue is left for another, in the orders of a program of two callers."""
+
+DRAWN: Final = "drawn-"
+"""What the names of random programs begin with."""
+
+PLACES: Final = (TRY, FORCE, DONE, EXPIRED, ARM, DISARM)
+"""Where threads stop: before an expiry they do in any program."""
+
 _TURN_MOST: Final = 64
 """A wheel of more buckets is not turned once more in so many programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One thing that a caller does, by a name: a call, or the two that make an event. `needs`: what must be there."""
+    """One thing that a caller does, by a name: a call, or the two that make an event; or a callback `fails`. `needs`:
+    what must be there."""
 
     name: str
-    calls: tuple[LaneCall, ...]
+    calls: tuple[LaneCall, ...] = ()
     needs: frozenset[str] = frozenset()
     adds: str = ""
     rank: int = 0
     """Of a step of time: how far it goes. Time never goes back."""
+    fails: bool = False
+    nth: int | None = None
+    """It fails this time only, from 0."""
+
+    @property
+    def kind(self) -> str:
+        """What is done, whatever to."""
+        return " ".join(word for word in self.name.split() if word not in _NAMES)
+
+
+_NAMES: Final = frozenset(
+    {"op", "other", "next", "more", "inner", "live", "t", "u", "v", "w", "x", "a", "b", "ab"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,52 +116,169 @@ class _Start:
     there: tuple[str, ...]
     inside: tuple[tuple[str, str], ...] = ()
 
+    def touched(self, step: _Step) -> tuple[frozenset[str], frozenset[str]]:
+        """The tasks and operations that a step is about, by name or by key, and the keys."""
+        calls = [*self.calls, *step.calls]
+        ids = {call.id for call in step.calls if isinstance(call, _OF_ONE)}
+        keys = {call.key for call in step.calls if isinstance(call, Check | CancelKey)}
+        registered = [call for call in calls if isinstance(call, Register)]
+        keys |= {key for call in registered if call.id in ids for key in call.keys}
+        ids |= {call.id for call in registered if keys & {*call.keys} and call.id in self.there}
+        return frozenset(ids), frozenset(keys)
+
+
+_OF_ONE: Final = Add | Cancel | Register | Ready | Force | Expiry | Until
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """A step from inside a callback: at this place of this task or operation."""
+
+    place: str
+    whose: str
+    step: _Step
+    nth: int | None = 0
+    """Made when a thread comes there this time; None: whenever one stands there."""
+
+    @property
+    def fault(self) -> Fault:
+        return Fault(self.place, self.whose, self.step.nth)
+
+    def calls(self) -> tuple[Inside, ...]:
+        plain = (call for call in self.step.calls if not isinstance(call, Expiry | Inside | Until))
+        return tuple(Inside(self.whose, call, self.place, self.nth) for call in plain)
+
+
+@dataclass(frozen=True, slots=True)
+class _Recipe:
+    """What a program is made of."""
+
+    start: _Start
+    lanes: tuple[tuple[_Step, ...], ...]
+    inside: _Inside | None = None
+
+    @property
+    def name(self) -> str:
+        told = [" beside ".join("; ".join(step.name for step in lane) for lane in self.lanes)]
+        if self.inside is not None:
+            again = ", the second time" if self.inside.nth else ""
+            told.append(f"in {self.inside.place} of {self.inside.whose}{again}: {self.inside.step.name}")
+        return f"{self.start.name or 'nothing'} | {'; '.join(one for one in told if one)}"
+
+    def steps(self) -> list[_Step]:
+        return [step for lane in self.lanes for step in lane] + ([self.inside.step] if self.inside else [])
+
+    def _relations(self) -> tuple[int, ...]:
+        """Of each two calls, whether they are about one task or operation (2), or one key (1)."""
+        touched = [self.start.touched(step) for step in self.steps()]
+        pairs = itertools.combinations(touched, 2)
+        return tuple(2 if one[0] & other[0] else bool(one[1] & other[1]) for one, other in pairs)
+
+    @property
+    def related(self) -> bool:
+        return all(self._relations())
+
+    def _met(self, kinds: Callable[[_Step], str]) -> tuple[object, ...]:
+        where = self.inside and (self.inside.place, self.inside.nth, kinds(self.inside.step))
+        return (tuple(tuple(map(kinds, lane)) for lane in self.lanes), self._relations(), where)
+
+    def meets(self) -> tuple[object, ...]:
+        """Which calls meet, and whether they are about one thing."""
+        return self._met(lambda step: step.kind.split()[0])
+
+    def meets_closely(self) -> tuple[object, ...]:
+        """The same, and when what is added is due."""
+        return self._met(lambda step: step.kind)
+
+    def meets_there(self) -> tuple[object, ...]:
+        return (self.start.name, *self.meets_closely())
+
 
 def scope(part: Part, delays: Delays, description: Description) -> Iterator[list[SmallProgram]]:
-    """The programs that the subject can be put through, by their sizes from 1 to `SIZE_MOST`; of one size those first
-    whose calls meet in a way that no program before them has. None if it takes no delay of some ticks."""
+    """The programs of one caller that the subject can be put through, by their sizes from 1 to `SIZE_MOST`; of one size
+    those first whose calls meet in a way that no program before them has. None if it takes no delay of some ticks."""
     longest_ns = delays.far_ns if part == "purgatory" else delays.soon_ns + delays.before_ns
     if description.most_delay_ns < longest_ns:
         return
-    words = (_OfTimer if part == "timer" else _OfPurgatory)(delays, description)
+    words = _words(part, delays, description)
     seen: set[tuple[str, ...]] = set()
     for size in range(1, SIZE_MOST + 1):
         new: list[SmallProgram] = []
         known: list[SmallProgram] = []
-        for start in words.starts:
-            for program, pairs in words.programs(start, size):
-                (known if seen.issuperset(pairs) else new).append(program)
-                seen.update(pairs)
+        for recipe in words.alone(size):
+            names = [step.name for step in recipe.steps()]
+            pairs = {*itertools.pairwise((recipe.start.name, *names))}
+            pairs |= {(recipe.start.name, name) for name in names}
+            (known if seen.issuperset(pairs) else new).append(words.in_turn(recipe))
+            seen.update(pairs)
         # A part of them stands for all.
         random.Random(size).shuffle(known)
         yield new + known
 
 
-def crossed(part: Part, delays: Delays, description: Description) -> list[SmallProgram]:
-    """Two callers with one call each, from every start state, to be played in every order: those first whose two calls
-    no program before them has. Where something expires, that is one of the two."""
-    words = (_OfTimer if part == "timer" else _OfPurgatory)(delays, description)
-    seen: set[tuple[str, str]] = set()
-    new: list[SmallProgram] = []
-    known: list[SmallProgram] = []
-    for start in words.starts:
-        for one, other in words.pairs(start):
-            pair = (one.name, other.name)
-            (known if pair in seen else new).append(words.crossing(start, one, other))
-            seen.add(pair)
-    random.Random(2).shuffle(known)
-    return new + known
+def crossed(
+    part: Part, delays: Delays, description: Description
+) -> Iterator[tuple[int, Iterator[SmallProgram]]]:
+    """The programs of two callers, and of one into whose callback another calls, by size from 2 to `SIZE_MOST`: how
+    many there are, and each, to be played in every order. Those first in which calls meet as in no program before
+    them, then those of which that is true of the start state."""
+    words = _words(part, delays, description)
+    for size in range(2, SIZE_MOST + 1):
+        found = [*words.crossed(size)]
+        yield len(found), map(words.crossing, _new_first(found))
+
+
+def crossing_named(name: str, part: Part, delays: Delays, description: Description) -> SmallProgram | None:
+    """The program of this name, if it is one of `crossed`."""
+    words = _words(part, delays, description)
+    recipes = (recipe for size in range(2, SIZE_MOST + 1) for recipe in words.crossed(size))
+    return next((words.crossing(recipe) for recipe in recipes if recipe.name == name), None)
+
+
+def _new_first(recipes: Sequence[_Recipe]) -> Iterator[_Recipe]:
+    """Those whose calls meet as in none before; of these first those whose calls are about one thing."""
+    left = [*recipes]
+    random.Random(len(left)).shuffle(left)
+    for new in (_Recipe.meets, _Recipe.meets_closely, _Recipe.meets_there):
+        seen: set[object] = set()
+        for related in (True, False):
+            later: list[_Recipe] = []
+            for recipe in left:
+                meets = new(recipe)
+                if meets in seen or recipe.related is not related:
+                    later.append(recipe)
+                else:
+                    seen.add(meets)
+                    yield recipe
+            left = later
+    yield from left
+
+
+def drawn_program(
+    name: str, part: Part, delays: Delays, description: Description, *, virtual: bool
+) -> SmallProgram:
+    """The random program of this name, of more calls and callers than the scope has: the same name is the same program.
+    Its delays are those of the scope, and of the levels of a wheel."""
+    words = _words(part, delays, description)
+    return words.drawn(name, random.Random(name), virtual or FIRE in description.gates)
+
+
+def _words(part: Part, delays: Delays, description: Description) -> _Words:
+    return (_OfTimer if part == "timer" else _OfPurgatory)(delays, description)
 
 
 class _Words:
     """What the programs of a part are made of."""
 
     starts: Sequence[_Start]
+    places: tuple[str, ...]
+    """Where threads of random programs may stop."""
 
     def __init__(self, delays: Delays, description: Description) -> None:
         self.delays = delays
         self.knows = frozenset(description.capabilities)
         self.gates = frozenset(description.gates)
+        self.lanes = description.lanes
         self.late_ns = late_for(description)
         self.turn_ns = turn_of(description)
 
@@ -135,12 +286,28 @@ class _Words:
         """What a caller may do."""
         raise NotImplementedError
 
+    def beside(self, start: _Start) -> Sequence[_Step]:
+        """And what one may do beside another."""
+        raise NotImplementedError
+
     def steps_inside(self, place: str, whose: str, start: _Start) -> Sequence[_Step]:
         """What may be done from inside a callback."""
         raise NotImplementedError
 
-    def at_last(self, there: Sequence[str], where: str) -> tuple[LaneCall, ...]:
-        """What all that still waits is given. `where`: the place inside which a call is made, to which it must come."""
+    def at_last(self, there: Sequence[str], soon: Sequence[str]) -> tuple[LaneCall, ...]:
+        """What all that still waits is given, after the time of what is due `soon`."""
+        raise NotImplementedError
+
+    def comes_to(self, place: str, whose: str, start: _Start, steps: Sequence[_Step]) -> bool:
+        """Whether any thread comes to that place."""
+        raise NotImplementedError
+
+    def leads_to(self, inside: _Inside, start: _Start, step: _Step) -> bool:
+        """Whether it alone brings a thread to that place."""
+        raise NotImplementedError
+
+    def crossing(self, recipe: _Recipe) -> SmallProgram:
+        """The program of several callers."""
         raise NotImplementedError
 
     def times(self, whose: str) -> Iterator[_Step]:
@@ -150,53 +317,40 @@ class _Words:
         yield _Step("time beyond", (Until(whose, -self.late_ns),), rank=3)
         yield _Step("time over a revolution", (Until(whose, -self.turn_ns),), rank=4)
 
-    def pairs(self, start: _Start) -> Iterator[tuple[_Step, _Step]]:
-        """The calls that may meet."""
-        expires = [
-            call.id for call in start.calls if isinstance(call, Add | Register) and self._expires(call)
-        ]
-        time = [_Step(f"expiry of {one}", (Expiry(one),)) for one in expires[:1]]
-        fit = [step for step in self.steps(start) if not step.rank and step.needs.issubset(start.there)]
-        yield from itertools.product(time, fit)
-        if isinstance(self, _OfPurgatory):
-            both = itertools.combinations_with_replacement(fit, 2)
-            yield from ((one, other) for one, other in both if not one.adds or one.adds != other.adds)
-
-    def _expires(self, call: Add | Register) -> bool:
-        return call.delay_ns == self.delays.soon_ns
-
-    def crossing(self, start: _Start, one: _Step, other: _Step) -> SmallProgram:
-        """The two calls on two lanes."""
-        there = [*start.there, *(step.adds for step in (one, other) if step.adds)]
-        after = [call for call in self.at_last(there, "") if not isinstance(call, Expiry | Inside | Until)]
-        expires = isinstance(one.calls[0], Expiry)
-        of_timer = isinstance(self, _OfTimer)
-        adds = sum(bool(step.adds) for step in (one, other))
-        return SmallProgram(
-            f"{start.name or 'nothing'} | {one.name} beside {other.name}",
-            TIMER if of_timer else EXPIRY if expires else (CLAIM, RECHECK, LISTS)[adds],
-            (one.calls, other.calls),
-            (FIRE,) if of_timer else (FIRE, DONE) if expires else (TRY, DONE),
-            start.calls,
-            tuple(after),
-        )
-
-    def programs(self, start: _Start, size: int) -> Iterator[tuple[SmallProgram, set[tuple[str, ...]]]]:
-        """Those of a start state with so many calls, and which steps meet in each."""
-        for steps in self._sequences(start, size):
-            yield self._program(start, steps, None, "")
+    def insides(self, start: _Start) -> Iterator[_Inside]:
+        """What may be done from inside the callbacks of a start state, an error among it."""
         for place, whose in start.inside:
-            if place not in self.gates:
-                continue
-            for inside in self.steps_inside(place, whose, start):
-                if inside.needs.issubset(start.there):
-                    for steps in self._sequences(start, size - 1):
-                        if self._comes_to(place, whose, start, steps):
-                            yield self._program(start, steps, inside, f"{place} of {whose}")
+            if place in self.gates:
+                for step in self.steps_inside(place, whose, start):
+                    yield _Inside(place, whose, step)
+                    if place == TRY and whose not in start.there:
+                        # Who registers looks again.
+                        yield _Inside(place, whose, step, 1)
+                for step in self._fails(place):
+                    yield _Inside(place, whose, step)
 
-    def _comes_to(self, place: str, whose: str, start: _Start, steps: Sequence[_Step]) -> bool:
-        """Whether any thread comes to that place."""
-        return True
+    def _fails(self, place: str) -> Iterator[_Step]:
+        if "failing" in self.knows:
+            yield _Step("raises", fails=True)
+            # What is tried is tried again.
+            for number, nth in enumerate(("first", "second") if place == TRY else ()):
+                yield _Step(f"raises the {nth} time", fails=True, nth=number)
+
+    def gauge(self) -> tuple[Call, ...]:
+        return (Gauge(),) if "gauge" in self.knows else ()
+
+    # One caller.
+
+    def alone(self, size: int) -> Iterator[_Recipe]:
+        """Of one caller: so many calls, or one fewer and one from inside a callback."""
+        for start in self.starts:
+            for steps in self._sequences(start, size):
+                yield _Recipe(start, (steps,))
+            for inside in self.insides(start):
+                if inside.step.needs.issubset(start.there):
+                    for steps in self._sequences(start, size - 1):
+                        if self.comes_to(inside.place, inside.whose, start, steps):
+                            yield _Recipe(start, (steps,), inside)
 
     def _sequences(self, start: _Start, count: int) -> Iterator[tuple[_Step, ...]]:
         for steps in itertools.product(self.steps(start), repeat=count):
@@ -211,33 +365,134 @@ class _Words:
             else:
                 yield steps
 
-    def _program(
-        self, start: _Start, steps: Sequence[_Step], inside: _Step | None, where: str
-    ) -> tuple[SmallProgram, set[tuple[str, ...]]]:
-        place, _, whose = where.partition(" of ")
-        names = [step.name for step in steps]
-        there = [*start.there, *(step.adds for step in steps if step.adds)]
-        of_callback: tuple[LaneCall, ...] = ()
+    def in_turn(self, recipe: _Recipe) -> SmallProgram:
+        """The program of one caller."""
+        program, there = self._made(recipe, SEQUENCE)
+        inside = recipe.inside
+        soon = ["op"] if inside and inside.place == EXPIRED else []
+        soon += [step.adds for step in recipe.steps() if step.adds and step.name.endswith(" soon")]
+        (first, *of_callback), last = program.lanes, self.at_last(there, soon)
+        pauses = ((inside.place, inside.whose),) if inside else ()
+        return replace(program, lanes=((*first, *last), *of_callback), pauses=pauses, schedule=InTurn())
+
+    def _made(self, recipe: _Recipe, looks_for: str) -> tuple[SmallProgram, list[str]]:
+        """The program without its pauses and its end, and what is there then."""
+        inside = recipe.inside
+        lanes = [tuple(call for step in lane for call in step.calls) for lane in recipe.lanes]
+        fault: Fault | None = None
         if inside is not None:
-            made = [call for call in inside.calls if not isinstance(call, Expiry | Inside | Until)]
-            of_callback = tuple(Inside(whose, call, place) for call in made)
-            names.append(f"in {where}: {inside.name}")
-            there += [inside.adds] if inside.adds else []
-        calls = (*(call for step in steps for call in step.calls), *self.at_last(there, place))
-        pairs: set[tuple[str, ...]] = {*itertools.pairwise((start.name, *names))}
-        pairs |= {(start.name, name) for name in names}
-        program = SmallProgram(
-            f"{start.name or 'nothing'} | {'; '.join(names)}",
-            SEQUENCE if inside is None else CALLBACK,
-            (calls, of_callback) if of_callback else (calls,),
-            ((place, whose),) if inside is not None else (),
-            start.calls,
-            schedule=InTurn(),
+            looks_for = CALLBACK
+            if inside.step.fails:
+                looks_for, fault = ERRORS, inside.fault
+            else:
+                lanes.append(inside.calls())
+        there = [*recipe.start.there, *(step.adds for step in recipe.steps() if step.adds)]
+        order = EveryOrder(_SWITCHES_MOST)
+        before = recipe.start.calls
+        return SmallProgram(recipe.name, looks_for, tuple(lanes), (), before, (), order, fault), there
+
+    # Two callers.
+
+    def crossed(self, size: int) -> Iterator[_Recipe]:
+        """Of two callers, or of one into whose callback another calls."""
+        for start in self.starts:
+            steps = [*self.expiries(start), *self.beside(start)]
+            pairs = [*itertools.combinations_with_replacement(steps, 2)] if self.lanes > 1 else []
+            fit = [(one, other) for one, other in pairs if self._fit(start, one, other)]
+            if size == 2:
+                yield from (_Recipe(start, ((one,), (other,))) for one, other in fit)
+                yield from self._inside(start, [((step,),) for step in steps])
+                continue
+            for one, other in fit:
+                for third in steps:
+                    if self._fit(start, one, third) and self._fit(start, other, third):
+                        yield _Recipe(start, ((one,), (other, third)))
+                        if one is not other:
+                            yield _Recipe(start, ((other,), (one, third)))
+            yield from self._inside(start, [((one,), (other,)) for one, other in pairs])
+
+    def expiries(self, start: _Start) -> list[_Step]:
+        over = {call.id for call in start.calls if isinstance(call, Until)}
+        due = (
+            call.id
+            for call in start.calls
+            if isinstance(call, Add | Register)
+            and call.delay_ns == self.delays.soon_ns
+            and call.id not in over
         )
-        return program, pairs
+        return [_Step(f"expiry of {one}", (Expiry(one),)) for one in itertools.islice(due, 1)]
+
+    def _fit(self, start: _Start, *steps: _Step) -> bool:
+        """Whether what each needs is there, and nothing is added or expires twice."""
+        adds = [step.adds for step in steps if step.adds]
+        expire = [step for step in steps if step.calls and isinstance(step.calls[0], Expiry)]
+        there = {*start.there, *adds}
+        return len({*adds}) == len(adds) and len(expire) < 2 and all(step.needs <= there for step in steps)
+
+    def _inside(self, start: _Start, lanes: Iterable[tuple[tuple[_Step, ...], ...]]) -> Iterator[_Recipe]:
+        insides = [*self.insides(start)]
+        for callers in lanes:
+            steps = [step for lane in callers for step in lane]
+            for inside in insides:
+                # Who is asked whether it is done has its lock, and may wait for ever for another's.
+                locked = inside.place == TRY and len(callers) > 1 and not inside.step.fails
+                leads = any(self.leads_to(inside, start, step) for step in steps)
+                if leads and not locked and not inside.nth and self._fit(start, *steps, inside.step):
+                    yield _Recipe(start, callers, replace(inside, nth=None))
+
+    # Several.
+
+    def drawn(self, name: str, draws: random.Random, expires: bool) -> SmallProgram:
+        """See `drawn_program`."""
+        start = draws.choice(self.starts)
+        before = (
+            start.calls if expires else tuple(call for call in start.calls if not isinstance(call, Until))
+        )
+        steps, added = [*self.drawn_steps(start, draws)], {*start.there}
+        lanes: list[tuple[_Step, ...]] = []
+        for _ in range(draws.randint(2, max(2, min(3, self.lanes)))):
+            lane: list[_Step] = []
+            for _ in range(draws.choice((1, 1, 2, 3))):
+                # None is left where only so many names can be added.
+                if fit := [step for step in steps if not (step.adds and step.adds in added)]:
+                    lane.append(draws.choice(fit))
+                    added |= {lane[-1].adds} - {""}
+            lanes += [tuple(lane)] if lane else []
+        made, _ = self._made(_Recipe(start, tuple(lanes)), ANY)
+        calls = [*made.lanes]
+        for step in self.expiries(start) if expires and draws.random() < 0.6 else ():
+            lane_number = draws.randrange(len(calls))
+            place = draws.randrange(len(calls[lane_number]) + 1)
+            calls[lane_number] = (*calls[lane_number][:place], *step.calls, *calls[lane_number][place:])
+        insides = [one for one in self.insides(start) if one.step.needs <= added]
+        insides = [one for one in insides if one.place != TRY or one.step.fails]
+        fault: Fault | None = None
+        for inside in draws.sample(insides, min(len(insides), draws.choice((0, 1, 2)))):
+            if inside.step.fails:
+                fault = inside.fault
+            elif inside.step.adds not in added:
+                added |= {inside.step.adds} - {""}
+                calls.append(replace(inside, nth=None).calls())
+        places = [place for place in self.places if place in self.gates]
+        pauses = draws.sample(places, draws.randint(1, len(places))) if places else []
+        after = self._after([*added]) if draws.random() < 0.5 else ()
+        return replace(
+            made, name=name, lanes=tuple(calls), pauses=tuple(pauses), before=before, after=after, fault=fault
+        )
+
+    def drawn_steps(self, start: _Start, draws: random.Random) -> Sequence[_Step]:
+        """What the callers of a random program may do."""
+        raise NotImplementedError
+
+    def _after(self, there: Sequence[str]) -> tuple[Call, ...]:
+        return tuple(
+            call for call in self.at_last(there, ()) if not isinstance(call, Expiry | Inside | Until)
+        )
 
 
 class _OfTimer(_Words):
+    places = (FIRE,)
+
     def __init__(self, delays: Delays, description: Description) -> None:
         super().__init__(delays, description)
         self._tick_ns = delays.before_ns
@@ -251,17 +506,18 @@ class _OfTimer(_Words):
         self._again = {"add-again", "add-same"} & self.knows
         soon, following = self._ns["soon"], self._ns["next"]
         t, live = Add("t", soon), Add("live", soon)
+        fires, either = ((FIRE, "t"),), ((FIRE, "t"), (FIRE, "u"))
         starts = [
             _Start("", (live,), ()),
-            _Start("t soon", (t, live), ("t",), ((FIRE, "t"),)),
-            _Start("t soon, u soon", (t, Add("u", soon), live), ("t", "u"), ((FIRE, "t"), (FIRE, "u"))),
-            _Start("t soon, u next", (t, Add("u", following), live), ("t", "u"), ((FIRE, "t"), (FIRE, "u"))),
-            _Start("t at once", (Add("t", delays.least_ns), live), ("t",), ((FIRE, "t"),)),
+            _Start("t soon", (t, live), ("t",), fires),
+            _Start("t soon, u soon", (t, Add("u", soon), live), ("t", "u"), either),
+            _Start("t soon, u next", (t, Add("u", following), live), ("t", "u"), either),
+            _Start("t at once", (Add("t", delays.least_ns), live), ("t",), fires),
         ]
         if self._turns and delays.turn_ns <= self._most_ns:
             again = (Add("t", delays.turn_ns), Add("live", delays.turn_ns))
             used = (Add("before", soon), Until("before", 0), *again)
-            starts.append(_Start("t in a used bucket", used, ("t",), ((FIRE, "t"),)))
+            starts.append(_Start("t in a used bucket", used, ("t",), fires))
         self.starts = starts
 
     def _adds(self, task: str) -> Iterator[_Step]:
@@ -295,19 +551,51 @@ class _OfTimer(_Words):
             *self.times("live"),
         )
 
+    def beside(self, start: _Start) -> Sequence[_Step]:
+        some = [step for step in self.steps(start) if not step.rank]
+        # One that two add again at once is none that a timer has to know.
+        once = [replace(step, adds="again") if "again" in step.name else step for step in some]
+        sizes = [_Step("gauge", self.gauge())] if self.gauge() else []
+        return (*sizes, *once, *self._adds("v"))
+
     def steps_inside(self, place: str, whose: str, start: _Start) -> Sequence[_Step]:
         live = [_Step("cancel live", (Cancel("live"),))] if "cancel" in self.knows else []
         if live:
             # What a task frees by that may be what the other gets.
             moved = (Cancel(whose), Add("x", self._ns["soon"]))
             live.append(_Step(f"add x soon in place of {whose}", moved, adds="x"))
-        return (*self._cancels(), *live, *self._again_steps(start), *self._adds("x"))
+        sizes = [_Step("gauge", self.gauge())] if self.gauge() else []
+        return (*self._cancels(), *live, *self._again_steps(start), *self._adds("x"), *sizes)
 
-    def at_last(self, there: Sequence[str], where: str) -> tuple[LaneCall, ...]:
-        return (*((Gauge(),) if "gauge" in self.knows else ()), Until("live", -self.late_ns))
+    def comes_to(self, place: str, whose: str, start: _Start, steps: Sequence[_Step]) -> bool:
+        return True
+
+    def leads_to(self, inside: _Inside, start: _Start, step: _Step) -> bool:
+        return isinstance(step.calls[0], Expiry)
+
+    def at_last(self, there: Sequence[str], soon: Sequence[str]) -> tuple[LaneCall, ...]:
+        return (*self.gauge(), Until("live", -self.late_ns))
+
+    def crossing(self, recipe: _Recipe) -> SmallProgram:
+        kinds = {step.kind.split()[0] for step in recipe.steps()}
+        program, there = self._made(recipe, SLOW if {"expiry", "add"} <= kinds else TIMER)
+        # It may be counted until its time is up, if it is cancelled while it is added.
+        after = () if "cancel" in kinds and "w" in there else self._after(there)
+        return replace(program, pauses=(FIRE,) if "expiry" in kinds else (), after=after)
+
+    def drawn_steps(self, start: _Start, draws: random.Random) -> Sequence[_Step]:
+        wide = [self.delays.turn_ns, self.delays.level_ns, self.delays.later_ns, self.delays.far_ns]
+        adds = [
+            _Step(f"add {task}", (Add(task, delay_ns),), adds=task)
+            for task in ("y", "z")
+            for delay_ns in wide
+        ]
+        return [step for step in self.beside(start) if step.needs.issubset(start.there)] + adds
 
 
 class _OfPurgatory(_Words):
+    places = PLACES
+
     def __init__(self, delays: Delays, description: Description) -> None:
         super().__init__(delays, description)
         far_ns, soon_ns = delays.far_ns, delays.soon_ns
@@ -315,34 +603,30 @@ class _OfPurgatory(_Words):
         def waits(keys: str, operation: str = "op", delay_ns: int = far_ns) -> Register:
             return Register(operation, tuple(keys), delay_ns)
 
-        live = waits("ab", "live")
+        live, ready = waits("ab", "live"), Ready("op")
+        op, both = waits("a"), (waits("a"), waits("a", "other"))
         self._waits = waits
         completed = (waits("ag", "done"), Ready("done"), Check("g"))
         emptied = (waits("a", "gone"), Ready("gone"), Check("a"))
         tries = ((TRY, "op"), (DONE, "op"))
         expires = (*tries, (EXPIRED, "op"))
+        registers = ((TRY, "next"), (DONE, "next"))
+        soon, other = waits("a", "op", soon_ns), waits("a", "other", soon_ns)
         self.starts = [
-            _Start("", (), (), ((TRY, "next"), (DONE, "next"))),
-            _Start("op a", (waits("a"), live), ("op",), tries),
+            _Start("", (), (), registers),
+            _Start("op a", (op, live), ("op",), tries),
             _Start("op ab", (waits("ab"), live), ("op",), tries),
-            _Start("op a soon", (waits("a", "op", soon_ns), live), ("op",), expires),
-            _Start("op a, other a", (waits("a"), waits("a", "other"), live), ("op", "other"), tries),
-            _Start(
-                "op a soon, other b",
-                (waits("a", "op", soon_ns), waits("b", "other"), live),
-                ("op", "other"),
-                expires,
-            ),
-            _Start(
-                "op a soon, other a soon",
-                (waits("a", "op", soon_ns), waits("a", "other", soon_ns), live),
-                ("op", "other"),
-                expires,
-            ),
-            _Start("a completed one before op a", (*completed, waits("a"), live), ("op",), tries),
-            _Start("a was emptied", emptied, (), ((TRY, "next"), (DONE, "next"))),
-            _Start("op a ready", (waits("a"), Ready("op"), live), ("op",), tries),
-        ]
+            _Start("op a soon", (soon, live), ("op",), expires),
+            _Start("op a, other a", (*both, live), ("op", "other"), tries),
+            _Start("op a soon, other b", (soon, waits("b", "other"), live), ("op", "other"), expires),
+            _Start("op a soon, other a soon", (soon, other, live), ("op", "other"), expires),
+            _Start("a completed one before op a", (*completed, op, live), ("op",), tries),
+            _Start("a was emptied", emptied, (), registers),
+            _Start("op a ready", (op, ready, live), ("op",), tries),
+            _Start("op a ready, alone", (op, ready), ("op",), tries),
+            _Start("op ab ready, other b ready", (waits("ab"), ready, waits("b", "other"), Ready("other"), live),
+                   ("op", "other"), tries),
+        ]  # fmt: skip
 
     def _some(self, start: _Start, new: str) -> Iterator[_Step]:
         """What may be done anywhere; `new`: what is registered there."""
@@ -351,25 +635,34 @@ class _OfPurgatory(_Words):
         if "cancel-key" in self.knows:
             yield _Step("give back a", (CancelKey("a"),))
         for operation, key in (("op", "a"), ("other", "b" if "other b" in start.name else "a")):
-            yield _Step(f"event {operation}", (Ready(operation), Check(key)), frozenset({operation}))
-            if "force" in self.knows:
-                yield _Step(f"force {operation}", (Force(operation),), frozenset({operation}))
+            yield from self._completes(operation, key)
         for keys in ("a", "b"):
             yield _Step(f"register {new} {keys}", (self._waits(keys, new),), adds=new)
+        soon = self._waits("a", new, self.delays.soon_ns)
+        yield _Step(f"register {new} a soon", (soon,), adds=new)
+
+    def _completes(self, operation: str, key: str) -> Iterator[_Step]:
+        yield _Step(f"event {operation}", (Ready(operation), Check(key)), frozenset({operation}))
+        if "force" in self.knows:
+            yield _Step(f"force {operation}", (Force(operation),), frozenset({operation}))
+
+    def _calls(self, start: _Start) -> Iterator[_Step]:
+        due = self._waits("a", "next", self.delays.least_ns)
+        yield from self._some(start, "next")
+        yield _Step("register next a at once", (due,), adds="next")
+        yield _Step("register next ab ready", (Ready("next"), self._waits("ab", "next")), adds="next")
 
     def steps(self, start: _Start) -> Sequence[_Step]:
-        due, soon = (
-            self._waits("a", "next", delay_ns) for delay_ns in (self.delays.least_ns, self.delays.soon_ns)
-        )
         # The clause of its timer: a wheel is turned once more beside tasks.
         times = [*self.times("op")][1:3] if "soon" in start.name else ()
-        return (
-            *self._some(start, "next"),
-            _Step("register next a at once", (due,), adds="next"),
-            _Step("register next a soon", (soon,), adds="next"),
-            _Step("register next ab ready", (Ready("next"), self._waits("ab", "next")), adds="next"),
-            *times,
-        )
+        return (*self._calls(start), *times)
+
+    def beside(self, start: _Start) -> Sequence[_Step]:
+        sizes = [_Step("gauge", self.gauge())] if self.gauge() else []
+        more = _Step("register more ba", (self._waits("ba", "more"),), adds="more")
+        many = _Step("register next ab", (self._waits("ab", "next"),), adds="next")
+        new = (*self._completes("next", "a"), *self._completes("inner", "b"))
+        return (*sizes, *self._calls(start), many, more, *new)
 
     def steps_inside(self, place: str, whose: str, start: _Start) -> Sequence[_Step]:
         back = [_Step("give back b", (CancelKey("b"),))] if "cancel-key" in self.knows else []
@@ -383,13 +676,65 @@ class _OfPurgatory(_Words):
             some.append(_Step("event next", (Ready("next"), Check("a"))))
         return some
 
-    def _comes_to(self, place: str, whose: str, start: _Start, steps: Sequence[_Step]) -> bool:
+    def comes_to(self, place: str, whose: str, start: _Start, steps: Sequence[_Step]) -> bool:
         return whose in start.there or any(step.adds == whose for step in steps)
 
-    def at_last(self, there: Sequence[str], where: str) -> tuple[LaneCall, ...]:
-        waits = (Until("op", -self.late_ns),) if where == EXPIRED else ()
+    def leads_to(self, inside: _Inside, start: _Start, step: _Step) -> bool:
+        if inside.place == EXPIRED or isinstance(step.calls[0], Expiry):
+            return inside.place != TRY and Expiry(inside.whose) in step.calls
+        if Force(inside.whose) in step.calls:
+            return inside.place != TRY
+        ids, _ = start.touched(step)
+        tries = step.adds == inside.whose or (step.kind in ("check", "event") and inside.whose in ids)
+        return tries and (inside.place == TRY or Ready(inside.whose) in (*start.calls, *step.calls))
+
+    def at_last(self, there: Sequence[str], soon: Sequence[str]) -> tuple[LaneCall, ...]:
+        waits = tuple(Until(operation, -self.late_ns) for operation in soon)
         ready = tuple(Ready(operation) for operation in (*there, "live"))
-        return (*waits, *ready, Check("a"), Check("b"), *((Gauge(),) if "gauge" in self.knows else ()))
+        return (*waits, *ready, Check("a"), Check("b"), *self.gauge())
+
+    def crossing(self, recipe: _Recipe) -> SmallProgram:
+        kinds = {step.kind.split()[0] for lane in recipe.lanes for step in lane}
+        looks_for = next(one for needed, one in _CLASSES if needed <= kinds)
+        program, there = self._made(recipe, looks_for)
+        # Nothing else completes what expires, or it would hide that it did not.
+        there = [one for one in there if Expiry(one) not in {call for lane in program.lanes for call in lane}]
+        stops = {place for kind in kinds for place in _STOPS[kind]}
+        stops |= {recipe.inside.place} if recipe.inside else set()
+        return replace(
+            program,
+            pauses=tuple(place for place in (FIRE, *self.places) if place in stops),
+            after=self._after(there),
+        )
+
+    def drawn_steps(self, start: _Start, draws: random.Random) -> Sequence[_Step]:
+        return [step for step in self.beside(start) if step.needs.issubset(start.there)]
+
+
+_CLASSES: Final = (
+    ({"expiry", "register"}, SLOW),
+    ({"expiry"}, EXPIRY),
+    ({"force", "register"}, ARMING),
+    ({"force"}, CLAIM),
+    ({"give"}, LISTS),
+    ({"gauge"}, LISTS),
+    ({"register", "check"}, RECHECK),
+    ({"register", "event"}, RECHECK),
+    ({"register"}, LISTS),
+    (set[str](), GIVE_UP),
+)
+"""What is searched for where calls of these kinds meet; the first that fits."""
+
+_STOPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "expiry": (FIRE, DONE, EXPIRED),
+    "register": (TRY, ARM),
+    "check": (TRY, DONE),
+    "event": (TRY, DONE),
+    "force": (FORCE, DONE),
+    "give": (DISARM,),
+    "gauge": (),
+}
+"""Where threads stop on the way of such a call."""
 
 
 def turn_of(description: Description) -> int:

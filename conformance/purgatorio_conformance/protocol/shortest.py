@@ -34,7 +34,6 @@ from purgatorio_conformance.subject.child import ChildLimits
 from purgatorio_conformance.subject.contract import SubjectFailed, silent
 from purgatorio_spec.check import check_files
 from purgatorio_spec.recording import Recording, judge
-from purgatorio_spec.verdict import Verdict
 
 _FEWER: Final = (20, 100)
 
@@ -183,16 +182,16 @@ def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) 
         again = replace(subject, listener=noted(session), account=Account(only=order))
         with suppress(SubjectFailed):
             again.run(subject.shape.make(1, 1, 1, subject.tick_ns), path, silent)
-            judged = check_files([path]).runs[0].clauses.get(clause)
-            if judged is not None and judged.verdict is Verdict.VIOLATED:
-                return from_its_start(session, next(iter(judged.causes.values())).examples[0].subject)
+            judged = check_files([path]).runs[0]
+            if judged.breaks(clause):
+                causes = judged.clauses[clause].causes
+                return from_its_start(session, next(iter(causes.values())).examples[0].subject)
     return ()
 
 
 def _breaks(played: Played, clause: str) -> bool:
-    result = judge(Recording(played.header, played.events)).result.clauses.get(clause)
     # What is left of the calls may no longer be of a kind that the clause is about.
-    return result is not None and result.verdict is Verdict.VIOLATED
+    return judge(Recording(played.header, played.events)).result.breaks(clause)
 
 
 class _Search:

@@ -91,11 +91,12 @@ class Expiry:
 @dataclass(frozen=True, slots=True)
 class Inside:
     """A call that a thread makes where it stands: at a gate inside a callback of this operation or task; only at this
-    place, if `at` names one."""
+    place, if `at` names one, and only the `nth` time that a thread comes there (from 0), if that is said."""
 
     id: str
     call: Call
     at: str = ""
+    nth: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,10 @@ Pause = str | tuple[str, str]
 @dataclass(frozen=True, slots=True)
 class EveryOrder:
     """Every order of the calls and of the threads that stand somewhere, once; and each call stopped at each of its
-    steps, while the others are made."""
+    steps, while the others are made. `switches`: but a thread that could continue is left for another so often at
+    most."""
+
+    switches: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +188,16 @@ class SmallProgram:
         """How often it is played, if in one order."""
         return self.schedule.times if isinstance(self.schedule, Barrier) else 0
 
+    @property
+    def callers(self) -> int:
+        """The lanes that are the subject's: not those that call from callbacks only."""
+        return sum(not isinstance(lane[0], Inside) for lane in self.lanes)
+
+    @property
+    def enumerated(self) -> bool:
+        """Whether it is one of very many that are alike, of which not all orders are played."""
+        return isinstance(self.schedule, EveryOrder) and self.schedule.switches is not None
+
     def pauses_at(self, place: str, whose: str) -> bool:
         """Whether a thread stops there."""
         return place in self.pauses or (place, whose) in self.pauses
@@ -232,9 +246,8 @@ class SmallProgram:
             return self.steps(description, virtual=virtual) or _STEP_BY_STEP
         if not free and not set(self.places) & set(description.gates):
             return f"no gate at {' or '.join(self.places or (STEP,))}"
-        lanes = sum(not isinstance(lane[0], Inside) for lane in self.lanes)
-        if description.lanes < lanes:
-            return f"{description.lanes} of {lanes} lanes"
+        if description.lanes < self.callers:
+            return f"{description.lanes} of {self.callers} lanes"
         if self.expiring() and not (virtual or free) and "timer_fire" not in description.gates:
             return "no gate at timer_fire"
         return self._lacking(description)

@@ -64,8 +64,8 @@ Kind = Literal["timer", "purgatory", "subject"]
 CLAUSE_NEEDS: Final[Mapping[Kind, Mapping[str, str]]] = {
     "timer": {"T4": "cancel", "T5": "size"},
     "purgatory": {
-        "O3": "expiry", "O5": "expiry", "P1": "gauges", "P2": "gauges", "T1": "timer", "T2": "timer", "T3": "timer",
-        "T4": "timer", "T5": "gauges",
+        "O3": "expiry", "O5": "expiry", "P1": "gauges", "P2": "gauges", "P4": "gauges", "T1": "timer", "T2": "timer",
+        "T3": "timer", "T4": "timer", "T5": "gauges",
     },
     "subject": {},
 }  # fmt: skip
@@ -264,6 +264,10 @@ class Case:
         reasons: dict[Verdict, str] = {}
         for program, judged in runs:
             found = judged.result.clauses.get(self.clause)
+            if found is None and judged.result.clauses and CLAUSES[self.clause].asked_by:
+                return Outcome(
+                    Verdict.SKIPPED, occasions, f"the subject shows nothing that {self.clause} is about"
+                )
             if found is None or judged.result.verdict is Verdict.INVALID_TRACE:
                 if judged.broken_off:
                     continue

@@ -183,8 +183,9 @@ class PurgatoryUnderTest(Protocol):
     def cancel_for_key(self, key: str) -> Sequence[Probe]:
         """Take what waits under `key` off it; the probes of those operations."""
 
-    def gauges(self) -> tuple[int, int]:
-        """Entries in the watch lists, and operations whose time-out runs."""
+    def gauges(self) -> tuple[int, int] | tuple[int, int, int]:
+        """Entries in the watch lists, and operations whose time-out runs; where it is known, the keys that have a list
+        (P4)."""
 
 
 TimerFactory = Callable[[Promise], TimerUnderTest]

@@ -50,12 +50,15 @@ from purgatorio_spec.recording import Judged, judge, judge_file
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.recorder import Recorder
 from purgatorio_spec.trace.trace_file import StreamedRecording
-from purgatorio_spec.verdict import Verdict
 
 _LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
 
 _DRAWN: Final = 300
 """The number of random programs: a test takes some seconds more."""
+
+_CROSSED: Final = 40
+_STEPPED: Final = 12
+"""So many programs of two callers are played in all orders, and step by step."""
 
 _SCOPE: Final = 800
 """So many programs of the scope are played at most, the smallest first."""
@@ -256,7 +259,7 @@ def _played(
             if under.asks:
                 session.describe()
             plays = Plays(session, description, under.part, clock)
-            run = GatedRun(plays, drawn=_DRAWN, scope=_SCOPE)
+            run = GatedRun(plays, drawn=_DRAWN, scope=_SCOPE, crossed=_CROSSED, stepped=_STEPPED)
             ways = _WAYS[program.name]
             run.drive(ways, only, partial(_lacking, under.promise))
     except SubjectFailed as failure:
@@ -283,7 +286,7 @@ def _narrowed(
             failure = _played(program, under, path, order, noted(session)).failure
             again = judge_file(path, program.name, "" if failure is None else str(failure))
             again = replace(again, write=partial(_written, path.read_bytes()))
-        if again.result.clauses[clause].verdict is Verdict.VIOLATED:
+        if again.result.breaks(clause):
             shown = next(iter(again.result.clauses[clause].causes.values())).examples[0].subject
             return again, _moves(order, session, shown)
     return whole, program

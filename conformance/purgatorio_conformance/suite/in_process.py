@@ -338,8 +338,7 @@ class DrivenPurgatory:
                 by_ns, self._now_ns = now_ns - self._now_ns, now_ns
                 self._purgatory.advance(by_ns)
             case {"m": "gauge" | "quiesce"} if self._gauged:
-                watched, delayed = self._purgatory.gauges()
-                return {"watched": watched, "delayed": delayed}
+                return dict(zip(("watched", "delayed", "keys"), self._purgatory.gauges(), strict=False))
         return {}
 
     def _flag(self, name: str) -> threading.Event:

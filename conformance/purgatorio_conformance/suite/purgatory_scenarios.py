@@ -160,7 +160,7 @@ PURGATORY_SCENARIOS: Final = (
     Scenario("expiry", "time-outs", ("O1", "O3", "O5", "P2", "T5", *TIMED), _expiry, ("expiry",)),
     Scenario("re-entry", "on_complete checks keys", ("O4", *DONE), _re_entry, ("callbacks",)),
     Scenario("raising", "callbacks raise", ("O4", "O1", "O7"), _raising, ("raising", "callbacks")),
-    Scenario("garbage", "operations that remain in lists", ("P1", "P2"), _garbage, ("gauges",)),
+    Scenario("garbage", "operations that remain in lists", ("P1", "P2", "P4"), _garbage, ("gauges",)),
     drawn_scenario("O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2", "T1", "T3", "T4", "T5"),
 )
 """In the order in which they are run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,11 @@ from purgatorio_wire.clause.registry import WIRE_CLAUSES, public_clauses
 ROOT: Final = Path(__file__).resolve().parents[3]
 """The checkout, where there is one: the lines of the reference, the tests and the mutants are looked up in it."""
 MUTANTS: Final = ROOT / "tests" / "mutants"
+
+
+ROOMS: Final = ("spec", "reference", "stress", "conformance", "wire", "pipeline", "tidy")
+"""Of the tests: first those that judge a clause by itself, which fail first where it is broken. In each room, first the
+files that name it most often."""
 
 
 @click.command()
@@ -66,8 +72,17 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
     quoted = _tested(name)
     twins = _lines(ROOT / "tests", quoted, "*_twins.py")
     yield "negative controls", twins or nothing
-    files = sorted({line.partition(":")[0] for line in _lines(ROOT / "tests", quoted, "test_*.py")})
-    yield "tests", files or nothing
+    named = Counter(line.partition(":")[0] for line in _lines(ROOT / "tests", quoted, "test_*.py"))
+    files = sorted(named, key=lambda file: (_rank(file), -named[file], file))
+    played = (
+        ["tests/spec/test_clause_twins.py"] if any(one.startswith("tests/spec/") for one in twins) else []
+    )
+    yield "tests", [*played, *files] or nothing
+
+
+def _rank(file: str) -> int:
+    room = file.split("/")[1]
+    return (*ROOMS, room).index(room)
 
 
 def _broken(name: str, *folders: str) -> list[str]:

@@ -151,7 +151,7 @@ class ToShow:
 
     def _is_broken(self, path: Path) -> bool:
         (run,) = check_files([path]).runs
-        return self.clause in run.clauses and run.clauses[self.clause].verdict is Verdict.VIOLATED
+        return run.breaks(self.clause)
 
     def _found(self, path: Path, seed: int, operations: int, folder: Path) -> Shown | None:
         trace = Path(self.run.file)

@@ -88,7 +88,7 @@ class OpenRun:
                 _open_verdict(name in self.found), sum(map(len, self.found.get(name, {}).values())), 0
             )
             for name, clause in CLAUSES.items()
-            if clause.is_asked(self.header)
+            if clause.is_asked(self.header) or name in self.found
         }
         waits = (
             "no end record yet" if self.declared is None else f"{self.declared - self.events} events to come"

@@ -152,7 +152,7 @@ class WatcherList:
             return [] if watchers is None else watchers.cancel()
 
     def remove_key_if_empty(self, watchers: Watchers) -> None:
-        """Drop the list if it is still its key's, and still empty."""
+        """[P4] Drop the list if it is still its key's, and still empty."""
         with self._lock:
             if self._lists.get().get(watchers.key) is watchers and watchers.is_empty():
                 del self._lists.mutate()[watchers.key]

@@ -15,7 +15,8 @@ leap is done in whole revolutions); that is what the hierarchical wheel avoids.
 
 Lock order: a task's monitor before the wheel's lock (a cancel comes that way). So an entry, whose making takes
 the monitor, is made before the lock is taken; a cancel that comes between finds it in no slot and marks it gone.
-The lock is held while handing over to the executor, never while a task runs.
+The lock is held while handing over to the executor, and so while a task runs where that one runs tasks at once
+(`DirectExecutor`). Then it is re-entrant: such a task may add, cancel and stop. A drain inside a drain does nothing.
 """
 
 from collections.abc import Callable, Iterable
@@ -70,7 +71,7 @@ class HashedWheel(Calls):
     With `own_worker` a thread called `wheel-<name>` drains it from the first `add` on; else the owner does.
     """
 
-    __slots__ = ("_changed", "_clock", "_closed", "_cursor", "_executor", "_exits", "_faults", "_lock",
+    __slots__ = ("_changed", "_clock", "_closed", "_cursor", "_executor", "_exits", "_faults", "_handing", "_lock",
                  "_own_worker", "_refused", "_size", "_slots", "_sync", "_worker", "name", "tick_ms", "undriven",
                  "wheel_size")  # fmt: skip
 
@@ -98,10 +99,11 @@ class HashedWheel(Calls):
         self._own_worker = own_worker
         self._clock = clock or MonotonicClock()
         self._executor = given_executor(executor, name, sync)
-        self._lock: Lock = sync.lock("hashed-wheel")
+        self._lock: Lock = sync.rlock("hashed-wheel")
         self._changed = sync.condition(self._lock, "hashed-wheel.changed")
         self._closed: Cell[bool] = sync.cell(False, "hashed-wheel.closed")
         self._refused: Cell[dict[HashedEntry, None]] = sync.cell({}, "hashed-wheel.refused")
+        self._handing: Cell[bool] = sync.cell(False, "hashed-wheel.handing")
         self._cursor: Cell[int | None] = sync.cell(None, "hashed-wheel.cursor")
         self._size: Cell[int] = sync.cell(0, "hashed-wheel.size")
         self._worker: Cell[Worker | None] = sync.cell(None, "hashed-wheel.worker")
@@ -130,6 +132,8 @@ class HashedWheel(Calls):
         if self.undriven is not None:
             self.undriven.driven.set(True)
         with self._lock:
+            if self._handing.get():
+                return False
             end_ms = self._clock.now_ms() + timeout_ms if timeout_ms > 0 else None
             while True:
                 now_ms = self._clock.now_ms()
@@ -177,7 +181,7 @@ class HashedWheel(Calls):
         with self._lock:
             self._closed.set(True)
             self._changed.notify_all()
-            if self._executor.is_current():
+            if self._executor.is_current() or self._handing.get():
                 return self._size.get() == 0
             while self._size.get() > 0:
                 self._sync.loop_head(self)
@@ -278,11 +282,13 @@ class HashedWheel(Calls):
         """Hand over; where the executor refuses one, that and all after it are kept, and its exception is raised."""
         left = iter(due)
         fired = 0
+        self._handing.set(True)
         try:
             for entry in left:
+                gone = entry.gone.get()
                 self._take(entry)
-                if entry.cancelled():
-                    # The thread that cancelled it has not come to `remove` yet.
+                if gone or entry.cancelled():
+                    # A task before it took it out; or the thread that cancelled it has not come to `remove` yet.
                     continue
                 fired += 1
                 refused = hand_over(entry.task, self._executor, self._faults, self._sync)
@@ -290,9 +296,11 @@ class HashedWheel(Calls):
                     self._keep(entry)
                     raise refused
         finally:
+            self._handing.set(False)
             for entry in left:
-                self._take(entry)
-                self._keep(entry)
+                if not entry.gone.get():
+                    self._take(entry)
+                    self._keep(entry)
         return fired
 
     def _entries(self) -> list[HashedEntry]:

@@ -11,8 +11,8 @@ With *force* for `force_complete`, *done* for `on_complete`, *try* for `try_comp
         contains the winning force contains an on_expiration
     O6  no try of one thread overlaps a try of another nor, under the operation's lock, the done of another
 
-`model.operation_machine` states the same as a state machine, as far as one operation shows it without its timer. A
-test compares the two on every short history.
+`docs.makers.operation_machine` states the same as a state machine, as far as one operation shows it without its timer.
+A test compares the two on every short history.
 """
 
 from bisect import bisect_right

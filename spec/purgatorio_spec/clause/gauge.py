@@ -1,9 +1,10 @@
-"""P1, P2, T5: the gauges, and the garbage that they show.
+"""P1, P2, P4, T5: the gauges, and the garbage that they show.
 
 `least` and `most` are the bounds that the events around a reading allow, over the interval in which it was taken:
 
     P1  at rest:  watched <= waiting + the most entries that (purge interval) operations have + unseen
     P2  least <= watched <= most;  at rest: delayed <= live + plain tasks + overcounted
+    P4  at rest:  keys <= watched
     T5  size() >= 0,  least <= size() <= most + overcounted
 
 with  overcounted = min(raced, threads - 1)  in the dialects of Kafka, and 0 elsewhere.
@@ -113,6 +114,33 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
             f"delayed = {reading.delayed}",
         )
     return KEPT
+
+
+P4 = Clause(
+    "P4",
+    "a key without entries has no list: at rest, there are no more keys with a list than watched entries",
+    formula="at rest: keys <= watched",
+    records=("gauge|quiesce", "try_complete_else_watch"),
+    asked_by=("keys",),
+)
+
+
+@P4.of_reading
+def empty_lists_are_dropped(run: Run, reading: Reading) -> Finding:
+    """An occasion is a reading of `keys` and `watched` at rest. Each list that is not empty has an entry. So if there
+    are more keys than entries, some lists are empty. `keys` is read not before `watched`: a purge between the two
+    would look like a violation.
+    """
+    if not reading.at_rest or reading.keys is None or reading.watched is None:
+        return NO_OCCASION
+    if reading.keys <= reading.watched:
+        return KEPT
+    return Broken(
+        "empty-lists",
+        reading.events,
+        f"keys <= {reading.watched}, the watched entries",
+        f"keys = {reading.keys}",
+    )
 
 
 T5 = Clause(

@@ -10,7 +10,7 @@ from typing import Final
 from purgatorio_spec.clause.answer import O7
 from purgatorio_spec.clause.completion import O1, O2, O3, O6
 from purgatorio_spec.clause.declaration import Clause
-from purgatorio_spec.clause.gauge import P1, P2, T5
+from purgatorio_spec.clause.gauge import P1, P2, P4, T5
 from purgatorio_spec.clause.lost import O4, O5
 from purgatorio_spec.clause.periodic import T8, T9, T10
 from purgatorio_spec.clause.progress import T12
@@ -19,7 +19,7 @@ from purgatorio_spec.clause.timer import T1, T2, T3, T4
 
 CLAUSES: Final[dict[str, Clause]] = {
     clause.id: clause
-    for clause in (O1, O2, O3, O4, O5, O6, O7, P1, P2, T1, T2, T3, T4, T5, T8, T9, T10, T11, T12)
+    for clause in (O1, O2, O3, O4, O5, O6, O7, P1, P2, P4, T1, T2, T3, T4, T5, T8, T9, T10, T11, T12)
 }
 """The clauses of traces by id, in display order."""
 

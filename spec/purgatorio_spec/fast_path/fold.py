@@ -8,14 +8,14 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from purgatorio_spec.clause.declaration import READING
+from purgatorio_spec.clause.declaration import CHECK, READING
 from purgatorio_spec.fast_path.calls import OpenCalls
 from purgatorio_spec.fast_path.clocks import Clocks
 from purgatorio_spec.fast_path.key_checks import FirstChecks
 from purgatorio_spec.fast_path.names import Names
 from purgatorio_spec.fast_path.numbered import Numbered
 from purgatorio_spec.fast_path.operations import LIMIT, Operations
-from purgatorio_spec.fast_path.readings import READING_RULES, ReadingsSoFar, Truths
+from purgatorio_spec.fast_path.readings import READING_RULES, ReadingsSoFar, Truths, judge_every
 from purgatorio_spec.fast_path.recheck import SecondLook, Stretches, Wanted
 from purgatorio_spec.fast_path.rules import Block, marks, summaries
 from purgatorio_spec.fast_path.texts import Texts
@@ -425,9 +425,11 @@ class Fold:
         if truths is not None and summed:
             truths.add(np.concatenate(summed))
         doubtful = Doubtful.joined(self.thread_checks.doubtful)
+        # Of checks, O7 alone has a count.
+        checks = any(CHECK in one.judges and one.id != "O7" for one in judged_clauses(run))
         return Wanted(
             chosen, retried, Stretches(doubtful.thread, doubtful.c, doubtful.ret_i), frozenset(doubtful.ret_i.tolist()),
-            Stretches.joined(inside), everything=run.dropped, follows=self.gave_back,
+            Stretches.joined(inside), everything=run.dropped or checks, follows=self.gave_back,
         )  # fmt: skip
 
     def key_cancels(self) -> Ints:
@@ -475,13 +477,13 @@ class Fold:
 
     def _judge_readings(self, run: Run, tally: RunTally, truths: Truths) -> None:
         judged = {clause.id: clause for clause in judged_clauses(run)}
-        for name, rule in READING_RULES.items():
-            if name not in judged:
+        for name, clause in judged.items():
+            if READING not in clause.judges:
                 continue
-            occasion, suspicious = rule(truths)
+            occasion, suspicious = READING_RULES.get(name, judge_every)(truths)
             _count(tally, name, int((occasion & ~suspicious).sum()))
             for at in np.flatnonzero(suspicious).tolist():
-                tally.add(run, truths.reading(at), [judged[name]])
+                tally.add(run, truths.reading(at), [clause])
 
 
 def _count(tally: RunTally, name: str, occasions: int) -> None:

@@ -47,6 +47,8 @@ class Readings:
     has_watched: Flags = field(default_factory=_no)
     delayed: Ints = field(default_factory=_none)
     has_delayed: Flags = field(default_factory=_no)
+    keys: Ints = field(default_factory=_none)
+    has_keys: Flags = field(default_factory=_no)
     quiesce: Flags = field(default_factory=_no)
     interval: Flags = field(default_factory=_no)
     bounded: Flags = field(default_factory=_no)
@@ -111,16 +113,14 @@ class ReadingsSoFar:
             | (t - last_t >= REAPER_PERIOD_NS)
         )
         states = batch.rows.column("state").take(at)
-        (watched, has_watched), (delayed, has_delayed) = (
-            _field(states, name) for name in ("watched", "delayed")
-        )
+        watched, delayed, keys = (_field(states, name) for name in ("watched", "delayed", "keys"))
         at_rest = quiesce | ((open_calls == 0) & silent)
         before = self._rows_before(some, at)
         self.parts.append(
             Readings(
                 batch.i[at], some.first + at, np.where(interval, batch.c[at], batch.i[at]), some.first + at,
                 np.where(at_rest | (before < 0), some.first + at, before), t,
-                watched, has_watched, delayed, has_delayed, quiesce, interval,
+                *watched, *delayed, *keys, quiesce, interval,
                 at_rest | interval | (before >= 0), at_rest,
             )
         )  # fmt: skip
@@ -189,6 +189,7 @@ class Truths:
             t=int(r.t[at]),
             watched=int(r.watched[at]) if r.has_watched[at] else None,
             delayed=int(r.delayed[at]) if r.has_delayed[at] else None,
+            keys=int(r.keys[at]) if r.has_keys[at] else None,
             quiesce=bool(r.quiesce[at]),
             bounded=bool(r.bounded[at]),
             at_rest=bool(r.at_rest[at]),
@@ -220,6 +221,12 @@ def _size(truths: Truths) -> tuple[Flags, Flags]:
     occasion = r.has_delayed & r.bounded & (r.at_rest | (not truths.run.profile.counts_cancelled))
     wrong = (r.delayed < b.tasks_least - ~r.quiesce) | (r.delayed > b.tasks_most)
     return occasion, r.has_delayed & ((r.delayed < 0) | (occasion & wrong))
+
+
+def judge_every(truths: Truths) -> tuple[Flags, Flags]:
+    """The rule of a clause that has none."""
+    every = np.ones(len(truths.readings), bool)
+    return every, every
 
 
 READING_RULES: Final[Mapping[str, ReadingRule]] = {"P1": _garbage, "P2": _gauges, "T5": _size}

@@ -33,20 +33,6 @@ FLUSH_ROWS: Final = 200_000
 
 _THREAD_EVENTS: Final = where(lambda f, ph: f in FOLLOWED and (ph != "at" or f == "cancelled"))
 _ROWS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ROW_FIELDS])
-_NOT_ROWS: Final = frozenset(
-    {
-        "entries",
-        "watches",
-        "deadline_t",
-        "due_t",
-        "out_t",
-        "done_t",
-        "claimed_t",
-        "begun_t",
-        "armed_t",
-        "in_call",
-    }
-)
 
 
 @dataclass(slots=True)
@@ -276,7 +262,7 @@ def _in_rows(summaries: Ints, i: Ints, rows: Ints) -> Ints:
     order = np.argsort(i)
     i, rows = i[order], rows[order]
     for at, name in enumerate(Summary._fields):
-        if name not in _NOT_ROWS:
+        if name.endswith("_i"):
             column = summaries[:, at]
             found = np.minimum(np.searchsorted(i, column), len(i) - 1)
             summaries[:, at] = np.where(column == NEVER, NEVER, rows[found])

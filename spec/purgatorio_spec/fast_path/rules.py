@@ -3,7 +3,8 @@
 A plain operation has the common shape: every call at most once, every call with its return, no exception. Operations
 that are not plain are always candidates, and only the clauses judge candidates. So a rule need not be exact: it may
 select too many candidates and must never select too few. For each operation that it does not select, it must know
-whether it was an occasion. `tests/pipeline/test_fold_soundness.py` tests this, and that each rule is needed.
+whether it was an occasion. A clause without a rule makes all operations candidates.
+`tests/pipeline/test_fold_soundness.py` tests this, and that each rule is needed.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,12 +14,14 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from purgatorio_spec.clause.declaration import OPERATION
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.fast_path.nullable import Numbers, Truth, greatest
 from purgatorio_spec.fast_path.operations import LIMIT, Operations
 from purgatorio_spec.history.operation import NEVER
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary
+from purgatorio_spec.judge.tally import judged_clauses
 from purgatorio_spec.trace.coded import Flags, Ints
 
 _TIMES: Final = frozenset(
@@ -271,6 +274,9 @@ NOT_PLAIN: Final[Mapping[str, Condition]] = {
 }
 """When an operation is not plain."""
 
+OF_ODD_ONES: Final = frozenset({"T8", "T9", "T10", "T11", "T12"})
+"""Clauses that need no rule: of a plain operation they say nothing."""
+
 
 @dataclass(slots=True)
 class Marks:
@@ -306,6 +312,9 @@ def marks(
         if CLAUSES[name].skipped(run) is None:
             occasions[name] = rule.occasion(b).yes
             broken |= rule.broken(b)
+    known = OF_ODD_ONES.union(rules)
+    if any(OPERATION in one.judges and one.id not in known for one in judged_clauses(run)):
+        broken |= b.always(True)
     once = (b.win_first < b.reg_ret.or_else(b.win_first + 1)) | (b.reg_n > 1)
     inside = _some(b.reg_no) & (b.reg_call < b.win_call) & once
     retried = np.zeros(b.size, bool) if run.profile.claimed_on_return else b.ready.given().yes

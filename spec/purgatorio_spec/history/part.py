@@ -5,16 +5,16 @@ A reading recorded as an interval was taken in it; one recorded as a point, sinc
 at rest, at the point. Lower bounds count what was certainly there throughout, upper bounds what may have been.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class RawReading:
     """`state` of one `gauge` or `quiesce`, as recorded.
 
-    `call_i`, `ret_i`: its record, the same for a point. `at_rest`: a `quiesce`, or no recorded call of the purgatory or
-    timer was open and nothing but readings was recorded for a whole reaper period before. `bounded`: it is known since
-    when it may have been taken.
+    `keys`: those that have a list. `call_i`, `ret_i`: its record, the same for a point. `at_rest`: a `quiesce`, or no
+    recorded call of the purgatory or timer was open and nothing but readings was recorded for a whole reaper period
+    before. `bounded`: it is known since when it may have been taken.
     """
 
     call_i: int
@@ -25,6 +25,7 @@ class RawReading:
     quiesce: bool
     at_rest: bool
     bounded: bool
+    keys: int | None = field(default=None, kw_only=True)
 
     @property
     def events(self) -> tuple[int, ...]:

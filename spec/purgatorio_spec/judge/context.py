@@ -313,6 +313,7 @@ def raw_reading(row: Mapping[str, Any], *, before_i: int, quiet: bool) -> Placed
         t=row["t"],
         watched=state.get("watched"),
         delayed=state.get("delayed"),
+        keys=state.get("keys"),
         quiesce=row["f"] == "quiesce",
         at_rest=at_rest,
         bounded=bounded,

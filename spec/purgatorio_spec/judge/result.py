@@ -51,6 +51,10 @@ class RunResult:
     quarantined: int = 0
     failures: tuple[Failure, ...] = ()
 
+    def breaks(self, clause: str) -> bool:
+        """Whether it broke this clause, of which it may say nothing."""
+        return clause in self.clauses and self.clauses[clause].verdict is Verdict.VIOLATED
+
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
@@ -131,7 +135,7 @@ def conclude(facts: TraceFacts, run: Run | None, tally: RunTally) -> RunResult:
         clauses = {
             name: _clause(name, run, tally.clauses.get(name, Tally()), tally.failures.get(name))
             for name, clause in CLAUSES.items()
-            if header is None or clause.is_asked(header)
+            if header is None or clause.is_asked(header) or tally.occasions(name)
         }
     if invalid:
         clauses = {name: accusing_nobody(one) for name, one in clauses.items()}

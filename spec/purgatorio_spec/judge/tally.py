@@ -87,6 +87,9 @@ class RunTally:
     told: Callable[[Violation], None] | None = None
     failures: dict[str, Failure] = field(default_factory=dict)
 
+    def occasions(self, clause: str) -> int:
+        return self.clauses[clause].occasions if clause in self.clauses else 0
+
     def merge(self, other: RunTally) -> None:
         for name, tally in other.clauses.items():
             self.clauses.setdefault(name, Tally()).merge(tally)

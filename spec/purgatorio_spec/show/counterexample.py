@@ -57,6 +57,7 @@ class ShownEvent:
     err: str | None
     watched: int | None = None
     delayed: int | None = None
+    listed_keys: int | None = None
     witness: bool = False
     depth: int = 0
     gap: int = 0
@@ -189,7 +190,7 @@ def _shown(table: pa.Table, witnesses: set[int]) -> list[ShownEvent]:
         rows.append(
             ShownEvent(
                 i, line or 0, th, t, ph, f, operation, c, tuple(keys or ()), delay_ns, deadline_t, t_call, out,
-                err, reading.get("watched"), reading.get("delayed"), witness=i in witnesses,
+                err, reading.get("watched"), reading.get("delayed"), reading.get("keys"), witness=i in witnesses,
             )
         )  # fmt: skip
     return rows

@@ -59,7 +59,7 @@ def outcome(event: ShownEvent, start_t: int) -> str:
 
 
 def readings(event: ShownEvent) -> list[str]:
-    named = (("watched", event.watched), ("delayed", event.delayed))
+    named = (("watched", event.watched), ("delayed", event.delayed), ("keys", event.listed_keys))
     return [f"{name} = {value}" for name, value in named if value is not None]
 
 
@@ -91,7 +91,7 @@ def fields_of(event: ShownEvent) -> list[tuple[str, str]]:
         ("line", event.line), ("i", event.i), ("th", event.th), ("t", event.t), ("ph", event.ph), ("f", event.f),
         ("id", event.id), ("c", event.c), ("keys", ", ".join(event.keys) or None), ("delay_ns", event.delay_ns),
         ("deadline_t", event.deadline_t), ("t_call", event.t_call), ("out", event.out), ("err", event.err),
-        ("watched", event.watched), ("delayed", event.delayed),
+        ("watched", event.watched), ("delayed", event.delayed), ("listed keys", event.listed_keys),
     ]  # fmt: skip
     return [(name, visible(str(value), 120)) for name, value in values if value is not None]
 

@@ -80,7 +80,7 @@ def _own_text(x: Mapping[str, object] | None) -> str | None:
 
 
 def _readings(state: State | None) -> Row | None:
-    return None if state is None else {"watched": state.watched, "delayed": state.delayed}
+    return None if state is None else asdict(state)
 
 
 def fields_of(record: Header | Event | End) -> Row:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
+import orjson
 import zstandard
 
 from purgatorio_spec.trace.record import MAX_LINE_BYTES
@@ -68,6 +69,25 @@ def chunks(raw: io.BufferedReader) -> Iterator[bytes]:
     else:
         while chunk := raw.read(CHUNK_BYTES):
             yield chunk
+
+
+def may_name(path: Path, name: str) -> bool:
+    """Whether a record of a JSONL file may hold this text: False only where it certainly is in none. Looks at the bytes
+    alone, to its first place."""
+    wanted = name.encode()
+    if orjson.dumps(name)[1:-1] != wanted or not name.isascii():
+        return True  # it has spellings
+    held = b""
+    try:
+        with path.open("rb") as raw:
+            for chunk in chunks(raw):
+                held += chunk
+                if wanted in held or b"\\u" in held:
+                    return True
+                held = held[-len(wanted) - 1 :]
+    except Cut:
+        return True
+    return False
 
 
 @dataclass(slots=True)

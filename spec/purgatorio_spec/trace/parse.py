@@ -288,7 +288,7 @@ def _check_event(event: Event) -> None:
 
 def _state(fields: Fields) -> State:
     _only(fields, _STATE_FIELDS, "state.")
-    return State(integer_field(fields, "watched"), integer_field(fields, "delayed"))
+    return State(*(integer_field(fields, name) for name in names_of(State)))
 
 
 def _version_hint(form: object) -> str:

@@ -140,10 +140,12 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A reading: entries in the watch lists (`PurgatorySize`), tasks in the timer (`NumDelayedOperations`)."""
+    """A reading: entries in the watch lists (`PurgatorySize`), tasks in the timer (`NumDelayedOperations`), and keys
+    that have a list, read not before the entries."""
 
     watched: int | None = None
     delayed: int | None = None
+    keys: int | None = None
 
 
 class Event(NamedTuple):

@@ -133,9 +133,10 @@ def as_coded(raw: pa.RecordBatch, numbers: Ints) -> pa.RecordBatch | None:
     columns: list[Column] = []
     for field in CODED_FIELDS:
         at = raw.schema.get_field_index(field.name)
-        if at < 0 or raw.schema.field(at).type != field.type:
+        column = None if at < 0 else _with_all_fields(raw.column(at), field.type)
+        if column is None or column.type != field.type:
             return None
-        columns.append(raw.column(at))
+        columns.append(column)
     no_own = pa.nulls(raw.num_rows, pa.string())
     return pa.RecordBatch.from_arrays([*columns, pa.array(numbers), no_own], schema=CODED_SCHEMA)
 
@@ -144,10 +145,21 @@ def _column(raw: pa.RecordBatch, field: pa.Field[pa.DataType]) -> Column:
     at = raw.schema.get_field_index(field.name)
     if at < 0:
         return pa.array([None] * raw.num_rows, field.type)
-    column = raw.column(at)
+    column = _with_all_fields(raw.column(at), field.type)
     if isinstance(field.type, pa.StructType) and column.type != field.type:
         return pa.array(values_of(column), field.type)
     return column.cast(field.type)
+
+
+def _with_all_fields(column: Column, kind: pa.DataType) -> Column:
+    """An object of which a file knows only some fields, the others null; any other column as it is."""
+    if not (isinstance(column, pa.StructArray) and isinstance(kind, pa.StructType)) or column.type == kind:
+        return column
+    if not all(part in [*kind] for part in column.type):
+        return column
+    given = dict(zip((part.name for part in column.type), column.flatten(), strict=True))
+    parts = [given.get(part.name, pa.nulls(len(column), part.type)) for part in kind]
+    return pa.StructArray.from_arrays(parts, fields=[*kind], mask=column.is_null())
 
 
 def _own_column(raw: pa.RecordBatch) -> Column:

@@ -33,9 +33,15 @@ _UNLIMITED = 1 << 30
 
 @dataclass(slots=True)
 class _Todo:
-    """A schedule to begin with, and its preemptions."""
+    """A schedule to begin with: the first `depth` steps of `chosen`, then `index`. And its preemptions.
 
-    schedule: list[int]
+    `chosen` is shared with all other alternatives of that run: a copy for each is the square of a run's length, and a
+    livelock of twenty thousand steps would end this process for want of memory.
+    """
+
+    chosen: list[int]
+    depth: int
+    index: int
     cost: int
 
 
@@ -43,7 +49,7 @@ class _Todo:
 class BoundedSearch:
     """The chooser of these searches, and what it has learnt.
 
-    `chosen` is the whole schedule; the columns `enabled`, `oids` and `kinds` are about its steps behind `prefix`.
+    `chosen` is the whole schedule; the columns `enabled`, `oids` and `kinds` are about its steps from `prefix` on.
     `todo` has what `level` preemptions allow, `later` the rest by its preemptions.
     """
 
@@ -59,7 +65,7 @@ class BoundedSearch:
     enabled: list[int] = field(default_factory=list)
     oids: list[int] = field(default_factory=list)
     kinds: list[int] = field(default_factory=list)
-    prefix: list[int] = field(default_factory=list)
+    prefix: int = 0
     planned: int = TIME
     users: dict[int, int] = field(default_factory=dict)
     tried: set[int] = field(default_factory=set)
@@ -82,13 +88,14 @@ class BoundedSearch:
             self.level = min(self.later)
             self.todo = self.later.pop(self.level)
         one = self.todo.pop()
-        self.cost, self.prefix = one.cost, one.schedule
-        self.planned = self.prefix[-1]
-        self.chosen = list(self.prefix)
+        self.cost, self.planned = one.cost, one.index
+        known = one.chosen[: one.depth]
+        self.chosen = [*known, one.index]
+        self.prefix = len(self.chosen)
         for column in (self.enabled, self.oids, self.kinds):
             column.clear()
         self.fingerprint.begin()
-        return self.prefix[:-1]
+        return known
 
     def choose(self, run: Execution, /) -> int:
         """Go on with the present task where it can, else with the first that can."""
@@ -141,7 +148,7 @@ class BoundedSearch:
         """What else could have been chosen in the run that has ended, beyond its prefix, within the bound; what
         matters now."""
         found: list[_Todo] = []
-        known = len(self.prefix)
+        known = self.prefix
         for depth in range(known, len(self.chosen)):
             index, enabled = self.chosen[depth], self.enabled[depth - known]
             others = enabled & ~(1 << index) if index >= 0 else 0
@@ -161,7 +168,7 @@ class BoundedSearch:
             while others:
                 bit = others & -others
                 others ^= bit
-                target.append(_Todo([*self.chosen[:depth], bit.bit_length() - 1], self.cost + price))
+                target.append(_Todo(self.chosen, depth, bit.bit_length() - 1, self.cost + price))
         for oid in [oid for oid in self.put_off if _several(self.users.get(oid, 0))]:
             found += self.put_off.pop(oid)
         for oid in [oid for oid in self.put_off_release if oid in self.tried]:

@@ -109,7 +109,7 @@ class Dpor:
         if run.in_vain:
             self._settle_tries(run)
         self._learn(run)
-        if run.stop.kind in ("turns", "livelock", "deadlock"):
+        if run.stop.kind in ("turns", "livelock", "deadlock", "steps"):
             self._look_at_blocked(run, len(self.chosen))
 
     def preemptions(self) -> int:

@@ -1,14 +1,23 @@
-"""A bound for code that turns for ever without a step of the seam: nothing else would end it, for nobody is asked.
+"""Code under test that turns for ever without a step, or ends its process: this one, which explores it.
 
-The bound is CPU time of this process, so a busy machine does not matter. It works in the main thread only, where
-signals arrive; elsewhere there is none.
+The bound of a loop is CPU time of this process, so a busy machine does not matter. It works in the main thread only,
+where signals arrive; elsewhere there is none.
 """
 
+import os
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
+from typing import Final
+
+_ENDING: Final = (
+    "_exit abort execv execve fork forkpty kill killpg posix_spawn posix_spawnp system startfile"
+).split()
+"""Functions of `os` that end this process, or make another that the scheduler does not see."""
 
 
 class NoEnd(BaseException):
@@ -20,6 +29,47 @@ def ends_the_run(error: BaseException) -> bool:
     from greenlet import GreenletExit
 
     return isinstance(error, GreenletExit | KeyboardInterrupt | NoEnd)
+
+
+class EndsProcess(BaseException):
+    """In place of the end of this process. An exit status of 0 is no verdict."""
+
+
+def _not_told(name: str) -> None:
+    """For code whose tasks are judged by what ended them."""
+
+
+@contextmanager
+def process_kept(met: Callable[[str], None] = _not_told) -> Iterator[None]:
+    """In the body code of this thread that would end the process gets EndsProcess; `met` is told what it called.
+
+    RuntimeError in place of a SystemExit that leaves the body.
+    """
+    here = threading.get_ident()
+
+    def refuse(real: Callable[..., object], name: str, /, *args: object, **named: object) -> object:
+        if threading.get_ident() != here:
+            return real(*args, **named)
+        met(f"os.{name}")
+        raise EndsProcess(f"os.{name} is about the process that explores")
+
+    kept = [
+        (module, name, getattr(module, name))
+        for module in (os, sys.modules[os.name])
+        for name in _ENDING
+        if hasattr(module, name)
+    ]
+    for module, name, real in kept:
+        setattr(module, name, partial(refuse, real, name))
+    try:
+        yield
+    except SystemExit as error:
+        raise RuntimeError(
+            f"the code that is explored ends its process: SystemExit({error.code!r})"
+        ) from error
+    finally:
+        for module, name, real in kept:
+            setattr(module, name, real)
 
 
 @contextmanager

@@ -43,7 +43,7 @@ class Program(Protocol):
         """Make the shared objects and spawn the tasks."""
 
     def judge(self, run: Execution, /) -> Sequence[Broken]:
-        """What a run that has ended broke. Not called for runs that were cut."""
+        """What a run that has ended broke, or one of too many steps. Not called for runs that were cut."""
 
 
 @runtime_checkable
@@ -153,4 +153,4 @@ def _judged(program: Program, run: Execution) -> Sequence[Broken]:
     kind = run.stop.kind
     if kind in ("deadlock", "livelock"):
         return [Broken(PROGRESS, kind, run.stop.text), *program.judge(run)]
-    return program.judge(run) if kind == "end" else ()
+    return program.judge(run) if kind in ("end", "steps") else ()

@@ -59,8 +59,8 @@ class Exploration:
     """The sum of an exploration.
 
     `complete`: every behaviour within `bound` was covered. `schedules` counts runs that were begun, `redundant` those
-    of them that a reduction cut, `beyond` those cut at the bound of a marked loop, `states` the different states seen
-    (0 where they were not compared).
+    of them that a reduction cut, `beyond` those cut at the bound of a marked loop or of steps, `states` the different
+    states seen (0 where they were not compared).
     """
 
     strategy: str
@@ -92,7 +92,7 @@ class Exploration:
         self.schedules += 1
         self.steps += run.steps
         self.redundant += run.stop.kind == "cut"
-        self.beyond += run.stop.kind == "turns"
+        self.beyond += run.stop.kind in ("turns", "steps")
 
     @property
     def covered(self) -> str:

@@ -37,8 +37,15 @@ SOLO_TURNS: Final = 2_000
 
 _FOR_EVER: Final = 1 << 60
 
-MAX_STEPS: Final = 100_000
-"""A run that takes more steps is in a loop without a mark."""
+MAX_STEPS: Final = 40_000
+"""A run ends here, which is a limit: its program says whether so many steps can only be a loop without a mark. What a
+search keeps of a run grows with the square of its length."""
+
+_IN_VAIN: Final = 100
+"""So often a task that is thrown out is told to end, until it is left where it stands."""
+
+_LEFT: Final[list[object]] = []
+"""What was left so. To forget it would throw it out again."""
 
 
 class Shared:
@@ -91,6 +98,7 @@ class Execution:
     __slots__ = (
         "_idle",
         "_kept",
+        "_leaving",
         "_main",
         "_none",
         "_until",
@@ -160,6 +168,7 @@ class Execution:
         import greenlet
 
         self._main = greenlet.getcurrent()
+        self._leaving = 0
         self._idle: list[greenlet.greenlet] = []
         self._kept: tuple[int, int, int, dict[int, tuple[object, object]]] = (0, 0, 0, {})
         self._none = Task(0, "set-up", lambda: None, True, 0)
@@ -244,8 +253,27 @@ class Execution:
                 self._idle.append(worker)
             else:
                 # What is suspended ends here: its `finally` blocks run, as quiet code.
+                self._leaving = 1
                 worker.throw()
+                self._leaving = 0
+                if not worker.dead:
+                    _LEFT.append(worker)
             task.greenlet = None
+
+    def leave(self) -> None:
+        """The run has ended, and the caller would wait or turn in a loop: where it is a task, it ends here.
+
+        Code that contains even GreenletExit, a bare `except:` in a loop, would come back for ever: it is left.
+        """
+        if not self._leaving:
+            return
+        self._leaving += 1
+        if self._leaving < _IN_VAIN:
+            from greenlet import GreenletExit
+
+            raise GreenletExit
+        while True:
+            self._main.switch()
 
     def point(self, obj: int, kind: int, gate: Gate | None = None) -> None:
         """The calling task is about to do this step; return when it is chosen to do it."""
@@ -326,7 +354,7 @@ class Execution:
             self.depth += 1
             index = self._asked()
         if index == CUT or self.depth > MAX_STEPS:
-            too_long = ExecutionEnd("livelock", f"no end after {MAX_STEPS} steps")
+            too_long = ExecutionEnd("steps", f"no end after {MAX_STEPS} steps")
             self.stop = ExecutionEnd("cut") if index == CUT else too_long
             return None
         self.depth += 1

@@ -119,7 +119,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionEnd:
-    """How a run ended: `end`, `deadlock`, `livelock`, `cut`, `turns` (a loop beyond its bound). `text` says more."""
+    """How a run ended: `end`, `deadlock`, `livelock`, `cut`, `turns` (a loop beyond its bound), `steps` (too many).
+    `text` says more."""
 
     kind: str
     text: str = ""

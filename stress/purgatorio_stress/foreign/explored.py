@@ -13,11 +13,12 @@ from purgatorio_spec.show.visible import counted
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.dpor import explore_dpor
+from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu, ends_the_run, process_kept
 from purgatorio_stress.explorer.minimise import minimise
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import BadToken, Token, replay
 from purgatorio_stress.explorer.result import BrokenExecution, Exploration, Limits
-from purgatorio_stress.explorer.run import Execution
+from purgatorio_stress.explorer.run import MAX_STEPS, Execution
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.explorer.schedule import interruptions_of
 from purgatorio_stress.explorer.step import READ
@@ -32,6 +33,9 @@ FOREIGN: Final = "foreign"
 _NOT_DETERMINISTIC: Final = (
     "the same schedule gave another run: the code depends on other data, such as an address"
 )
+
+_NO_END_S: Final = 30.0
+"""So much more CPU time than its limit no exploration takes: it checks the time between two runs."""
 
 _THREAD: Final = "thread_"
 
@@ -62,14 +66,26 @@ def _threads_of(adapter: Adapter) -> Sequence[Callable[[], object]]:
     return [getattr(adapter, name) for name in dict.fromkeys(names)]
 
 
+def _as_thread(act: Callable[[], object]) -> Callable[[], object]:
+    """SystemExit ends a thread, and nobody is told."""
+
+    def body() -> object:
+        try:
+            return act()
+        except SystemExit:
+            return None
+
+    return body
+
+
 class _Program:
     turns = 1
     horizon_ms = 0
 
     def __init__(
-        self, packages: Sequence[str], adapter: str, early: int, path: Sequence[str], races_count: bool
+        self, world: World, packages: Sequence[str], adapter: str, path: Sequence[str], races_count: bool
     ) -> None:
-        self.world = World(early)
+        self.world = world
         self.name = f"{'+'.join(packages)} {adapter}"
         module, _, made_by = adapter.partition(":")
         if not made_by:
@@ -105,9 +121,17 @@ class _Program:
         self.loader.restore()
         if self.not_run:
             sys.setprofile(self._note_call)
-        self._adapter = getattr(self.loader.adapter(), self._made_by)()
-        for act in _threads_of(self._adapter):
-            task = run.spawn(getattr(act, "__name__", "thread").removeprefix(_THREAD), act)
+        try:
+            self._adapter = getattr(self.loader.adapter(), self._made_by)()
+            acts = _threads_of(self._adapter)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if self.world.failure is not None:
+                raise
+            raise CannotLoad(f"{self.name} cannot be made: {text_of(error, self.world.files)}") from error
+        for act in acts:
+            task = run.spawn(getattr(act, "__name__", "thread").removeprefix(_THREAD), _as_thread(act))
             self.world.started(task)
 
     def _note_call(self, frame: FrameType, event: str, _: object) -> None:
@@ -126,15 +150,21 @@ class _Program:
             for task in run.tasks
             if task.error is not None
         ]
+        if run.stop.kind == "steps":
+            world.too_long = True
+            return []
         if run.stop.kind == "end":
-            try:
-                if hasattr(self._adapter, "check"):
-                    self._adapter.check()
-            except Exception as error:
-                broken.append(Broken("CHECK", "check", text_of(error, world.files)))
-            if hasattr(self._adapter, "outcome"):
-                seen = repr(self._adapter.outcome())
-                self.outcomes[seen] = self.outcomes.get(seen, 0) + 1
+            for look in ("check", "outcome"):
+                if not hasattr(self._adapter, look):
+                    continue
+                try:
+                    seen = repr(getattr(self._adapter, look)())
+                    if look == "outcome":
+                        self.outcomes[seen] = self.outcomes.get(seen, 0) + 1
+                except BaseException as error:
+                    if world.failure is not None or ends_the_run(error):
+                        raise
+                    broken.append(Broken("CHECK", look, text_of(error, world.files)))
         if self._races_count:
             broken += [Broken("RACE", one.location, f"{one.first}, {one.second}") for one in world.run_races]
         return broken
@@ -200,9 +230,15 @@ def explore_foreign(
 ) -> AdapterResult:
     """Explore the adapter's program. `path` is searched for modules before `sys.path`. CannotLoad where it is not
     there, or does not import."""
-    program = _Program(packages, adapter, early, path, races_count)
-    with _profiled_as_before():
-        return _explored(program, limits, strategy, seed, early, f"{'+'.join(packages)}+{adapter}")
+    world = World(early)
+    with process_kept(world.ends_the_process), _profiled_as_before():
+        program = _Program(world, packages, adapter, path, races_count)
+        try:
+            with bounded_cpu(2 * limits.seconds + _NO_END_S):
+                return _explored(program, limits, strategy, seed, early, f"{'+'.join(packages)}+{adapter}")
+        except NoEnd as error:
+            done = Exploration(strategy, "nothing", limit=f"{error}: the code turns in a loop without a step")
+            return AdapterResult(program.name, done, (), tuple(sorted(world.uncontrolled)), {})
 
 
 def _explored(
@@ -228,6 +264,8 @@ def _explored(
         done.found.clear()
     if world.spins and not done.found and not done.limit:
         done.limit = _spinning(world.spins)
+    if world.too_long:
+        done.complete, done.limit = False, done.limit or f"a run took more than {MAX_STEPS:,} steps"
     if program.not_run:
         done.complete, done.limit = False, _not_run(program.not_run)
     explored = AdapterResult(
@@ -277,8 +315,10 @@ def _is_random(program: _Program) -> bool:
 def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[AdapterResult, tuple[Broken, ...]]:
     """Repeat the run of a token; what it broke. BadToken, CannotLoad."""
     *packages, adapter = token.dialect.split("+")
-    program = _Program(packages, adapter, token.early, path, False)
-    rows, names, broken = _replayed(program, token.schedule)
+    world = World(token.early)
+    with process_kept(world.ends_the_process):
+        program = _Program(world, packages, adapter, path, False)
+        rows, names, broken = _replayed(program, token.schedule)
     found = BrokenExecution(broken, token.schedule, interruptions_of(token.schedule))
     done = Exploration("replay", "one run")
     explored = AdapterResult(
@@ -308,7 +348,7 @@ def lines_of(explored: AdapterResult) -> list[str]:
     if done.redundant:
         counts += f", {done.redundant:,} cut as redundant"
     if done.beyond:
-        counts += f", {done.beyond:,} cut in a loop of more than {MAX_TURNS} turns"
+        counts += f", {done.beyond:,} cut in a loop of more than {MAX_TURNS} turns or {MAX_STEPS:,} steps"
     rate = done.schedules / done.seconds if done.seconds else 0
     lines = [f"{explored.verdict!s:9} {explored.name}  {counts}, {done.seconds:.2f} s ({rate:,.0f}/s)"]
     lines.append(done.covered)

@@ -20,15 +20,19 @@ from collections.abc import Callable, Iterable, Iterator
 from types import (
     BuiltinFunctionType,
     FunctionType,
+    GeneratorType,
     GetSetDescriptorType,
     MemberDescriptorType,
     MethodType,
+    MethodWrapperType,
     ModuleType,
+    WrapperDescriptorType,
 )
 from typing import Final, TypeVar, cast
 
 from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.explorer.step import READ, WRITE
+from purgatorio_stress.foreign.kept_values import CachedProperty, ThreadLocal
 from purgatorio_stress.foreign.shown_containers import CONTAINERS, UNBOUND, Reach, is_python, is_rewritten
 from purgatorio_stress.foreign.world import World, described
 
@@ -63,6 +67,20 @@ _ACCESSES: Final[dict[object, int]] = {getattr: READ, hasattr: READ, setattr: WR
 _FIXED: Final = frozenset((tuple, str, bytes, int, float, bool, range, type(None)))
 _INSIDE: Final = frozenset("join format format_map".split())
 """Methods of these types check no container, but for those that look into what they are given."""
+
+_SHALLOW: Final[frozenset[object]] = frozenset(
+    (len, list, tuple, set, frozenset, dict, iter, next, enumerate, zip, reversed, bool, deque, OrderedDict, Counter,
+     map, filter)
+)  # fmt: skip
+"""These take the items of what they are given as they are. All others may look into them."""
+
+_SLOTS: Final = {"__setattr__": WRITE, "__delattr__": WRITE, "__getattribute__": READ}
+"""Methods of `object` that use the attribute that they are given."""
+
+_OF_SLOTS: Final = (MethodWrapperType, WrapperDescriptorType)
+
+_COMPARING: Final = frozenset("index count remove sort __eq__ __ne__ __contains__".split())
+"""Methods of containers that look into the items."""
 
 _NOTHING: Final = -1
 _LOOK: Final = -2
@@ -99,7 +117,8 @@ class Hooks:
             "_pg_load": self.load, "_pg_store": self.store, "_pg_delete": self.delete,
             "_pg_item": self.item, "_pg_put": self.put, "_pg_drop": self.drop,
             "_pg_call": self.call, "_pg_callee": self.callee, "_pg_in": self.contains,
-            "_pg_look": self.look, "_pg_vars": self.attributes, "_pg_spread": self.spread,
+            "_pg_look": self.look, "_pg_deep": self.deep, "_pg_match": self.match, "_pg_yields": self.yields,
+            "_pg_vars": self.attributes, "_pg_spread": self.spread,
             "_pg_over": self.over, "_pg_test": self.look, "_pg_change": self.change,
             "_pg_read": self.read_name, "_pg_write": self.write_name, "_pg_turn": self._world.turn,
             "id": self._world.identity,
@@ -111,6 +130,16 @@ class Hooks:
         if self._world.run.live:
             self._use(thing, name, READ)
         return getattr(thing, name)
+
+    def reads(self, thing: object, name: str) -> None:
+        """An attribute is about to be looked for."""
+        if self._world.run.live:
+            self._use(thing, name, READ)
+
+    def touch(self, thing: object, kind: int) -> None:
+        """A step on a thing as a whole."""
+        if self._world.run.live:
+            self._touch(thing, kind)
 
     def attributes(self, thing: object) -> dict[str, object]:
         """`vars(thing)`."""
@@ -182,7 +211,7 @@ class Hooks:
             return (thing.__name__, True) if self._is_user_code(thing.__name__) else None
         kind = thing if isinstance(thing, type) else type(thing)
         home = kind.__module__
-        if home.startswith("purgatorio_stress.foreign") or isinstance(thing, Shared):
+        if home.startswith("purgatorio_stress.foreign") or isinstance(thing, Shared | ThreadLocal):
             return None
         plain = self._is_user_code(home)
         if name == "__dict__" and thing is not kind:
@@ -195,6 +224,8 @@ class Hooks:
                 return _SELF, plain
             if isinstance(found, FunctionType):
                 return (_SELF, plain) if self._assigned(name) and thing is not kind else None
+            if isinstance(found, CachedProperty):
+                return _SELF, plain
             if isinstance(found, GetSetDescriptorType) or hasattr(type(found), "__get__"):
                 return None
             return base, plain
@@ -214,12 +245,13 @@ class Hooks:
         except Exception as error:
             self._world.fail(error)
 
-    def _use_all(self, things: Iterable[object], kind: int) -> None:
-        """A step on every container that is among these or after them."""
+    def _use_all(self, things: Iterable[object], kind: int, *, deep: bool = False) -> None:
+        """A step on every container that is among these or after them; `deep`: and on those inside."""
         try:
+            reach = self._reach
             for thing in things:
                 if type(thing) not in self._nothing:
-                    for container in self._reach.containers(thing):
+                    for container in reach.inside(thing) if deep else reach.containers(thing):
                         self._touch(container, kind)
         except Exception as error:
             self._world.fail(error)
@@ -252,30 +284,43 @@ class Hooks:
             if plan >= 0:
                 # A dict's `__missing__` puts something in.
                 self._touch(thing, WRITE if hasattr(type(thing), "__missing__") else plan)
+                if isinstance(thing, defaultdict) and is_python(thing.default_factory) and key not in thing:
+                    return self._missing(thing, key)
             elif plan == _LOOK:
                 self._use_all((thing,), READ)
         return thing[key]  # type: ignore[index]  # what the code does
+
+    def _missing(self, thing: defaultdict[object, object], key: object) -> object:
+        """As C code does it: others may have put it in while the program's own function makes it."""
+        made = cast("Callable[[], object]", thing.default_factory)()
+        self._touch(thing, WRITE)
+        thing[key] = made
+        return made
 
     def put(self, value: object, thing: object, key: object) -> None:
         if self._world.run.live:
             if isinstance(key, slice):
                 self._use_all((value,), READ)
-            if self._plan(thing, "__setitem__") >= 0:
-                self._touch(thing, WRITE)
+            self._change(thing, "__setitem__")
         thing[key] = value  # type: ignore[index]  # what the code does
 
     def drop(self, thing: object, key: object) -> None:
-        if self._world.run.live and self._plan(thing, "__delitem__") >= 0:
-            self._touch(thing, WRITE)
+        if self._world.run.live:
+            self._change(thing, "__delitem__")
         del thing[key]  # type: ignore[attr-defined]  # what the code does
+
+    def _change(self, thing: object, name: str) -> None:
+        plan = self._plan(thing, name)
+        if plan >= 0:
+            self._touch(thing, WRITE)
+        elif plan == _LOOK:
+            self._use_all((thing,), WRITE)
 
     def contains(self, key: object, thing: object) -> bool:
         if self._world.run.live:
             plan = self._plan(thing, "__contains__")
-            if plan >= 0:
-                self._touch(thing, READ)
-            elif plan == _LOOK:
-                self._use_all((thing,), READ)
+            if plan >= 0 or plan == _LOOK:
+                self._use_all((thing,), READ, deep=not isinstance(thing, dict | set))
         return key in thing  # type: ignore[operator]  # what the code does
 
     def call(self, thing: object, name: str, /, *args: object, **named: object) -> object:
@@ -285,6 +330,8 @@ class Hooks:
             plan = self._plan(thing, name)
             if plan >= 0:
                 self._touch(thing, plan)
+                if name in _COMPARING:
+                    self._use_all((thing,), READ, deep=True)
                 for one in args:
                     if type(one) not in self._nothing:
                         args = self._stepping(args)
@@ -309,6 +356,8 @@ class Hooks:
                     return function
             if not self._world.run.live:
                 return function
+            if kind in _OF_SLOTS and function.__name__ in _SLOTS:
+                return functools.partial(self._slot, function)
             if kind is BuiltinFunctionType:
                 alone = type(function.__self__) is ModuleType  # type: ignore[attr-defined]  # all of C code have it
             else:
@@ -323,6 +372,13 @@ class Hooks:
             return cast("Callable[..., T]", known)
         except Exception as error:
             self._world.fail(error)
+
+    def _slot(self, function: Callable[..., T], /, *args: object) -> T:
+        """`object.__setattr__(...)` and the like, bound or not."""
+        bound = getattr(function, "__self__", None)
+        what, name = args[:2] if bound is None else (bound, args[0])
+        self._use(what, str(name), _SLOTS[function.__name__])
+        return function(*args)
 
     def _callee_alone(self, function: Callable[..., object]) -> Callable[..., object]:
         """The same for one that has no container behind it; `callee` keeps what is found."""
@@ -347,7 +403,7 @@ class Hooks:
         nothing = self._nothing
         used = [one for one in (*args, *named.values()) if type(one) not in nothing]
         for one in used:
-            if type(one) not in self._reach.whole:
+            if type(one) not in self._reach.whole or function not in _SHALLOW:
                 return self.function(function, *args, **named)
         for one in used:
             self._touch(one, kind)
@@ -361,7 +417,7 @@ class Hooks:
                 self._use(args[0], args[1], access)
             return function(*args, **named)
         reach = self._reach
-        if function is next and args and reach.is_lazy(type(args[0])):
+        if function is next and args and (reach.is_lazy(type(args[0])) or self._enters(args[0])):
             self._touch(args[0], WRITE)
         elif not reach.is_lazy(function):
             calls_back = _is_among(function, _CALL_BACK) and any(map(is_python, (*args, *named.values())))
@@ -370,7 +426,8 @@ class Hooks:
         if type(function) is not BuiltinFunctionType or type(function.__self__) is not ModuleType:
             used.append(function)
         if used:
-            self._use_all(used, READ if _is_among(function, _READERS) or _is_read(function) else WRITE)
+            kind = READ if _is_among(function, _READERS) or _is_read(function) else WRITE
+            self._use_all(used, kind, deep=not (_is_among(function, _SHALLOW) or reach.is_lazy(function)))
         return function(*args, **named)
 
     def _stepping(self, args: tuple[object, ...], *, calls_back: bool = False) -> tuple[object, ...]:
@@ -402,7 +459,9 @@ class Hooks:
                 containers = reach.containers(thing)
             except Exception as error:
                 self._world.fail(error)
-            if hasattr(type(thing), "__next__") and reach.is_lazy(type(thing)):
+            if type(thing) is GeneratorType and self._enters(thing):
+                containers = (thing,)
+            elif hasattr(type(thing), "__next__") and reach.is_lazy(type(thing)):
                 containers = (*containers, thing)
             if containers:
                 return self._items(thing, containers)
@@ -423,6 +482,42 @@ class Hooks:
         if type(thing) not in self._nothing and self._world.run.live:
             self._use_all((thing,), READ)
         return thing
+
+    def deep(self, thing: T) -> T:
+        """The same for one whose items are looked into, too, and theirs."""
+        if type(thing) not in self._nothing and self._world.run.live:
+            self._use_all((thing,), READ, deep=True)
+        return thing
+
+    def match(self, subject: object, names: tuple[str, ...]) -> bool:
+        """A pattern is about to look into the subject; never true."""
+        if self._world.run.live:
+            self._use_all((subject,), READ, deep=True)
+            for name in (*names, *getattr(type(subject), "__match_args__", ())):
+                if hasattr(subject, name):
+                    self._use(subject, name, READ)
+        return False
+
+    def _enters(self, thing: object) -> bool:
+        """Whether it is a generator of rewritten code; from now on it says where it yields."""
+        if not isinstance(thing, GeneratorType):
+            return False
+        frame = thing.gi_frame
+        if frame is None:
+            return (id(thing), "") in self._world.numbers
+        if "_pg_load" not in frame.f_builtins:
+            return False
+        self._world.generators[frame] = thing
+        return True
+
+    def yields(self, value: T) -> T:
+        """A generator is about to yield. Who takes from it before that finds it at work."""
+        world = self._world
+        if world.run.live:
+            generator = world.generators.get(sys._getframe(1))
+            if generator is not None:
+                self._touch(generator, WRITE)
+        return value
 
     def spread(self, thing: T) -> T:
         """A value whose items are taken, `*thing`; what is in a tuple is not looked into."""

@@ -2,13 +2,15 @@
 
 Nothing in `sys.modules` changes but for the moment of the import. Each module that is loaded gets an `__import__` of
 its own, so `from threading import Lock` is met as `import threading` is. `threading` is the real source without what
-is of `threads`; `queue`, `sched`, `concurrent.futures` and `_threading_local` are the real source as it is.
+is of `threads`; `queue`, `sched` and `concurrent.futures` are the real source as it is.
 """
 
 import ast
 import builtins
 import collections
+import dataclasses
 import datetime as real_datetime
+import functools
 import importlib
 import importlib.util
 import itertools
@@ -27,11 +29,19 @@ from typing import Final, cast
 from purgatorio_stress.explorer.naming import attributes, slots_of
 from purgatorio_stress.explorer.task import ExecutionEnd
 from purgatorio_stress.foreign.hooks import Hooks
+from purgatorio_stress.foreign.kept_values import (
+    CachedProperty,
+    Steps,
+    ThreadLocal,
+    cached_calls,
+    main_attributes,
+    stepping_dataclass,
+)
 from purgatorio_stress.foreign.rewrite import Rewriter, assigned_names
-from purgatorio_stress.foreign.threads import Clocks, ForeignLock, thread_names
+from purgatorio_stress.foreign.threads import Clocks, ForeignLock, text_of, thread_names
 from purgatorio_stress.foreign.world import World
 
-_ANEW: Final = ("queue", "sched", "_threading_local", "concurrent.futures", "concurrent.futures._base",
+_ANEW: Final = ("queue", "sched", "concurrent.futures", "concurrent.futures._base",
                 "concurrent.futures.thread")  # fmt: skip
 _CLASSES: Final = {
     "threading": frozenset(
@@ -199,9 +209,11 @@ class Loader:
         module.__dict__["__builtins__"] = self._builtins()
         try:
             exec(cast("str", code), module.__dict__)
-        except BaseException:
+        except BaseException as error:
             self.modules.pop(name, None)
-            raise
+            if isinstance(error, ImportError | CannotLoad | KeyboardInterrupt) or self._world.failure:
+                raise
+            raise CannotLoad(f"{name} cannot be imported: {text_of(error, self._world.files)}") from error
         parent, _, last = name.rpartition(".")
         if parent in self.modules:
             setattr(self.modules[parent], last, module)
@@ -268,7 +280,7 @@ class Loader:
         make = {
             "threading": self._threading, "_thread": self._low_threads, "time": self._time, "os": self._os,
             "random": self._random_module, "datetime": self._datetime,
-            "collections": self._collections,
+            "collections": self._collections, "functools": self._functools, "dataclasses": self._dataclasses,
         }.get(name)  # fmt: skip
         return None if make is None or (name != "threading" and self._is_user(name)) else make()
 
@@ -286,8 +298,17 @@ class Loader:
             __excepthook__=ours["excepthook"], ExceptHookArgs=real.ExceptHookArgs,
         )  # fmt: skip
         exec(cast("str", self._code("threading", origin)[0]), module.__dict__)
-        self.modules["threading"] = module
-        module.__dict__["local"] = self.module("_threading_local").local
+        module.__dict__["local"] = type("local", (ThreadLocal,), {"_pg_world": self._world})
+        return module
+
+    def _functools(self) -> ModuleType:
+        module = _copy(functools)
+        hooks = self._hooks
+        steps = Steps(hooks.reads, hooks.store, partial(ForeignLock, self._world, True))
+        made = {"_pg_steps": steps, "__module__": CachedProperty.__module__}
+        module.__dict__["cached_property"] = type("cached_property", (CachedProperty,), made)
+        module.__dict__["lru_cache"] = partial(cached_calls, hooks.touch)
+        module.__dict__["cache"] = cached_calls(hooks.touch, None)
         return module
 
     def _collections(self) -> ModuleType:
@@ -348,6 +369,11 @@ class Loader:
         module.__dict__["datetime"] = Controlled
         return module
 
+    def _dataclasses(self) -> ModuleType:
+        module = _copy(dataclasses)
+        module.__dict__["dataclass"] = partial(stepping_dataclass, self._hooks.reads)
+        return module
+
     # State of modules and classes
 
     def _keep(self) -> None:
@@ -389,6 +415,8 @@ class Loader:
             inside += value
         elif isinstance(value, tuple | frozenset):
             inside += value
+        elif isinstance(value, ThreadLocal):
+            self._state.append(partial(_refill_local, value, dict(main_attributes(value))))
         elif callable(getattr(value, "cache_clear", None)) and hasattr(value, "cache_parameters"):
             self._state.append(partial(_clear_cache, value))
         elif type(value).__module__ in self.modules and (hasattr(value, "__dict__") or slots_of(type(value))):
@@ -438,6 +466,12 @@ def _refill_names(names: dict[str, object], kept: dict[str, object]) -> None:
     if len(names) > len(kept):
         for key in [key for key in names if key not in kept and not str(key).startswith("__")]:
             del names[key]
+
+
+def _refill_local(local: ThreadLocal, kept: dict[str, object]) -> None:
+    names = main_attributes(local)
+    names.clear()
+    names.update(kept)
 
 
 def _refill_class(kind: type, kept: dict[str, object]) -> None:

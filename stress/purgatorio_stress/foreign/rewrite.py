@@ -3,8 +3,7 @@
 Only bodies of functions are changed: what a module does while it is imported is done by one thread. Lines stay what
 they are, so tracebacks and tables show the user's own.
 
-Not seen: targets of `with` that are attributes or unpack, those of a comprehension that unpack, and `match` patterns.
-Such a use happens within another step.
+Not seen: targets of a comprehension that unpack. A `match` looks at its subject before each of its cases, all at once.
 """
 
 import ast
@@ -35,11 +34,18 @@ def assigned_names(tree: ast.AST) -> tuple[set[str], bool]:
             everything = True
         elif isinstance(node, ast.Global):
             names.update(node.names)
+        elif isinstance(node, ast.FunctionDef) and any(map(_is_cached, node.decorator_list)):
+            names.add(node.name)
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             names.add(node.target.id)  # a field of a dataclass, which its `__init__` binds
         elif isinstance(node, ast.Assign):
             names.update(_slots(node))
     return names, everything
+
+
+def _is_cached(decorator: ast.expr) -> bool:
+    """`@cached_property`, which binds the attribute when it is first asked for."""
+    return "cached_property" in (getattr(decorator, "id", ""), getattr(decorator, "attr", ""))
 
 
 def _slots(node: ast.Assign) -> set[str]:
@@ -88,7 +94,7 @@ class Rewriter(ast.NodeTransformer):
         self._depth = depth
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         node.decorator_list = [self._expression(one) for one in node.decorator_list]
         node.args = self.visit(node.args)
         self._depth += 1
@@ -97,7 +103,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return node
+        return self.visit_FunctionDef(node)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         self._depth += 1
@@ -105,8 +111,67 @@ class Rewriter(ast.NodeTransformer):
         self._depth -= 1
         return node
 
-    def visit_match_case(self, node: ast.match_case) -> ast.AST:
+    def visit_Match(self, node: ast.Match) -> ast.AST:
+        """Before each case a step on all that its pattern may look into, in a guard that never holds."""
+        node.subject = self._expression(node.subject)
+        if not self._depth:
+            return node
+        subject = self._temporary()
+        cases: list[ast.match_case] = []
+        for case in node.cases:
+            names = {
+                name
+                for one in ast.walk(case.pattern)
+                if isinstance(one, ast.MatchClass)
+                for name in one.kwd_attrs
+            }
+            deep = any(
+                isinstance(one, ast.MatchClass | ast.MatchSequence | ast.MatchMapping)
+                for one in ast.walk(case.pattern)
+            )
+            if deep:
+                known = ast.Tuple([ast.Constant(name) for name in sorted(names)], ast.Load())
+                cases.append(
+                    ast.match_case(
+                        ast.MatchAs(), _call("_pg_match", node, _name(subject), known), [ast.Pass()]
+                    )
+                )
+            if case.guard is not None:
+                case.guard = self._tested(case.guard)
+            case.body = self._statements(case.body)
+            cases.append(case)
+        node.cases = cases
+        kept = _assign(subject, node.subject, node)
+        node.subject = _name(subject)
+        return [kept, _copied(node, node)]  # type: ignore[return-value]  # as `visit_Assign`
+
+    def visit_With(self, node: ast.With) -> ast.AST:
+        """A target that is more than a local name is bound first of all in the body."""
+        for number, item in enumerate(node.items):
+            item.context_expr = self._expression(item.context_expr)
+            target = item.optional_vars
+            if (
+                not self._depth
+                or target is None
+                or (isinstance(target, ast.Name) and not self._owner(target.id))
+            ):
+                continue
+            local = self._temporary()
+            bound = ast.copy_location(ast.Assign([target], _name(local)), target)
+            item.optional_vars = ast.copy_location(_name(local, store=True), target)
+            rest = node.items[number + 1 :]
+            if rest:
+                node.body = [_copied(ast.With(rest, node.body), node)]
+                del node.items[number + 1 :]
+            node.body.insert(0, bound)
+            break
         node.body = self._statements(node.body)
+        return node
+
+    def visit_Yield(self, node: ast.Yield) -> ast.AST:
+        """Who else takes from the generator meanwhile finds it at work."""
+        self.generic_visit(node)
+        node.value = _call("_pg_yields", node, node.value or ast.Constant(None))
         return node
 
     def _statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
@@ -177,7 +242,7 @@ class Rewriter(ast.NodeTransformer):
         """A comparison may go through both of its sides, unless one is a constant."""
         sides = [node.left, *node.comparators]
         if not _is_number(*sides):
-            node.left, *node.comparators = [self._looked_into(one) for one in sides]
+            node.left, *node.comparators = [self._looked_into(one, "_pg_deep") for one in sides]
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
@@ -187,12 +252,13 @@ class Rewriter(ast.NodeTransformer):
             and isinstance(node.op, _OF_CONTAINERS)
             and (isinstance(node.op, ast.Mult) or not _is_number(*sides))
         ):
-            node.left, node.right = map(self._looked_into, sides)
+            hook = "_pg_deep" if isinstance(node.op, ast.Mod) else "_pg_look"
+            node.left, node.right = [self._looked_into(one, hook) for one in sides]
         return node
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
         self.generic_visit(node)
-        node.value = self._looked_into(node.value)
+        node.value = self._looked_into(node.value, "_pg_deep")
         return node
 
     def visit_Starred(self, node: ast.Starred) -> ast.AST:
@@ -208,11 +274,11 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.AST:
-        node.value = self._gone_over(node.value)
+        node.value = _call("_pg_yields", node, self._gone_over(node.value))
         return node
 
-    def _looked_into(self, node: ast.expr) -> ast.expr:
-        return _call("_pg_look", node, node) if self._depth and not isinstance(node, _NO_CONTAINER) else node
+    def _looked_into(self, node: ast.expr, hook: str = "_pg_look") -> ast.expr:
+        return _call(hook, node, node) if self._depth and not isinstance(node, _NO_CONTAINER) else node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         node.values = [self._tested(one) for one in node.values]
@@ -231,7 +297,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        node.iter = self._gone_over(node.iter)
+        node.iter = self._expression(node.iter) if node.is_async else self._gone_over(node.iter)
         node.ifs = [self._tested(one) for one in node.ifs]
         return node
 

@@ -8,8 +8,8 @@ attributes are locations of their own.
 
 import gc
 from collections import deque
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, starmap
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -58,6 +58,19 @@ def is_rewritten(function: object) -> bool:
 def is_python(function: object) -> bool:
     """Whether it is a function or a method in Python."""
     return isinstance(function, FunctionType | MethodType)
+
+
+def _items(container: object) -> Iterator[object]:
+    """What is in it, by the methods of C: those of a subclass are the program's, and have steps."""
+    if isinstance(container, dict):
+        yield from dict.keys(container)
+        yield from dict.values(container)
+    elif isinstance(container, list):
+        yield from list.__iter__(container)
+    elif isinstance(container, set):
+        yield from set.__iter__(container)
+    elif isinstance(container, deque):
+        yield from deque.__iter__(container)
 
 
 class Reach:
@@ -122,12 +135,35 @@ class Reach:
             return (thing,)
         behind = list(self._behind(thing))
         found = {id(one): one for one in behind if self._kind(type(one)) in (_CONTAINER, _OPAQUE)}
-        if isinstance(thing, chain) or any(isinstance(one, chain) for one in behind):
-            # It goes through what is inside, too.
+        if isinstance(thing, _GOES_INSIDE) or any(isinstance(one, _GOES_INSIDE) for one in behind):
             for one in list(found.values()):
                 if isinstance(one, CONTAINERS):
-                    found.update((id(inner), inner) for inner in one if isinstance(inner, CONTAINERS))
+                    found.update((id(inner), inner) for inner in _items(one) if isinstance(inner, CONTAINERS))
         return tuple(found.values())
+
+    def inside(self, thing: object) -> tuple[object, ...]:
+        """The same, and the containers that are in these, and in those."""
+        found = {id(one): one for one in self._flat([thing])}
+        following = list(found.values())
+        while following:
+            one = following.pop()
+            for inner in self._flat(_items(one)):
+                if id(inner) in found:
+                    continue
+                if len(found) >= _MANY:
+                    self._gives_up(f"what is inside a {type(thing).__name__}: more than {_MANY} containers")
+                    return tuple(found.values())
+                found[id(inner)] = inner
+                following.append(inner)
+        return tuple(found.values())
+
+    def _flat(self, items: Iterable[object]) -> Iterator[object]:
+        """The containers that these show; tuples are gone through."""
+        for one in tuple(items):
+            if type(one) is tuple:
+                yield from self._flat(one)
+            elif type(one) not in self.nothing:
+                yield from self.containers(one)
 
     def _behind(self, thing: object) -> Iterator[object]:
         """What is found on the way; containers are not looked into, but for the maps of a `ChainMap`."""
@@ -195,6 +231,9 @@ class Reach:
             return _KNOWN
         return _OPAQUE
 
+
+_GOES_INSIDE: Final = (chain, map, filter, starmap)
+"""They go through what is in a container, or call C code that does."""
 
 _NEVER_FOLLOWED: Final = frozenset(
     (object, FunctionType, MethodType, ModuleType, CodeType, FrameType, CellType, *UNBOUND)

@@ -42,12 +42,11 @@ class ForeignLock(ControlledLock):
             self.count += 1
             return True
         if not run.live:
-            if self.owner is not None and blocking and task.index == 0 and not world.loading:
+            run.leave()
+            if self.owner is not None and blocking and not world.loading:
                 raise RuntimeError(
                     f"{self.name} is still held by {self.owner.name}: this would wait for ever"
                 )
-            if task.index:
-                _leave()
         elif not blocking or timeout == 0:
             world.waits(self.oid, TRY, _ALWAYS)
             if self.owner is not None:
@@ -162,13 +161,6 @@ class _Sleep:
         return "the end of its sleep"
 
 
-def _leave() -> None:
-    """The run has ended: a thread that is still there ends where it would wait."""
-    import greenlet
-
-    raise greenlet.GreenletExit
-
-
 class Clocks:
     """`time`, as far as it is about time."""
 
@@ -191,8 +183,7 @@ class Clocks:
             raise ValueError("sleep length must be non-negative")
         task = run.current
         if not run.live:
-            if task.index:
-                _leave()
+            run.leave()
             run.now_ms = world.deadline(seconds)
             return
         deadline = world.deadline(seconds)
@@ -272,8 +263,7 @@ class ForeignThread:
             raise RuntimeError("cannot join current thread")
         me = run.current
         if not run.live:
-            if me.index:
-                _leave()
+            run.leave()
             return
         deadline = None if timeout is None else self._pg_world.deadline(timeout)
         if deadline is not None and self._pg_world.may_be_early(me):

@@ -71,6 +71,8 @@ class World:
         """An error of ours; see `fail`."""
         self.spins: set[str] = set()
         """The lines of loops that went round too often."""
+        self.too_long = False
+        """A run took too many steps."""
         self.diverged = False
         """A schedule did not fit the code that it was made from: the code is not deterministic."""
         self.loading = True
@@ -80,6 +82,8 @@ class World:
         self.bodies: dict[Task, object] = {}
         self.act_thread: Callable[[Task], object] = _not_loaded
         self.names: dict[int, str] = {}
+        self.generators: dict[FrameType, object] = {}
+        """By frame, those of the code's that were entered."""
         self.numbers: dict[tuple[int, str], tuple[object, int]] = {}
         """By `id` and attribute of what has a location: itself, so that it stays alive, and the number."""
         self._identities: dict[int, tuple[object, int]] = {}
@@ -103,6 +107,7 @@ class World:
         self.clocks = {0: {0: 1}}
         self.bodies.clear()
         self.numbers.clear()
+        self.generators.clear()
         self._memory.clear()
         self.run_races.clear()
         self._sync.clear()
@@ -196,6 +201,12 @@ class World:
         self.point(number, WRITE)
         self.run.move_clock(max(self.run.now_ms, deadline_ns))
 
+    def ends_the_process(self, name: str) -> None:
+        """The code calls what would end the process that explores it: the run ends, and no verdict is a PASS."""
+        self.uncontrolled.add(name)
+        if self.run.live:
+            self.run.finish(ExecutionEnd("cut"))
+
     def waits(self, number: int, kind: int, gate: Gate) -> None:
         """A step that may have to wait."""
         if self.rows is None:
@@ -265,12 +276,13 @@ class World:
     def turn(self) -> None:
         """One more turn of the caller's loop."""
         run = self.run
-        if not run.live:
-            return
         frame = sys._getframe(1)
         loops = run.current.loops
         loops[frame] = turn = loops.get(frame, 0) + 1
         if turn > MAX_TURNS:
+            if not run.live:
+                run.leave()
+                return
             where = f"{_file(frame.f_code.co_filename)}:{frame.f_lineno}"
             self.spins.add(where)
             run.finish(

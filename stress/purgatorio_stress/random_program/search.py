@@ -20,7 +20,7 @@ from typing import Final, TypeVar
 
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.dpor import explore_dpor
-from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
+from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu, process_kept
 from purgatorio_stress.explorer.minimise import minimise
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
@@ -142,6 +142,7 @@ class DrawnSearch:
                 yield f"            {broken.clause}: {broken.subject}: {broken.seen}"
 
 
+@process_kept()
 def search_drawn(
     seconds: float,
     seed: int = 0,

@@ -149,11 +149,8 @@ def _known_before(drawn: Drawn, dialect: str) -> bool:
 
 
 def _raises_at_most(drawn: Drawn, dialect: str) -> bool:
-    """What runs on the drainer may run under its locks, so it calls nothing there. A repeated function adds itself; a
-    hashed wheel hands over under its one lock."""
+    """What runs on the drainer may run under its locks, so it calls nothing there."""
     inside = drawn.settings[2] in (INLINE, RAISING)
-    if inside and drawn.subject.startswith("hashed") and any(act.do == "call_every" for act in drawn.acts()):
-        return False
     return not inside or all(one.act.do == "raise" for one in drawn.callbacks)
 
 

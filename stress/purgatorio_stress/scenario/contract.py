@@ -8,8 +8,9 @@ from typing import Final
 from purgatorio import InvariantBroken
 from purgatorio_spec.history.run import Run, RunFacts, run_of
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
+from purgatorio_stress.explorer.endless import ends_the_run
 from purgatorio_stress.explorer.history_judge import HistoryJudge
-from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.program import PROGRESS, Broken
 from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.recorded import RECORDED
 from purgatorio_stress.scenario.world import ExplorerStage, World
@@ -128,7 +129,10 @@ class ScenarioProgram:
         world = self.world
         assert world is not None, "a run is judged after its set-up"
         broken: list[Broken] = []
-        if run.stop.kind == "end":
+        if run.stop.kind == "steps":
+            # No scenario is as large as that.
+            broken.append(Broken(PROGRESS, "livelock", run.stop.text))
+        elif run.stop.kind == "end":
             for task in run.tasks:
                 if task.error is not None:
                     broken.append(ended_by(task.name, task.error))
@@ -157,7 +161,9 @@ def looked_at(final: Final_, *, whole: bool) -> list[Broken]:
         broken.extend(final())
     except InvariantBroken as error:
         broken.append(Broken("CHECK", "structure", str(error)))
-    except Exception as error:
+    except BaseException as error:
+        if ends_the_run(error):
+            raise
         if whole:
             broken.append(
                 Broken("CHECK", "structure", f"the check at the end: {type(error).__name__}: {error}")

@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
-from purgatorio import HashedWheel, HeapTimer, QueuedExecutor
+from purgatorio import DirectExecutor, HashedWheel, HeapTimer, QueuedExecutor
+from purgatorio.sync import Executor
 from purgatorio.timer import IntrusiveTimer
+from purgatorio.timer.calls import Repeated
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import ONE, Final_, Scenario
 from purgatorio_stress.scenario.parts import CheckedTimer
@@ -32,22 +34,22 @@ class RefusingExecutor(QueuedExecutor):
         super().submit(action)
 
 
-_Make = Callable[[World, QueuedExecutor], CheckedTimer]
+_Make = Callable[[World, Executor], CheckedTimer]
 
 
-def _of_the_world(world: World, executor: QueuedExecutor) -> CheckedTimer:
+def _of_the_world(world: World, executor: Executor) -> CheckedTimer:
     return world.timer(wheel_size=3, executor=executor)
 
 
-def _hashed(world: World, executor: QueuedExecutor) -> CheckedTimer:
+def _hashed(world: World, executor: Executor) -> CheckedTimer:
     return HashedWheel("timer", wheel_size=3, **world.timer_parts(executor))
 
 
-def _heap(world: World, executor: QueuedExecutor) -> CheckedTimer:
+def _heap(world: World, executor: Executor) -> CheckedTimer:
     return HeapTimer("timer", **world.timer_parts(executor))
 
 
-def _intrusive(world: World, executor: QueuedExecutor) -> CheckedTimer:
+def _intrusive(world: World, executor: Executor) -> CheckedTimer:
     return IntrusiveTimer("timer", wheel_size=2, levels=1, **world.timer_parts(executor))
 
 
@@ -154,6 +156,88 @@ def _again_beside_cancel(make: _Make, world: World) -> Final_:
     return final
 
 
+def _inside_a_task(make: _Make, world: World) -> Final_:
+    """A task that the drain runs itself cancels another that is due, adds one and drains; a thread adds one beside."""
+    timer = make(world, DirectExecutor())
+    tasks = {name: Task(world, name, 2) for name in ("added", "beside")}
+    # All that one drain of the wheel for use finds is one action: too late to cancel.
+    tasks["cancelled"] = Task(world, "cancelled", 3 if make is _intrusive else 2)
+
+    class Acting(Task):
+        def run(self) -> None:
+            super().run()
+            tasks["cancelled"].cancel()
+            timer.add(tasks["added"])
+            timer.advance_clock(0)
+
+    first = Acting(world, "first", 2)
+    timer.add(first)
+    timer.add(tasks["cancelled"])
+    world.virtual.advance(2)
+    world.task("drain", lambda: timer.advance_clock(0))
+    world.task("beside", lambda: timer.add(tasks["beside"]))
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        world.cover("acted", len(first.fired_at_ms) == 1)
+        yield from size_is(timer, 2)
+        for _ in range(6):
+            world.virtual.advance(1)
+            timer.advance_clock(0)
+        yield from _early_or_lost([(first, 2), (tasks["added"], 4), (tasks["beside"], 4)])
+        if tasks["cancelled"].fired_at_ms:
+            yield Broken("T4", "cancelled", f"cancelled at 2 ms, fired at {tasks['cancelled'].fired_at_ms}")
+        yield from size_is(timer, 0)
+
+    return final
+
+
+def _repeats_itself_away(make: _Make, world: World) -> Final_:
+    """A function that runs every 2 ms cancels itself in its second run, while a thread drains too."""
+    timer = make(world, DirectExecutor())
+    ran: list[int] = []
+
+    def act() -> None:
+        ran.append(world.run.now_ms)
+        if len(ran) == 2:
+            repeated.cancel()
+
+    repeated = Repeated(timer, 2, act, sync=world.sync)
+    timer.add(repeated)
+    world.virtual.advance(2)
+    for name in ("one", "two"):
+        world.task(name, lambda: timer.advance_clock(0))
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        world.cover("ran", ran == [2])
+        for _ in range(8):
+            world.virtual.advance(1)
+            timer.advance_clock(0)
+        if ran != [2, 4]:
+            clause = "T4" if ran[:2] == [2, 4] else "T3"
+            yield Broken(clause, "repeated", f"every 2 ms, cancelled in its second run, ran at {ran} ms")
+        yield from size_is(timer, 0)
+
+    return final
+
+
+def _stop_beside_cancel(world: World) -> Final_:
+    """One thread stops the wheel once nothing waits, another cancels the last task that does."""
+    timer = HashedWheel("timer", wheel_size=3, **world.timer_parts(QueuedExecutor(sync=world.sync)))
+    task = Task(world, "task", 5)
+    timer.add(task)
+    world.task("stop", timer.stop_after_pending)
+    world.task("cancel", task.cancel)
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        world.cover("stopped", world.said["stop"] is True)
+        yield from size_is(timer, 0)
+
+    return final
+
+
 def _of(prefix: str, about: str, make: _Make) -> tuple[Scenario, ...]:
     plain = make is _intrusive
     return (
@@ -191,6 +275,28 @@ def _of(prefix: str, about: str, make: _Make) -> tuple[Scenario, ...]:
             horizon_ms=8,
             plain=plain,
         ),
+        Scenario(
+            f"{prefix}inside-a-task",
+            f"{about}: a task that the drain runs itself cancels, adds and drains",
+            2,
+            ("T1", "T3", "T4", "T5", "P3"),
+            partial(_inside_a_task, make),
+            dialects=ONE,
+            labels=("acted",),
+            horizon_ms=8,
+            plain=plain,
+        ),
+        Scenario(
+            f"{prefix}repeats-itself-away",
+            f"{about}: a repeated function cancels itself, while two threads drain",
+            2,
+            ("T3", "T4", "T5"),
+            partial(_repeats_itself_away, make),
+            dialects=ONE,
+            labels=("ran",),
+            horizon_ms=12,
+            plain=plain,
+        ),
     )
 
 
@@ -198,6 +304,16 @@ EVERY_TIMER: Final = (
     *_of("", "wheel", _of_the_world),
     *_of("heap-", "heap", _heap),
     *_of("hashed-", "hashed wheel", _hashed),
+    Scenario(
+        "hashed-stop-beside-cancel",
+        "hashed wheel: a stop waits for the last task, which is cancelled",
+        2,
+        ("P3", "T5"),
+        _stop_beside_cancel,
+        dialects=ONE,
+        labels=("stopped",),
+        horizon_ms=8,
+    ),
     *_of("intrusive-", "wheel for use", _intrusive),
 )
 """Scenarios that every timer passes."""

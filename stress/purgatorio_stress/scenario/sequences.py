@@ -220,13 +220,20 @@ def _shut_down(world: World) -> Final_:
     timer = world.timer(executor=QueuedExecutor(sync=world.sync))
     purgatory = world.purgatory(timer)
     operation = world.operation("op", "k", delay_ms=5)
+    late = world.operation("late", "k", delay_ms=0)
 
     def body() -> None:
         purgatory.register(operation)
         purgatory.inner.close()
+        purgatory.register(late)
 
     world.task("caller", body)
-    return lambda: completed_by_shutdown(world, operation)
+
+    def final() -> Iterator[Broken]:
+        for one in (operation, late):
+            yield from completed_by_shutdown(world, one)
+
+    return final
 
 
 SEQUENCES: Final = (
@@ -253,6 +260,12 @@ SEQUENCES: Final = (
     ),
     one_thread("once-more", "a callback checks its own key", ("O1",), _completing_once_more, "completed"),
     one_thread("stop-from-callback", "a task closes its timer", ("P3",), _stop_from_callback, "closed"),
-    one_thread("shut-down", "an operation waits at the shutdown", ("O5",), _shut_down, "completed"),
+    one_thread(
+        "shut-down",
+        "an operation waits at the shutdown, another comes later",
+        ("O5",),
+        _shut_down,
+        "completed",
+    ),
 )
 """Scenarios of one thread."""

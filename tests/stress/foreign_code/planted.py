@@ -367,3 +367,10 @@ class SleepsBetween(Spins):
     def waits(self) -> None:
         while not self.ready:
             time.sleep(0.01)
+
+
+class SetsByObject(LostUpdate):
+    """As a frozen class does."""
+
+    def pay(self) -> None:
+        object.__setattr__(self.account, "balance", self.account.balance + 1)

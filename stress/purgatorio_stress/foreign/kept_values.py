@@ -1,0 +1,180 @@
+"""What keeps values for its callers: `threading.local`, `functools.cached_property`, `lru_cache`, and dataclasses.
+
+The real ones do it in C code, or with locks that the scheduler does not have.
+"""
+
+import dataclasses
+import functools
+import sys
+from collections.abc import Callable
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+
+from purgatorio_stress.explorer.step import READ, WRITE
+
+if TYPE_CHECKING:
+    from purgatorio_stress.foreign.threads import ForeignLock
+    from purgatorio_stress.foreign.world import World
+
+Reads = Callable[[object, str], None]
+"""A step on an attribute that is about to be read."""
+
+
+class Steps(NamedTuple):
+    """What a `cached_property` needs of the scheduler: a read, a write of an attribute, and a lock."""
+
+    reads: Reads
+    store: Callable[[object, object, str], None]
+    lock: "Callable[[], ForeignLock]"
+
+
+_WITH_LOCK: Final = sys.version_info < (3, 12)
+"""Until then one lock for all objects guarded a `cached_property`."""
+
+
+class ThreadLocal:
+    """`threading.local`; `local_of` makes the class for one world. No other thread has it, so it makes no step."""
+
+    __slots__ = ("__dict__", "_pg_made")
+
+    _pg_world: "ClassVar[World]"
+
+    def __new__(cls, /, *args: object, **named: object) -> "ThreadLocal":
+        self = object.__new__(cls)
+        dicts = {_thread(cls): object.__getattribute__(self, "__dict__")}
+        object.__setattr__(self, "_pg_made", (args, named, dicts))
+        return self
+
+    def __getattribute__(self, name: str) -> Any:
+        _enter(self)
+        return object.__getattribute__(self, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        _enter(self)
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        _enter(self)
+        object.__delattr__(self, name)
+
+
+def _thread(kind: type[ThreadLocal]) -> object:
+    """Set-up and the import of modules are one thread, the main one, in all runs."""
+    task = kind._pg_world.run.current
+    return task if task.index else None
+
+
+def main_attributes(local: ThreadLocal) -> dict[str, object]:
+    """Those of the main thread; all others are forgotten."""
+    dicts: dict[object, dict[str, object]] = object.__getattribute__(local, "_pg_made")[2]
+    for thread in [one for one in dicts if one is not None]:
+        del dicts[thread]
+    return dicts.setdefault(None, {})
+
+
+def _enter(local: ThreadLocal) -> None:
+    """The attributes are those of the thread that runs."""
+    args, named, dicts = object.__getattribute__(local, "_pg_made")
+    thread = _thread(type(local))
+    known = dicts.get(thread)
+    if known is None:
+        known = dicts[thread] = {}
+        object.__setattr__(local, "__dict__", known)
+        type(local).__init__(local, *args, **named)
+    else:
+        object.__setattr__(local, "__dict__", known)
+
+
+class CachedProperty:
+    """`functools.cached_property`: the attribute is a location of the object."""
+
+    _pg_steps: ClassVar[Steps]
+
+    def __init__(self, func: Callable[[Any], object]) -> None:
+        self.func = func
+        self.attrname = func.__name__
+        self.__doc__ = func.__doc__
+        self._lock = self._pg_steps.lock() if _WITH_LOCK else None
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.attrname = name
+
+    def __get__(self, instance: object, owner: type | None = None) -> object:
+        if instance is None:
+            return self
+        if self._lock is None:
+            return self._made(instance)
+        with self._lock:
+            self._pg_steps.reads(instance, self.attrname)
+            known = vars(instance)
+            return known[self.attrname] if self.attrname in known else self._made(instance)
+
+    def _made(self, instance: object) -> object:
+        made = self.func(instance)
+        self._pg_steps.store(made, instance, self.attrname)
+        return made
+
+
+def stepping_dataclass(reads: Reads, kind: type | None = None, /, **options: Any) -> Any:
+    """`dataclasses.dataclass`: the methods that it writes read the fields, in code that nobody has rewritten."""
+    if kind is None:
+        return functools.partial(stepping_dataclass, reads, **options)
+    own = {name for name in _WRITTEN if name in vars(kind)}
+    made: type[Any] = dataclasses.dataclass(**options)(kind)
+    names = tuple(one.name for one in dataclasses.fields(made))
+    for name in _WRITTEN:
+        method = vars(made).get(name)
+        if name not in own and isinstance(method, FunctionType):
+            setattr(made, name, _reading(reads, method, names))
+    return made
+
+
+_WRITTEN: Final = "__eq__ __lt__ __le__ __gt__ __ge__ __repr__ __hash__".split()
+
+
+def _reading(reads: Reads, method: Callable[..., object], names: tuple[str, ...]) -> Callable[..., object]:
+    def reading(self: object, *others: object) -> object:
+        for thing in (self, *others):
+            for name in names if type(thing) is type(self) else ():
+                reads(thing, name)
+        return method(self, *others)
+
+    return functools.update_wrapper(reading, method)
+
+
+def cached_calls(
+    touch: Callable[[object, int], None], maxsize: Any = 128, typed: bool = False
+) -> Callable[..., Any]:
+    """`functools.lru_cache`: others may call while the function works, for its answer is kept only then."""
+
+    def decorated(function: Callable[..., object]) -> Callable[..., object]:
+        def working(*args: Any, **named: Any) -> object:
+            made = function(*args, **named)
+            touch(kept, WRITE)
+            return made
+
+        kept = functools.lru_cache(None if callable(maxsize) else maxsize, typed)(working)
+        # Which answer goes first depends on the order in which they were asked for.
+        looks = READ if maxsize is None else WRITE
+
+        def asked(*args: Any, **named: Any) -> object:
+            touch(kept, looks)
+            return kept(*args, **named)
+
+        functools.update_wrapper(asked, function, ("__name__", "__qualname__", "__doc__"))
+        for name in ("cache_info", "cache_clear", "cache_parameters"):
+            setattr(asked, name, _touching(touch, kept, name))
+        return asked
+
+    if callable(maxsize):
+        function, maxsize = maxsize, 128
+        return decorated(function)
+    return decorated
+
+
+def _touching(touch: Callable[[object, int], None], kept: Any, name: str) -> Callable[[], object]:
+    def call() -> object:
+        touch(kept, READ if name == "cache_info" else WRITE)
+        return getattr(kept, name)()
+
+    return call

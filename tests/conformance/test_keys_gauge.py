@@ -1,0 +1,42 @@
+"""P4 of a purgatory whose adapter tells how many keys have a list, and of one that tells less."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.reference_adapters import NS_PER_MS, AnyPurgatory
+from purgatorio.delayed.watchers import WatcherList
+from purgatorio_conformance.suite.contract import Promise
+from purgatorio_conformance.suite.gated import of_purgatory, played_through
+from purgatorio_conformance.suite.program import CallProgram
+from purgatorio_conformance.suite.purgatory_scenarios import PURGATORY_SCENARIOS
+from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.verdict import Verdict
+
+PROMISE = Promise("locked", NS_PER_MS, early_ns=0, late_ns=0, purge_interval=0)
+
+
+class Telling(AnyPurgatory):
+    """It tells its keys."""
+
+    def gauges(self) -> tuple[int, int, int]:
+        """See `PurgatoryUnderTest`."""
+        watched, delayed, *_ = super().gauges()
+        return watched, delayed, sum(len(one._lists.get()) for one in self.purgatory._watcher_lists)
+
+
+def judged(made: type[AnyPurgatory]) -> RunResult:
+    """A run of the scenario in which lists become empty."""
+    (garbage,) = (one for one in PURGATORY_SCENARIOS if one.name == "garbage")
+    (program,) = garbage.programs(PROMISE)
+    assert isinstance(program, CallProgram)
+    return played_through(program, of_purgatory(PROMISE, made))[0].result
+
+
+def test_a_list_of_a_key_that_is_never_dropped_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its twins: it is dropped; nobody tells the keys, and then nothing is said of P4."""
+    assert "P4" not in judged(AnyPurgatory).clauses
+    assert judged(Telling).clauses["P4"].verdict is Verdict.PASS
+    monkeypatch.setattr(WatcherList, "remove_key_if_empty", lambda *_: None)
+    broken = judged(Telling).clauses["P4"]
+    assert (broken.verdict, list(broken.causes)) == (Verdict.VIOLATED, ["empty-lists"])

@@ -1,0 +1,396 @@
+"""Small programs whose race lies where C code, syntax or the standard library hide it; `NAME__locked` has a lock.
+
+Each is an act of two threads on what `make` makes, and what must hold at the end.
+"""
+
+import collections
+import contextlib
+import copy
+import dataclasses
+import functools
+import json
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+
+class Base:
+    locked = False
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.n = 0
+        self.seen: list[Any] = []
+        self.make()
+
+    def make(self) -> None: ...
+
+    def a(self) -> None: ...
+
+    def b(self) -> None:
+        self.a()
+
+    def thread_a(self) -> None:
+        self.go(self.a)
+
+    def thread_b(self) -> None:
+        self.go(self.b)
+
+    def go(self, act: Any) -> None:
+        with self.lock if self.locked else contextlib.nullcontext():
+            act()
+
+    def check(self) -> None:
+        assert self.n == 1, self.n
+
+
+class TwoAdd(Base):
+    def check(self) -> None:
+        assert self.n == 2, self.n
+
+
+class MadeByDefault(Base):
+    """A factory in Python, called from C code, which stores what it gives."""
+
+    def make(self) -> None:
+        def factory() -> list[int]:
+            self.n += 1
+            return []
+
+        self.made: collections.defaultdict[str, list[int]] = collections.defaultdict(factory)
+
+    def a(self) -> None:
+        self.made["a"].append(1)
+
+
+class Cached(Base):
+    """Called twice for one argument, while the first is at work."""
+
+    def make(self) -> None:
+        @functools.cache
+        def function(_: int) -> int:
+            self.n += 1
+            return self.n
+
+        self.function = function
+
+    def a(self) -> None:
+        self.function(1)
+
+
+class CachedMethod(Base):
+    @functools.lru_cache  # noqa: B019  that is what people write
+    def method(self, _: int) -> None:
+        self.n += 1
+
+    def a(self) -> None:
+        self.method(1)
+
+
+@functools.cache
+def kept(_: int) -> object:
+    return object()
+
+
+class CachedGlobally(Base):
+    def a(self) -> None:
+        self.seen.append(kept(1))
+
+    def check(self) -> None:
+        assert self.seen[0] is self.seen[1]
+
+
+class Generator(Base):
+    """`generator already executing`."""
+
+    def make(self) -> None:
+        def numbers() -> Iterator[int]:
+            yield 0
+            yield from range(1, 3)
+
+        self.numbers = numbers()
+
+    def a(self) -> None:
+        self.seen.append(next(self.numbers))
+
+    def check(self) -> None:
+        assert sorted(self.seen) == [0, 1]
+
+
+class GeneratorInFor(Generator):
+    def a(self) -> None:
+        for number in self.numbers:
+            self.seen.append(number)
+
+    def check(self) -> None:
+        assert sorted(self.seen) == [0, 1, 2]
+
+
+@dataclasses.dataclass
+class Point:
+    x: int = 0
+    y: int = 0
+
+
+class MatchClass(Base):
+    def make(self) -> None:
+        self.point = Point()
+
+    def a(self) -> None:
+        match self.point:
+            case Point(x=0):
+                self.point.x = 1
+                self.n += 1
+
+
+class MatchMapping(Base):
+    def make(self) -> None:
+        self.items = {"x": 0}
+
+    def a(self) -> None:
+        match self.items:
+            case {"x": 0}:
+                self.items["x"] = 1
+                self.n += 1
+
+
+class MatchSequence(Base):
+    """Between two cases."""
+
+    def make(self) -> None:
+        self.items = [1, 2]
+
+    def a(self) -> None:
+        match self.items:
+            case [1, 2]:
+                self.n += 1
+            case [1, 2, 3]:
+                self.n += 3
+            case _:
+                self.n += 1
+
+    def b(self) -> None:
+        self.items.append(3)
+        self.items.append(4)
+
+
+@contextlib.contextmanager
+def given(value: object) -> Iterator[Any]:
+    yield value
+
+
+class WithTarget(Base):
+    def make(self) -> None:
+        self.now: Any = None
+
+    def a(self) -> None:
+        self.enter(1)
+
+    def b(self) -> None:
+        self.enter(2)
+
+    def enter(self, value: int) -> None:
+        with given(value) as self.now:
+            self.seen.append(self.now == value)
+
+    def check(self) -> None:
+        assert all(self.seen)
+
+
+class WithItem(WithTarget):
+    def make(self) -> None:
+        self.now = {}
+
+    def enter(self, value: int) -> None:
+        with given(value) as self.now["x"]:
+            self.seen.append(self.now["x"] == value)
+
+
+class WithTwo(WithTarget):
+    def enter(self, value: int) -> None:
+        with given((value, value)) as (self.now, other), given(self.now) as mine:
+            self.seen.append(mine == other)
+
+
+class Nested(Base):
+    """A list within a list: C code looks into both in one call."""
+
+    def make(self) -> None:
+        self.inner = [0]
+        self.outer = [self.inner]
+
+    def a(self) -> None:
+        self.seen.append(json.dumps(self.outer) == "[[0]]")
+
+    def b(self) -> None:
+        self.inner.append(1)
+        self.inner.pop()
+
+    def check(self) -> None:
+        assert all(self.seen)
+
+
+class NestedEqual(Nested):
+    def a(self) -> None:
+        self.seen.append(self.outer == [[0]])
+
+
+class NestedCopy(Nested):
+    def a(self) -> None:
+        self.seen.append(copy.deepcopy(self.outer) == [[0]])
+
+
+class NestedMap(Nested):
+    def a(self) -> None:
+        self.seen.append(sum(map(len, self.outer)) == 1)
+
+
+class NestedIn(Nested):
+    def a(self) -> None:
+        self.seen.append([0] in self.outer)
+
+
+class NestedSort(Nested):
+    def a(self) -> None:
+        self.outer.sort()
+        self.seen.append(max([*self.outer, [0, 0]], key=len) == [0, 0])
+
+
+class NestedFormat(Nested):
+    def a(self) -> None:
+        self.seen.append("%s" % self.outer == "[[0]]")  # noqa: UP031  that is the operator
+
+
+class View(TwoAdd):
+    """A container behind an object of C code."""
+
+    def make(self) -> None:
+        self.view = memoryview(bytearray(1))
+
+    def a(self) -> None:
+        self.view[0] += 1
+
+    def check(self) -> None:
+        assert self.view[0] == 2
+
+
+class Coroutine(TwoAdd):
+    """A coroutine without a loop."""
+
+    async def adds(self) -> None:
+        async with entered() as amount:
+            self.n += amount
+
+    def a(self) -> None:
+        with contextlib.suppress(StopIteration):
+            self.adds().send(None)
+
+
+@asynccontextmanager
+async def entered() -> AsyncIterator[int]:
+    yield 1
+
+
+class Equal(Base):
+    """Code that `dataclass` writes."""
+
+    def make(self) -> None:
+        self.point = Point()
+
+    def a(self) -> None:
+        self.seen.append(self.point != Point(1, 0))
+        self.seen.append("x=1, y=0" not in repr(self.point))
+
+    def b(self) -> None:
+        self.point.x = 1
+        self.point.y = 1
+
+    def check(self) -> None:
+        assert all(self.seen)
+
+
+RACY = [
+    one
+    for one in list(globals().values())
+    if isinstance(one, type) and issubclass(one, Base) and one not in (Base, TwoAdd)
+]
+for _racy in RACY:
+    globals()[f"{_racy.__name__}__locked"] = type(
+        f"{_racy.__name__}__locked", (_racy,), {"locked": True, "__module__": __name__}
+    )
+
+
+class Mine(dict[str, int]):
+    """A container whose own methods look into it."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name in super().__iter__() if name in self])
+
+    keys = __iter__  # type: ignore[assignment]  # as some packages have it
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name)
+
+
+class OwnMethods(Base):
+    """Sound, and deep enough where the explorer itself calls them."""
+
+    def make(self) -> None:
+        self.mine = Mine(x=1)
+
+    def a(self) -> None:
+        with self.lock:
+            self.seen.append("x" in self.mine and str(self.mine) != "" and self.mine == {"x": 1})
+            self.mine["y"] = 1
+            del self.mine["y"]
+
+    def check(self) -> None:
+        assert self.seen == [True, True]
+
+
+IMPORTED = threading.local()
+IMPORTED.x = 1
+
+
+class Local(Base):
+    """Sound: no two threads have one value."""
+
+    def make(self) -> None:
+        class Mine(threading.local):
+            def __init__(self, start: int) -> None:
+                self.value = start
+
+        self.mine = Mine(5)
+        self.seen.append(IMPORTED.x)
+
+    def a(self) -> None:
+        self.mine.value += 1
+        IMPORTED.x = getattr(IMPORTED, "x", 0) + 2
+        self.seen.append((self.mine.value, IMPORTED.x))
+
+    def check(self) -> None:
+        assert self.seen == [1, (6, 2), (6, 2)], self.seen
+
+
+class Once:
+    def __init__(self) -> None:
+        self.made = 0
+
+    @functools.cached_property
+    def value(self) -> object:
+        self.made += 1
+        return object()
+
+
+class CachedProperty(Base):
+    """Guarded by a lock up to Python 3.11, and no more."""
+
+    def make(self) -> None:
+        self.once = Once()
+
+    def a(self) -> None:
+        self.seen.append(self.once.value)
+
+    def check(self) -> None:
+        assert self.seen[0] is self.seen[1]

@@ -1,0 +1,124 @@
+"""Code that ends its thread, its process, or nothing at all."""
+
+import os
+import posix
+import signal
+import sys
+import threading
+from contextlib import suppress
+from queue import Queue
+
+
+class CountsToTwo:
+    """Sound."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.lock = threading.Lock()
+
+    def thread_a(self) -> None:
+        with self.lock:
+            self.count += 1
+
+    def thread_b(self) -> None:
+        with self.lock:
+            self.count += 1
+
+    def check(self) -> None:
+        assert self.count == 2, self.count
+
+
+class EndsTheProcess(CountsToTwo):
+    def thread_a(self) -> None:
+        os._exit(0)
+
+
+class EndsItBelow(CountsToTwo):
+    def thread_a(self) -> None:
+        posix._exit(0)
+
+
+class Kills(CountsToTwo):
+    def thread_a(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class SwallowsTheEnd(CountsToTwo):
+    def thread_a(self) -> None:
+        try:
+            os._exit(0)
+        except BaseException:
+            super().thread_a()
+
+
+class EndsItsThread(CountsToTwo):
+    """As in `threading`, nobody is told."""
+
+    def thread_a(self) -> None:
+        super().thread_a()
+        sys.exit(0)
+
+
+class CheckExits(CountsToTwo):
+    def check(self) -> None:
+        sys.exit(0)
+
+
+class OutcomeFails(CountsToTwo):
+    def outcome(self) -> object:
+        raise ValueError("no outcome")
+
+
+class ExitsAtOnce(CountsToTwo):
+    def __init__(self) -> None:
+        sys.exit(0)
+
+
+class FailsAtOnce(CountsToTwo):
+    def __init__(self) -> None:
+        raise ValueError("not today")
+
+
+class OutlivesAll(CountsToTwo):
+    """A worker that contains whatever is raised in it, also what ends it after a run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue: Queue[int] = Queue()
+        threading.Thread(target=self.works, daemon=True).start()
+
+    def works(self) -> None:
+        while True:
+            try:
+                self.count += self.queue.get()
+                self.queue.task_done()
+            except BaseException:
+                pass
+
+    def thread_a(self) -> None:
+        self.queue.put(2)
+        self.queue.join()
+
+    def thread_b(self) -> None:
+        pass
+
+
+class WaitsAgainForEver(CountsToTwo):
+    """A deadlock that contains what ends it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock.acquire()
+
+    def thread_a(self) -> None:
+        while True:
+            with suppress(BaseException):
+                self.lock.acquire()
+
+
+class TakesLong(CountsToTwo):
+    """It ends, but no search comes to the end of it."""
+
+    def thread_a(self) -> None:
+        for _ in range(25_000):
+            self.count += 1
