@@ -6,6 +6,7 @@ undecided, the scene is repeated (`name#2`).
 One broken row makes the clause VIOLATED. One late row makes it UNKNOWN; two late rows of the same scene and cause
 make it VIOLATED. If two late rows overlap in time, one pause of the machine may explain both, and they count as one.
 Slightly late rows may come from a busy processor. They count only if at least a tenth of the rows are late.
+Late rows do not count if another row of their cause shows that the broker is busy (`Row.busy`).
 
 A clause is also UNKNOWN in these cases:
 
@@ -197,6 +198,8 @@ class Tallied:
     open: dict[tuple[str, str], str] = field(default_factory=dict)
     doubts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Undecided rows that are late as what was forgotten is."""
+    busy: dict[str, str] = field(default_factory=dict)
+    """The causes, in all scenes, whose late rows say nothing because the broker is busy, and what shows it."""
     asked: set[tuple[str, str]] = field(default_factory=set)
     """What scenes say that they ask."""
     failed: Failure | None = None
@@ -209,6 +212,8 @@ class Tallied:
             self.failed = self.failed or row.failure
             return
         self.occasions += 1
+        if row.busy:
+            self.busy.setdefault(row.cause, row.seen)
         if scene == DRAWN and (
             row.held is RowStatus.UNDECIDED or (row.held is RowStatus.LATE and row.gaps < LOST_GAPS)
         ):
@@ -233,7 +238,12 @@ class Tallied:
 
     def violations(self) -> list[Row]:
         """The rows that break it: those broken, and those late that were not alone."""
-        late = [row for key, rows in self.late.items() if repeats(rows, self._asked(key[1])) for row in rows]
+        late = [
+            row
+            for key, rows in self.late.items()
+            if key[1] not in self.busy and repeats(rows, self._asked(key[1]))
+            for row in rows
+        ]
         return [*self.broken, *late]
 
     def result(
@@ -259,7 +269,9 @@ class Tallied:
         if alone:
             row = alone[0]
             what = "one late row" if len(alone) == 1 else f"{len(alone)} late rows, of which the first"
-            reason = f"{what} did not come again: {row.subject}: {row.seen}, allowed {row.allowed}"
+            why = self.busy.get(row.cause)
+            doubt = "did not come again" if why is None else f"may be no fault, {why}"
+            reason = f"{what} {doubt}: {row.subject}: {row.seen}, allowed {row.allowed}"
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
         waiting = [
             (key[0], why) for key, why in self.open.items()

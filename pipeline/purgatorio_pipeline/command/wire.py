@@ -13,18 +13,19 @@ import ssl
 import sys
 import tempfile
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 import click
 
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.out_file import file
-from purgatorio_pipeline.command.output import CheckOutput, GroupedCommand, output_options, show
+from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, output_options, show
 from purgatorio_pipeline.command.progress import progress
-from purgatorio_pipeline.judging import Focus, judge_in_process
+from purgatorio_pipeline.judging import Engine, Focus
 from purgatorio_spec.failure import Failure
 from purgatorio_wire.client.connection import Address
 from purgatorio_wire.scene.broker import Second
@@ -180,12 +181,29 @@ def command(
         if trace is None:
             path.parent.rmdir()
         raise
-    judged = judge_in_process([path])
-    judged = replace(judged, failures=[*judged.failures, *failures])
-    status = show(judged, Focus(), output)
+    with _verdicts_first():
+        judged = EngineAsked().judge(Engine.PROCESS, "judging", [path], output)
+        judged = replace(judged, failures=[*judged.failures, *failures])
+        status = show(judged, Focus(), output)
     if not output.json:
         click.echo(f"trace: {path}")
     sys.exit(status)
+
+
+@contextlib.contextmanager
+def _verdicts_first() -> Iterator[None]:
+    """The first SIGTERM while a trace is judged is only noted, so that a time limit loses no verdict; the next one
+    ends it."""
+
+    def told(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, before)
+        click.echo("judging: it ends when the verdicts are printed", err=True)
+
+    before = signal.signal(signal.SIGTERM, told)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _wanted(only: Sequence[str], program: str | None) -> tuple[tuple[SceneSpec, ...], bool]:
