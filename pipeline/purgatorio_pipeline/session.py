@@ -88,7 +88,7 @@ def start_context(
     if SparkContext._gateway is None and not submitted:
         # By itself a JVM outlives a driver that was killed by many seconds, and for ever one that was interrupted
         # while it started the JVM: the folder is gone in which the JVM then tells its address.
-        gateway = launch_gateway(conf, {"process_group": guarded_group()})
+        gateway = launch_gateway(conf, {"process_group": guarded_group()})  # type: ignore[no-untyped-call]  # in PySpark
         atexit.register(_end_machine)
         SparkContext._ensure_initialized(gateway=gateway)
     context = SparkContext.getOrCreate(conf)

@@ -191,7 +191,7 @@ def test_a_worker_daemon_does_not_begin_after_the_end_of_its_driver() -> None:
 def test_what_was_started_ends_with_a_killed_parent(
     program: str, ends: dict[str, str], stays: dict[str, str], tmp_path: Path
 ) -> None:
-    """A worker of `model`, a job of `campaign`, a JVM: when ours has ended, one that was not asked to is still there."""
+    """A worker of `model`, a job of `campaign`, a JVM. One that was not asked to is there when ours has ended."""
     place = tmp_path / "program.py"
     started = []
     try:
