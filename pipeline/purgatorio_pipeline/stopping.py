@@ -146,8 +146,11 @@ def begin_worker() -> None:
 def guarded_group() -> int:
     """A process group, to start a program in: all in it is killed as soon as this process has ended, however it did."""
     guard = [sys.executable, "-I", "-S", "-c", _GUARD]
-    _guards.append(subprocess.Popen(guard, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, process_group=0))
-    return _guards[-1].pid
+    # It has none of our outputs: who reads them waits until all that have them have ended.
+    nowhere = subprocess.DEVNULL
+    started = subprocess.Popen(guard, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, process_group=0)
+    _guards.append(started)
+    return started.pid
 
 
 def end_group_with(pid: int) -> None:
