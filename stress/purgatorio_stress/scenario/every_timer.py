@@ -161,7 +161,7 @@ def _inside_a_task(make: _Make, world: World) -> Final_:
     timer = make(world, DirectExecutor())
     tasks = {name: Task(world, name, 2) for name in ("added", "beside")}
     # All that one drain of the wheel for use finds is one action: too late to cancel.
-    tasks["cancelled"] = Task(world, "cancelled", 3 if make is _intrusive else 2)
+    tasks["cancelled"] = Task(world, "cancelled", 3 if isinstance(timer, IntrusiveTimer) else 2)
 
     class Acting(Task):
         def run(self) -> None:
