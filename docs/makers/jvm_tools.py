@@ -43,7 +43,7 @@ _FRAY_JARS: Final = (
 )
 _LINCHECK_JARS: Final = ("org.jetbrains.lincheck:lincheck:3.7",)
 _JCSTRESS_JARS: Final = ("org.openjdk.jcstress:jcstress-core:0.16",)
-_FRAY_ITERATIONS: Final = 300  # of a scenario
+_FRAY_ITERATIONS: Final = 100  # of a scenario
 _SCENARIOS: Final = tuple(
     re.findall(r"public static void (\w+)\(\)", (_TESTS / "Scenarios.java").read_text())
 )
@@ -134,7 +134,7 @@ def _jcstress(change: str, folder: Path) -> Seen:
 
 
 def _fray(change: str, folder: Path) -> Seen:
-    """One scenario after the other, by Fray's command line, until one fails."""
+    """One scenario after the other, by Fray's command line, until one fails; the seconds of that one."""
     java, native, tools = _fray_java()
     classes = f"{changed(change)}:{_tests('FrayRun')}"
     began = time.monotonic()
@@ -157,7 +157,7 @@ def _fray(change: str, folder: Path) -> Seen:
         ]
         one = _watched(command, r"Error: ", folder, max(_LIMIT_S - (time.monotonic() - began), 1))
         if one.found:
-            return Seen(f"{scenario}, {one.found}", round(time.monotonic() - began, 1))
+            return Seen(f"{scenario}, {one.found}", one.seconds)
     return Seen("", round(time.monotonic() - began, 1))
 
 
@@ -244,10 +244,12 @@ _TOOLS: Final[Mapping[str, Callable[[str, Path], Seen]]] = {
 }
 
 
-def seen(tool: str, change: str, results: Path) -> Seen:
-    """What a tool says of a change; from `results` if it is there."""
+def seen(tool: str, change: str, results: Path, *, asked: bool = True) -> Seen | None:
+    """What a tool says of a change; from `results` if it is there, and None if it is neither there nor asked for."""
     kept = results / f"{change}-{tool}.json"
     if not kept.is_file():
+        if not asked:
+            return None
         print(change, tool, file=sys.stderr, flush=True)
         folder = results / f"{change}-{tool}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -255,27 +257,26 @@ def seen(tool: str, change: str, results: Path) -> Seen:
     return Seen(**json.loads(kept.read_text()))
 
 
-def table(results: Path, changes: Sequence[str]) -> str:
+def table(results: Path, asked: Sequence[str]) -> str:
     """A row for each change, a cell for each tool."""
     rows = []
-    for change in changes:
-        breaks = "nothing changed" if change == CLEAN else _CHANGES["change"][change]["breaks"]
-        cells = [seen(tool, change, results) for tool in _TOOLS]
-        rows.append(
-            (
-                breaks,
-                *(
-                    f"{cell.seconds:,.0f} s" if cell.found else f"- of {cell.seconds:,.0f} s"
-                    for cell in cells
-                ),
-            )
-        )
+    for change in (*_CHANGES["change"], CLEAN):
+        breaks = "none" if change == CLEAN else _CHANGES["change"][change]["breaks"]
+        cells = [seen(tool, change, results, asked=change in asked) for tool in _TOOLS]
+        rows.append((breaks, *map(_cell, cells)))
     return markdown_text.table(("change", *_TOOLS), rows)
+
+
+def _cell(found: Seen | None) -> str:
+    if found is None:
+        return "not run"
+    return f"{found.seconds:,.0f} s" if found.found else f"- of {found.seconds:,.0f} s"
 
 
 def main(arguments: Sequence[str]) -> None:
     """Write the table into the page."""
     page, results = Path(arguments[0]), Path(arguments[1])
+    results.mkdir(parents=True, exist_ok=True)
     made = table(results, arguments[2:] or (*_CHANGES["change"], CLEAN))
     page.write_text(with_part(page.read_text(), "tools", made))
 

@@ -16,12 +16,14 @@ from purgatorio_conformance.suite.timer_scenarios import TIMER_SCENARIOS
 
 pytest_plugins = ["pytester"]
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "conformance-suite.md").read_text()
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "conformance-suite.md").read_text()
+EVENT_LOOP = ROOT / "examples" / "event-loop" / "test_event_loop.py"
 
 
 def block(name: str) -> str:
-    """The file between two markers of the page."""
-    return listing(PAGE, name)
+    """The file between two markers of the page, or the one that the page links."""
+    return EVENT_LOOP.read_text() if name == "event_loop" else listing(PAGE, name)
 
 
 @pytest.mark.parametrize(

@@ -52,10 +52,10 @@ DRAWN_EXAMPLES: Final = 60
 """Programs that Hypothesis draws for one clause."""
 
 _SHORTENED_MOST: Final = 150
-"""A program that breaks a clause is carried out again, shortened, so often at most."""
+"""The most executions of one violation's minimization."""
 
 _HANGS_MOST: Final = 3
-"""So many programs of the fixed scenarios may hang, and so many drawn ones: then no more are carried out."""
+"""The most hangs of fixed scenarios, and of random programs; then no more are executed."""
 
 _NOT_AGAIN: Final = "(and was not driven again)"
 
@@ -149,12 +149,13 @@ class Outcome:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """What was done, step by step."""
+        """The calls in order."""
         return () if self.program is None else tuple(self.program.lines())
 
     @property
     def length(self) -> int:
-        """Of the program: its steps, each walk counted as long as it is; a plan of timers is longer than any."""
+        """The length of the program: its calls, each walk counted by its length; a plan of timers is longer than
+        any."""
         if isinstance(self.program, PlanProgram):
             return 1_000 * self.program.timers
         if isinstance(self.program, CallProgram):
@@ -174,7 +175,7 @@ class Outcome:
 
 
 def _folded(word: str, parts: Iterable[str]) -> Iterator[str]:
-    """The steps of a program, as many to a line as fit; a long one is cut, with the number left out."""
+    """The calls of a program, as many on a line as fit; a long one is cut, with the number left out."""
     line, held = f"{word:<9}", 0
     steps = list(parts)
     for number, step in enumerate(steps):
@@ -226,7 +227,7 @@ class Case:
         return self._shortened(subject, outcome) if shortens else outcome
 
     def _shortened(self, subject: Subject, broken: Outcome) -> Outcome:
-        """The same cause by a program of which no step can be left out, and no walk or delay be shorter."""
+        """The same cause by a minimal program: no call can be removed, and no walk or delay shortened further."""
         program, judged = broken.program, broken.judged
         assert isinstance(program, CallProgram)
         assert judged is not None

@@ -54,7 +54,7 @@ from purgatorio_spec.trace.trace_file import StreamedRecording
 _LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
 
 _DRAWN: Final = 300
-"""So many programs are drawn: a test takes some seconds more."""
+"""The number of random programs: a test takes some seconds more."""
 
 _CROSSED: Final = 40
 _STEPPED: Final = 12
@@ -68,7 +68,7 @@ _OF_PLAY: Final = re.compile(r'"(p\d+-[^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class PlayedSession:
-    """The session of one play, `>` to the subject; told in words."""
+    """The session of one execution, `>` to the subject; also in words."""
 
     name: str
     session: tuple[str, ...]
@@ -78,7 +78,7 @@ class PlayedSession:
 
 
 def session_in_words(session: Iterable[str]) -> Iterator[str]:
-    """The calls of a session, with who made them where that was not the one lane alone, and where threads stood."""
+    """The calls of a session, with their lanes if there are several, and the places of paused threads."""
     said = [orjson.loads(line[2:]) for line in session]
     threads = any(one.get("lane") for one in said)
     in_lane = {one["n"]: one.get("lane", 0) for one in said if "n" in one}

@@ -1,7 +1,7 @@
 """An adapter as a peer of the conversation that drives programs over a pipe: the same calls, events, gates and steps.
 
-Lanes are threads of this process. The operation that the purgatory gets is made here, so its callbacks report and stop
-without anything from the user. A step is a line of any code that is neither Python's own nor the suite's.
+Lanes are threads of this process. The purgatory's operations are made here, so their callbacks report and pause
+without user code. A step is a line of any code that is neither Python's own nor the suite's.
 
 When a run ends, a thread that still turns is ended, wherever it is. One that waits for ever cannot be: it is a daemon,
 uses nothing, and stays until the process ends.
@@ -281,7 +281,7 @@ def _is_subjects(file: str) -> bool:
 
 
 class Steps:
-    """Counts the lines that this thread comes to inside a call, and stops it at those that were asked for."""
+    """Counts the lines that this thread reaches inside a call, and pauses it at the requested ones."""
 
     def __init__(self, stage: Stage, call: Call) -> None:
         self._stage = stage

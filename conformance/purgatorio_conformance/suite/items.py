@@ -43,7 +43,7 @@ class BrokenPromise(AssertionError):
 
 
 def parameters(marker: pytest.Mark) -> Sequence[object]:
-    """The parameters of a marked test. Raises pytest.UsageError for a marker that says too little, or nonsense."""
+    """The parameters of a marked test. Raises pytest.UsageError for an incomplete or invalid marker."""
     if "command" in marker.kwargs:
         return _command_parameters(marker)
     kind, promises = marker.kwargs.get("kind", "timer"), marker.kwargs.get("promises", ())
@@ -72,7 +72,7 @@ def _plans(marker: pytest.Mark, promise: Promise) -> list[Case]:
 
 
 def _command_parameters(marker: pytest.Mark) -> Sequence[object]:
-    """A program is asked for its description, once in every process."""
+    """The description of the program is read once in every process."""
     command, expected = marker.kwargs["command"], marker.kwargs.get("expected_failures", {})
     unknown = set(marker.kwargs) - {"command", "expected_failures"}
     if unknown or marker.args or not all(isinstance(word, str) for word in command):

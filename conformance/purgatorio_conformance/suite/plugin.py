@@ -1,4 +1,5 @@
-"""The pytest plugin: one test a clause and scenario, for each promise of a subject. Loaded by its entry point.
+"""The pytest plugin: one test for each clause and scenario, for each promise of a subject. Loaded by its entry
+point.
 
 A test module names the promises in a marker, gives a factory in a fixture, and has one function:
 
@@ -10,8 +11,8 @@ A test module names the promises in a marker, gives a factory in a fixture, and 
     def test_conformance(purgatorio_case):
         purgatorio_case.check()
 
-See docs/conformance-suite.md. This module is imported wherever the distribution is installed, in every run of pytest,
-so it imports nothing but pytest until a test asks for it.
+See docs/conformance-suite.md. This module is imported wherever the distribution is installed, in every run of
+pytest, so it imports only pytest until a test needs it.
 """
 
 from __future__ import annotations
@@ -149,8 +150,8 @@ def _program_of(report: pytest.TestReport) -> tuple[list[str], int]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many verdicts were UNKNOWN, and what was not searched for: a green run that knows little should not look
-    like one that knows."""
+    """Print how many verdicts were UNKNOWN, and which bugs were not searched for, so that a green run is not
+    mistaken for a complete one."""
     skipped: Iterable[pytest.TestReport] = terminalreporter.stats.get("skipped", [])
     verdicts = Counter(dict(report.user_properties).get("verdict") for report in skipped)
     if verdicts["UNKNOWN"]:

@@ -83,8 +83,8 @@ class CallProgram:
 
 @dataclass(frozen=True, slots=True)
 class GatedProgram:
-    """`scope`: the small programs of one caller. `gates`: every order of those of several. `steps`: each of their calls
-    stopped at each of its steps."""
+    """`scope`: the small programs of one caller. `gates`: every order of those of several. `steps`: each of their
+    calls paused at each of its steps."""
 
     name: str
 

@@ -23,8 +23,8 @@ class Over(BaseException):
 
 
 class Stage:
-    """Where the threads of one run speak and stand. After `close` nobody is heard any more, and nobody stands; a thread
-    of the suite that comes to a callback then ends."""
+    """The place where the threads of one run report events and are paused. After `close` no event is accepted and no
+    thread is paused; a thread of the suite that reaches a callback then ends."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Stage:
 
     @contextmanager
     def inside(self, call: Call) -> Iterator[None]:
-        """What this thread says is said from within the call."""
+        """Events of this thread belong to the call."""
         before = getattr(self._here, "call", None)
         self._here.call = call["n"]
         try:
@@ -64,7 +64,7 @@ class Stage:
             self._here.call = before
 
     def stop(self, f: str, operation: str | None = None, at: str | None = None) -> None:
-        """At the place `f`: make the calls that are asked for here, until the thread may continue. `at`: in words."""
+        """Pause at the place `f`: make the requested calls there, until the thread is resumed. `at`: in words."""
         if f not in self._places or self._closed:
             return
         hold, calls = next(self._numbers), queue.SimpleQueue[Call]()
@@ -96,11 +96,11 @@ class Stage:
         self._held.clear()
 
     def around(self, f: str, operation: str, act: Callable[[], object] = lambda: None) -> None:
-        """A function of an operation without a result, told, and stopped in at its beginning."""
+        """Reports a function of an operation without a result, and pauses at its beginning."""
         self._told(f, operation, partial(self._stopped, f, operation, act), lambda result: {})
 
     def asked(self, f: str, operation: str, act: Callable[[], bool]) -> bool:
-        """A function of an operation that answers, told."""
+        """Reports a function of an operation that has a result."""
         return self._told(f, operation, act, lambda result: {"out": int(result)})
 
     def _told(self, f: str, operation: str, act: Callable[[], T], says: Callable[[T], Fields]) -> T:

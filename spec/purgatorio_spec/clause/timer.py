@@ -228,10 +228,10 @@ class _Stop(NamedTuple):
 def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a task with a stop that took effect before the deadline minus `early_ns`. A stop is a cancel, a
     `cancel_for_key` that returned the task's operation, or a completion by another call than its expiry. If a
-    successful cancel forbids every later run (a *barrier*, by the profile), every successful cancel is an occasion. So
-    is, in every profile, a cancel that answered 1 although a run of the task had ended before it.
-    If the operation was completed before its task was in the timer, the task counts as cancelled from the return of
-    the registration on. If `cancel_for_key` returned the operation during its registration, nothing is judged."""
+    successful cancel forbids every later run (a *barrier*, by the profile), every successful cancel is an occasion.
+    In every profile, a cancel that returned 1 after a run of the task had ended is an occasion too. If the operation
+    was completed before its task was in the timer, the task counts as cancelled from the return of the registration
+    on. If `cancel_for_key` returned the operation during its registration, nothing is judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)

@@ -290,11 +290,11 @@ class Bounds:
         that the last one missed. So a span of time contains the last purge only if at most this many operations, and
         those that were out of the timer from that span on, were completed since:
 
-            unseen = the most, over the spans that may be the last, of the operations out of the timer in it, and
-            their entries span may be the last:  completed since <= purge interval + carried(span) + 2 * beside + 1
+            unseen = the most, over the spans that may be the last, of the operations out of the timer, and of entries
+            span may be the last:  completed since <= purge interval + carried(span) + 2 * beside + 1
 
-        Of those in their registrations it counts `RunFacts.registering` at most. In virtual time a span may hold
-        any number of them, one after the other, of which a purge meets no more.
+        Of the operations being registered it counts at most `RunFacts.registering`. In virtual time a span may hold
+        any number of them, one after the other, and a purge overlaps no more than these.
 
         with `beside` the other threads: each may change the timer's size while it is read, and may be completing an
         operation during the purge, as may the purge's own.

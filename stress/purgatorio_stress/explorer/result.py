@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
@@ -50,6 +51,9 @@ class BrokenExecution:
         return Outcome(self.broken[0].seen, count, Grade.FORBIDDEN, None, self.clause, again)
 
 
+_STOPPED: Final = "stopped at a violation"
+
+
 @dataclass(slots=True)
 class Exploration:
     """The sum of an exploration.
@@ -81,7 +85,7 @@ class Exploration:
         elif self.schedules & 63 == 63 and limits.clock() - began > limits.seconds:
             self.limit = f"{limits.seconds:g} s"
         elif limits.violations and len(self.found) >= limits.violations:
-            self.limit = "stopped at a violation"
+            self.limit = _STOPPED
         return bool(self.limit)
 
     def count(self, run: Execution) -> None:
@@ -89,6 +93,13 @@ class Exploration:
         self.steps += run.steps
         self.redundant += run.stop.kind == "cut"
         self.beyond += run.stop.kind in ("turns", "steps")
+
+    @property
+    def covered(self) -> str:
+        """In words: what it covers, and at which limit it ended. If it ended at a violation it covers nothing."""
+        if self.limit == _STOPPED:
+            return self.limit
+        return self.bound + (f"; limit reached: {self.limit}" if self.limit else "")
 
     @property
     def verdict(self) -> Verdict:

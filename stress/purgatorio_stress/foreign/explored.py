@@ -107,7 +107,8 @@ class _Program:
             raise CannotLoad(f"{adapter} has neither threads() nor a method whose name begins with {_THREAD}")
         if not (hasattr(made, "check") or hasattr(made, "outcome")):
             raise CannotLoad(
-                f"{adapter} has neither check() nor outcome(), so nothing would check the result"
+                f"{adapter} has neither check() nor outcome(), so nothing would check the result; if only deadlocks "
+                "and exceptions matter, add a check() that does nothing"
             )
         self.outcomes: dict[str, int] = {}
         self.not_run = set(self.loader.package_of.values())
@@ -350,7 +351,7 @@ def lines_of(explored: AdapterResult) -> list[str]:
         counts += f", {done.beyond:,} cut in a loop of more than {MAX_TURNS} turns or {MAX_STEPS:,} steps"
     rate = done.schedules / done.seconds if done.seconds else 0
     lines = [f"{explored.verdict!s:9} {explored.name}  {counts}, {done.seconds:.2f} s ({rate:,.0f}/s)"]
-    lines.append(done.bound + (f"; limit reached: {done.limit}" if done.limit else ""))
+    lines.append(done.covered)
     lines += [f"not controlled: {one}" for one in explored.uncontrolled]
     lines += [f"data race on {one.location}: {one.first} and {one.second}" for one in explored.races]
     lines += [f"outcome {seen}: {count:,} schedules" for seen, count in explored.outcomes.items()]

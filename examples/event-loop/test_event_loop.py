@@ -1,0 +1,92 @@
+"""A timer of an event loop under the conformance suite: the adapter moves the loop's clock."""
+
+import asyncio
+import heapq
+
+import pytest
+
+from purgatorio_conformance.suite.contract import Promise
+
+MS = 1_000_000
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """A loop whose clock the adapter moves."""
+
+    def __init__(self):
+        super().__init__()
+        self.now_ns, self.times_ns = 0, []
+
+    def time(self):
+        return self.now_ns / 1e9
+
+    def call_at(self, when, callback, *args, context=None):
+        heapq.heappush(self.times_ns, round(when * 1e9))
+        return super().call_at(when, callback, *args, context=context)
+
+    def advance(self, by_ns):
+        until_ns = self.now_ns + by_ns
+        while self.times_ns and self.times_ns[0] <= until_ns:
+            self.now_ns = max(self.now_ns, heapq.heappop(self.times_ns))
+            self.turn()
+        self.now_ns = until_ns
+        self.turn()
+
+    def turn(self):
+        for _ in range(3):  # a callback's call_soon runs in the next turn
+            self.call_soon(self.stop)
+            self.run_forever()
+
+
+class Debounce:
+    """Put your timer in its place."""
+
+    def __init__(self, loop):
+        self.loop = loop
+
+    def later(self, seconds, task):
+        return self.loop.call_later(seconds, task)
+
+
+class Adapter:
+    def __init__(self):
+        self.loop = VirtualLoop()
+        self.timer = Debounce(self.loop)
+
+    def __del__(self):
+        self.loop.close()
+
+    def add(self, delay_ns, task):
+        return self.timer.later(delay_ns / 1e9, task)
+
+    def cancel(self, handle):
+        handle.cancel()
+
+    def advance(self, by_ns):
+        self.loop.advance(by_ns)
+
+
+PROMISE = Promise(
+    "timer-cancel-barrier",
+    tick_ns=MS,
+    early_ns=0,
+    late_ns=0,
+    longest_delay_ns=3_600_000 * MS,
+    subject="debounce",
+    lacks={
+        "between-ticks": "a loop's time is a float",
+        "far": "a loop's time is a float",
+        "raising": "an error goes to the loop's handler",
+        "size": "a loop does not count",
+    },
+)
+
+
+@pytest.fixture
+def purgatorio_timer():
+    return lambda promise: Adapter()
+
+
+@pytest.mark.purgatorio(promises=[PROMISE])
+def test_conformance(purgatorio_case):
+    purgatorio_case.check()
