@@ -655,7 +655,8 @@ def test_an_advance_that_ended_before_the_add_was_no_chance_to_run(
 
 
 @pytest.mark.parametrize(
-    "excuse", ["", "real time", "no bound", "given back", "event", "late timer", "long registration", "in time"]
+    "excuse",
+    ["", "real time", "no bound", "given back", "event", "late timer", "long registration", "in time"],
 )
 def test_what_expires_later_than_from_its_registration_on(excuse: str) -> None:
     """It has 100 ms and the late bound of 50, and expires at 151. The twin: nothing excuses it.
