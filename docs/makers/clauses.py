@@ -21,12 +21,22 @@ After this page you can look up what each clause promises, and when it is judged
 the terms. `purgatorio clause ID` prints one clause.
 
 First come the promises that are judged from a trace. *Holds for* lists the profiles that make the promise. *Needs*
-lists the functions that the trace must record and the constants that its header must give. If one is missing, the
-clause is SKIPPED; there are no defaults. T8 to T12 have verdicts only for traces that declare periodic tasks, resets
-or turns.
+lists the functions that the trace must record, and the constants that its header must give. If one is missing, the
+clause is SKIPPED. T8 to T12 have verdicts only for traces that declare periodic tasks, resets or turns.
 
 An *occasion* is an event that could break the clause. Without an occasion the clause is UNKNOWN. It is SKIPPED if every
-occasion needs a call that the program never made, such as a cancel.
+occasion needs a call that the program never made, such as a cancel. The formulas use these words:
+
+| word | meaning |
+| --- | --- |
+| `x.call`, `x.ret`, `x.out` | the call of x, its return, its result; `a.ret < b.call`: a ended before b began |
+| registration, check | a call of `try_complete_else_watch`; of `check_and_complete` |
+| try, force | a call of `try_complete`; of `force_complete` |
+| done, fire | a run of `on_complete`; a run of a task (`timer_fire`) |
+| claim | the `force_complete` that completes the operation |
+| in force | an add that no later add or cancel has replaced |
+| at rest | at a `quiesce`, or at a reading while no other call is open |
+
 [A state machine](models.md#the-operation-as-a-state-machine) shows which calls O1, O2, O3 and O6 allow next. The
 [clauses of the code](#clauses-of-the-code) and of the [broker](#clauses-of-the-broker) are judged without a trace.
 

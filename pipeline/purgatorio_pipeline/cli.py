@@ -25,7 +25,7 @@ from typing import Any, Final
 import click
 
 from purgatorio_pipeline.command.failed import OURS, UNEXPECTED
-from purgatorio_pipeline.stopping import ORDERLY_S, SOON_S, STOPPED, end_within
+from purgatorio_pipeline.stopping import ORDERLY_S, SOON_S, STOPPED, end_within, tell_stopped
 from purgatorio_spec.show.visible import visible
 
 MESSAGE_LIMIT: Final = 2_000
@@ -161,7 +161,7 @@ class LazyCommands(click.Group):
                 click.echo(visible(line, MESSAGE_LIMIT), err=True)
             status = wrong.exit_code
         except (KeyboardInterrupt, click.Abort):
-            click.echo("stopped", err=True)
+            tell_stopped()
             status = STOPPED
         except OSError as refused:
             where = "" if refused.filename is None else f"{refused.filename}: "

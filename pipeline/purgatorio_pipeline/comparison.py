@@ -1,10 +1,10 @@
 """Compares two checks, before and after a change: newly broken clauses, mended ones, and those no longer judged.
 
-Runs are paired by their names (a plan's seed and the subject's configuration give the same name again); a single run
-on each side is paired regardless of its name. Runs on one side only are listed.
+Runs with the same name are a pair. If each side has a single run, these two are a pair, regardless of their names.
+Runs on one side only are listed.
 
-A clause is `mended` only where it passes with occasions to break it. Runs in real time are two samples: a race that did
-not show this time is no proof, so the occasions of both sides are next to every change.
+A clause is `mended` only where it passes with occasions to break it. Two runs in real time are two samples, so a race
+may still exist although the second run does not show it.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from purgatorio_spec.trace.lines import may_name
 from purgatorio_spec.trace.reader import TraceReader, is_parquet
 from purgatorio_spec.verdict import Verdict, worst
 from purgatorio_wire.counterexample import counterexamples
-from purgatorio_wire.judge import judge_file
-from purgatorio_wire.trace.file import is_wire_trace, read_trace
+from purgatorio_wire.judge import judge_trace
+from purgatorio_wire.trace.file import WireTrace, is_wire_trace, read_trace
 from purgatorio_wire.trace.record import PROFILE
 
 QUICK_BYTES = 256 << 20
@@ -169,6 +169,10 @@ class Reading:
         self._before, self._reader = before, reader
         return reader
 
+    def past(self, bytes_read: int) -> None:
+        """So much is read, and what was read last is judged now."""
+        self._before, self._reader = bytes_read, None
+
     def so_far(self) -> tuple[float, float]:
         """Bytes read, of how many."""
         return self._before + (0 if self._reader is None else self._reader.read_bytes), self.total_bytes
@@ -199,7 +203,9 @@ def judge_in_process(
     for path, read_bytes in zip(paths, before, strict=True):
         if is_wire_trace(path):
             if operation is None:
-                parts.append(_judged_wire(path))
+                trace = read_trace(path)
+                reading.past(read_bytes + path.stat().st_size)
+                parts.append(_judged_wire(trace))
             continue
         if operation is not None and not is_parquet(path) and not may_name(path, operation):
             continue
@@ -249,11 +255,11 @@ def _stderr_of(trace: Path, run: str) -> tuple[str, ...]:
     return tuple((errors or lines)[-STDERR_LINES:])
 
 
-def _judged_wire(path: Path) -> Judged:
-    trace, run = judge_file(path)
+def _judged_wire(trace: WireTrace) -> Judged:
+    run = judge_trace(trace)
     failures: list[Failure] = []
     examples: dict[CauseKey, Counterexample] = {}
-    with surviving(f"showing {path}", failures):
+    with surviving(f"showing {trace.name}", failures):
         examples = counterexamples(trace, run)
     result = CheckResult((run,), trace.broken_count, tuple(trace.broken))
     return Judged(result, examples, [], failures=failures)

@@ -12,19 +12,22 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from purgatorio_conformance.java_home import find_java, home_for_spark
 from purgatorio_pipeline.shipping import ARCHIVE, is_shipped, write_archive
-from purgatorio_pipeline.stopping import DRIVER
+from purgatorio_pipeline.stopping import DRIVER, ORDERLY_S, guarded_group
 
 DRIVER_MEMORY: Final = "2g"
 SHUFFLE_PARTITIONS: Final = 8
@@ -82,6 +85,12 @@ def start_context(
     )
     if master is not None or not submitted:
         conf.setMaster(master or "local[*]")
+    if SparkContext._gateway is None and not submitted:
+        # By itself a JVM outlives a driver that was killed by many seconds, and for ever one that was interrupted
+        # while it started the JVM: the folder is gone in which the JVM then tells its address.
+        gateway = launch_gateway(conf, {"process_group": guarded_group()})  # type: ignore[no-untyped-call]  # in PySpark
+        atexit.register(_end_machine)
+        SparkContext._ensure_initialized(gateway=gateway)
     context = SparkContext.getOrCreate(conf)
     context.setLogLevel("ERROR")
     if not local and not is_shipped():
@@ -112,6 +121,15 @@ def tasks_so_far() -> tuple[int, int | None]:
     found = [stage for stage in stages if stage is not None]
     tasks = sum(stage.numTasks for stage in found)
     return sum(stage.numCompletedTasks for stage in found), tasks or None
+
+
+def _end_machine() -> None:
+    """Let the JVM that was started here end, and remove its scratch folders, as long as this process is there."""
+    machine: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    if machine is not None and machine.stdin is not None:
+        with suppress(OSError, KeyboardInterrupt, subprocess.TimeoutExpired):
+            machine.stdin.close()
+            machine.wait(ORDERLY_S)
 
 
 def under_submit() -> bool:

@@ -2,16 +2,18 @@
 
 Python raises KeyboardInterrupt between two bytecodes of the main thread, which may be inside a library for minutes,
 or waiting for workers. So a second thread also receives the signal, and ends the process if it has not ended by
-itself.
+itself. However the process ends, what it started and left running is killed.
 """
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import multiprocessing
 import os
 import select
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -30,8 +32,13 @@ SOON_S: Final = 1.5
 ORDERLY_S: Final = 10.0
 """The same for a command that has something to put in order, or to show: programs that it drives, topics, a lake."""
 _PR_SET_PDEATHSIG: Final = 1
+_KILLED_S: Final = 1.0
+"""Seconds within which the system ends what was killed."""
+_GUARD: Final = "import os, signal, sys; sys.stdin.read(1); os.killpg(0, signal.SIGKILL)"
+_guards: Final[list[subprocess.Popen[bytes]]] = []
 
 _grace_s = SOON_S
+_told = False
 
 
 def end_within(seconds: float) -> None:
@@ -40,9 +47,21 @@ def end_within(seconds: float) -> None:
     _grace_s = seconds
 
 
+def tell_stopped() -> None:
+    """Say once on standard error that Ctrl-C has ended the command."""
+    global _told
+    if not _told:
+        _told = True
+        with suppress(OSError):
+            # A progress bar has hidden the cursor.
+            os.write(2, b"\x1b[?25h\nstopped\n" if os.isatty(2) else b"stopped\n")
+
+
 def bound_interrupts() -> None:
-    """End this process, and all processes that it started, after Ctrl-C: at the latest at the end of the grace
-    period, or at a second Ctrl-C. Only for the main thread of our own programs."""
+    """End this process after Ctrl-C: at the latest at the end of the grace period, or at a second Ctrl-C. All
+    processes that it started end with it, also without Ctrl-C. Only for the main thread of our own programs."""
+    # Registered first, so called last: who has something to put in order does so before.
+    atexit.register(_kill_started)
     heard, told = os.pipe()
     os.set_blocking(told, False)
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
@@ -56,24 +75,46 @@ def _end(heard: int) -> None:
     while (left_s := until_s - time.monotonic()) > 0:
         if select.select([heard], [], [], left_s)[0] and signal.SIGINT in os.read(heard, 64):
             break
-    with suppress(OSError):
-        # A progress bar has hidden the cursor.
-        os.write(2, b"\x1b[?25h\nstopped\n" if os.isatty(2) else b"stopped\n")
-    for pid in _started_by(os.getpid()):
+    try:
+        tell_stopped()
+        _kill_started()
+    finally:
+        os._exit(STOPPED)
+
+
+def _kill_started() -> None:
+    """What this process has started, and what that has. Stopped first: what is stopped starts nothing more."""
+    found: dict[int, int] = {}
+    while new := [pid for pid in _started_by_us() if pid not in found]:
+        for pid in new:
+            found[pid] = -1
+            with suppress(OSError, AttributeError):
+                found[pid] = os.pidfd_open(pid)
+            with suppress(OSError):
+                os.kill(pid, signal.SIGSTOP)
+    for pid in found:
         with suppress(OSError):
             os.kill(pid, signal.SIGKILL)
-    os._exit(STOPPED)
+    until_s = time.monotonic() + _KILLED_S
+    for place in found.values():
+        if place >= 0:
+            select.select([place], [], [], max(0.0, until_s - time.monotonic()))
+            os.close(place)
 
 
-def _started_by(pid: int) -> list[int]:
+def _started_by_us() -> list[int]:
     """The processes that this one has started, and those that they have; none where there is no /proc."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except (AttributeError, ChildProcessError):
+        return []  # sooner known than by reading of all processes
     children: dict[int, list[int]] = {}
     for place in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError):
             # The second field is a name in brackets, and may hold anything.
             parent = int(place.read_text(errors="replace").rpartition(")")[2].split()[1])
             children.setdefault(parent, []).append(int(place.parent.name))
-    found = list(children.get(pid, ()))
+    found = list(children.get(os.getpid(), ()))
     for one in found:
         found += children.get(one, ())
     return found
@@ -102,10 +143,22 @@ def begin_worker() -> None:
         threading.Thread(target=watch, name="owner", daemon=True).start()
 
 
+def guarded_group() -> int:
+    """A process group, to start a program in: all in it is killed as soon as this process has ended, however it did."""
+    guard = [sys.executable, "-I", "-S", "-c", _GUARD]
+    # It has none of our outputs: who reads them waits until all that have them have ended.
+    nowhere = subprocess.DEVNULL
+    started = subprocess.Popen(guard, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, process_group=0)
+    _guards.append(started)
+    return started.pid
+
+
 def end_group_with(pid: int) -> None:
-    """End the group of this process as soon as the process `pid` has ended. Linux only."""
+    """End the group of this process as soon as the process `pid` has ended, or now if it has. Linux only."""
     try:
         driver = os.pidfd_open(pid)
+    except ProcessLookupError:
+        os._exit(STOPPED)
     except (AttributeError, OSError):
         return
 

@@ -1,11 +1,11 @@
 """The arithmetic of the wheels: pure functions of integers, with their contracts.
 
-All of `Timer`'s promises rest on these few lines, so they stand alone, without a lock or a list in sight. Times
-and deadlines are integers in any one unit (milliseconds in this package), of any sign and any size: Python's
-integers do not overflow, so there is no largest delay (`2**63 - 1` waits its turn where a 64-bit sum would wrap).
+The promises of `Timer` rest on these functions, so they stand alone, without locks and lists. Times and deadlines are
+integers in any one unit (milliseconds in this package), of any sign and any size: Python's integers do not overflow,
+so there is no largest delay.
 
-The lines `pre:` and `post:` are contracts for CrossHair, which searches for inputs that break them. It is no
-dependency; with it installed:
+The lines `pre:` and `post:` are contracts for CrossHair, which searches for inputs that break them. If it is
+installed, run:
 
     crosshair check purgatorio.arithmetic --analysis_kind=PEP316 --per_condition_timeout=5
 

@@ -1,11 +1,10 @@
-"""Where the time comes from: whole milliseconds, never backwards.
+"""Clocks for timers: whole milliseconds, never backwards.
 
-A timer's unit is the millisecond, and a reading is the floor of the true time (as Kafka's `Time.hiResClockMs`,
-which floors nanoseconds). Hence a deadline `now + delay` computed from a reading lies up to 1 ms before the true
-time of the call plus the delay; that is the price of the unit, not a fault of the timer.
+A clock returns the true time, rounded down to milliseconds (as Kafka's `Time.hiResClockMs` does). So a deadline `now +
+delay` may be up to 1 ms before the true time of the call plus the delay.
 
-Not promised: that two clocks agree, or that 0 means anything. A wall clock is no clock for a timer: it is set
-back and forth (KAFKA-4051).
+Not promised: that two clocks agree, or that 0 has a meaning. Do not use a wall clock for a timer, because it may be
+set back (KAFKA-4051).
 """
 
 import threading

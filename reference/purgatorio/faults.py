@@ -4,15 +4,15 @@ Promise of `CONTAIN`, the default: an exception in one operation's callback is r
 loses no other operation, skips no later callback of the same operation and ends no thread. An `on_complete` that
 raises has still completed its operation, and `force_complete` still answers True.
 
-`PROPAGATE` is what Kafka does: the exception goes to the caller on the stack. It ends the pass of
-`check_and_complete` (the operations after it are not tried for this event), skips `on_expiration` after an
-`on_complete` that raised at expiry, and ends the reaper's thread, after which nothing expires. Choose it to
-study or reproduce that, or to compare with a system that does the same.
+`PROPAGATE` is what Kafka does: the exception goes to the caller on the stack. It ends the call of
+`check_and_complete`, so this event does not reach the other operations. If `on_complete` raises at a time-out,
+`on_expiration` is skipped and the reaper's thread ends, so nothing expires any more. Choose it to reproduce Kafka's
+behavior.
 
-No policy gets an *exit*, which is no `Exception`: SystemExit, KeyboardInterrupt, CancelledError and GeneratorExit.
-An exit ends only the callback that raised it: other due callbacks run, and no thread ends. Then it is raised to the
-owner. If the callback ran inside a call of the owner's, that is the call. If it ran on a thread of this package, it
-is logged at once, and `close` raises the first one. `LoopExecutor` leaves it to the event loop.
+No policy gets an *exit*, which is no `Exception`: SystemExit, KeyboardInterrupt, CancelledError and GeneratorExit. An
+exit ends only the callback that raised it: other due callbacks run, and no thread ends. Then it is raised to the
+owner. If the callback ran inside one of the owner's calls, that call raises it. If the callback ran on a thread of
+this package, the exit is logged at once, and `close` raises the first one. `LoopExecutor` leaves it to the event loop.
 """
 
 import logging

@@ -1,9 +1,8 @@
-"""`Lock`, the interface of every lock of `purgatorio.sync`, and `Mutex`, the cheapest lock of each build, for a hot
-path.
+"""`Lock`, the interface of every lock of `purgatorio.sync`, and `Mutex`, the fastest lock of each build.
 
-In the interpreted build a `Mutex` is the lock of `purgatorio.sync` itself, which saves one call. In the compiled
-build it is a class that mypyc calls without a look-up. With `librt` installed it uses librt's lock: acquire and
-release cost about 8 ns from machine code, those of the interpreter's lock about 100. `librt` is no dependency.
+In the interpreted build a `Mutex` is the lock of `purgatorio.sync` itself, which saves one call. In the compiled build
+it is a class that mypyc calls directly. If the package `librt` is installed, the class uses librt's lock. One acquire
+and release then takes about 8 ns, with the interpreter's lock about 100 ns.
 """
 
 from types import TracebackType

@@ -1,9 +1,9 @@
 """The thread that drives a timer: `Reaper`, and `ReaperTimer`, a timer with a reaper of its own.
 
-Promises. One turn of work at a time, again and again until it is asked to stop. An exception in a turn goes to the
-fault policy: contained, the thread continues (after a pause, so that work that always fails is no busy loop);
-propagated, the thread ends, as Kafka's does, and nothing expires any more. The thread continues after an exit, too (see
-`purgatorio.faults`), and the thread that stops it gets that.
+Promises. The reaper runs one turn of work after another until it is stopped. An exception in a turn goes to the fault
+policy. Under `CONTAIN` the thread continues after a short pause. Under `PROPAGATE` the thread ends, as Kafka's does,
+and nothing expires any more. After an exit such as SystemExit (see `purgatorio.faults`) the thread continues, and the
+call that stops the reaper raises the exit.
 
 `await_shutdown` from the reaper itself returns at once: a thread cannot wait for its own end.
 """

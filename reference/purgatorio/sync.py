@@ -1,22 +1,20 @@
-"""The seam: every lock, every shared value and every thread of the reference comes from a `Sync`.
+"""`Sync`: the source of every lock, every shared value and every thread of the reference.
 
-Why: the code that users run under `threading` is then, unchanged, the code that a deterministic scheduler can run
-through its interleavings. For this to mean anything, three rules hold in the whole package (a test walks the
-source for them):
+Users run the code with a `Sync` made of `threading`. The explorer runs the same code with its own `Sync`, and so
+controls every switch between threads. This needs three rules in the whole package (a test checks the source):
 
-1. no module but the bindings of this seam and the clock imports `threading`, `queue`, `time` or the like;
+1. only the implementations of `Sync` and the clock import `threading`, `queue`, `time` or the like;
 2. an attribute of an object is bound once, in `__init__`; changing values are inside a primitive made here;
-3. the value of a primitive is changed only through the primitive (a container in a `Cell` only through `mutate()`).
+3. only the primitive itself changes its value (a container in a `Cell`: only `mutate()`).
 
-Two kinds of shared values, and the difference matters to a checker:
+There are two kinds of shared values:
 
 * an **atomic** (`AtomicFlag`, `AtomicInt`, `AtomicRef`) may be used by several threads at once; each method is
   atomic and sequentially consistent (as Java's volatile and `java.util.concurrent.atomic`);
-* a **cell** is plain memory: the code promises that a lock of this seam orders all its uses. A checker may test
-  that promise (two unordered uses, one of them a write, are a data race), and need not switch threads there.
+* a **cell** is plain memory: the code promises that a lock orders all its uses. The explorer can test this promise:
+  two unordered uses, one of them a write, are a data race.
 
-Names given to the factories are for people: they appear in traces, in "who holds what" and in lock orders. The
-binding to threads drops them.
+The names of locks and values appear in traces and reports. With real threads they are ignored.
 
 Not promised: fairness of any lock, FIFO order of waiters, or that a timed wait ends before another thread runs.
 Times are in milliseconds, the unit of the timers.

@@ -1,15 +1,16 @@
-"""The seam bound to `threading`: the default of the reference.
+"""`Sync` made of `threading`: the default of the reference.
 
-Locks are the interpreter's own. Single reads and writes of an attribute are indivisible in CPython (with the GIL
-by the GIL, without it by the per-object locks of the object's dictionary or slots); read-modify-write is not, so those
-methods take one of a fixed set of small locks, chosen by the object's address (a lock in every atomic would triple the
-memory of a waiting operation), or are one call into C. Nothing is ever called while such a stripe is held.
+Locks are the interpreter's own. Single reads and writes of an attribute are indivisible in CPython (with the GIL by
+the GIL, without it by the per-object locks of the object's dictionary or slots); read-modify-write is not, so those
+methods are one call into C, or take a *stripe*: one of a fixed set of locks, chosen by the object's address. (A lock
+in every atomic would triple the memory of a waiting operation.) No other code is called while a stripe is held.
 
 Without the GIL, reads and writes of atomics take the stripe too. Indivisible is not enough there: two protocols need
 "either you see my write or I see yours" for two *different* atomics (the pending flag against the operation's lock,
 a cancel against a re-linking), and only locks promise that order; CPython's documentation of attributes does not.
 
-Threads are daemons: a purgatory that was not shut down does not keep the interpreter alive (Kafka's are not).
+Threads are daemons, so a purgatory that was not closed does not keep the interpreter alive. (Kafka's threads are no
+daemons.)
 """
 
 import logging

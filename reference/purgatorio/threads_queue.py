@@ -1,11 +1,11 @@
 """`SharedQueue` for threads: a doubly linked list whose readers take no lock.
 
-Promise (why a reader without a lock is safe). `next` of a node changes only from None to the node after it, or,
-by an unlinking, to a node further on; an unlinked node keeps its `next`. So the caller that stands on a node that is
-being unlinked still walks forward, past other unlinked nodes, to every live node that was after it. An item is
-in the chain before `append` returns, hence any iteration that starts later reaches it.
+Why a reader without a lock is safe: the `next` of a node only ever changes to a later node, and an unlinked node keeps
+its `next`. So a reader at a node that is being unlinked still reaches every live node after it. An item is in the list
+before `append` returns, so any iteration that starts later reaches it.
 
-Not promised: that an iteration standing on the last node when it is unlinked sees what is appended after that.
+Not promised: if the last node is unlinked while an iteration is at this node, the iteration may miss items that are
+appended later.
 """
 
 from collections.abc import Iterator

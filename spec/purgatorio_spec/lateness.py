@@ -1,12 +1,11 @@
-"""How late tasks fire: the distribution of firing time less deadline, column by column.
+"""How late tasks fire: the distribution of firing time minus deadline.
 
     lateness = fire.t - deadline_t                      where that is negative (early), else
                max(0, fire.t - max(deadline_t, add.ret.t))
 
-so a task that was added after its deadline is late only from the return of its add on. The same tasks count as for
-clause T2: those added once, with a recorded deadline, that fired and had not been cancelled or completed. The
-measure is stricter than T2, which counts from the add's return: a histogram may show tasks beyond the late bound
-although T2 passes.
+So a task that was added after its deadline is late only from the return of its add on. A task counts if it was added
+once, has a recorded deadline, and fired without being cancelled or completed. The measure is stricter than T2, which
+counts from the add's return: a histogram may show tasks beyond the late bound although T2 passes.
 
 The bins have the same edges everywhere (1, 2, 5 times a power of ten, both signs), so that the histograms of the parts
 of a run, or of two runs, can be added and compared. Percentiles are those of the values, not of the bins.

@@ -1,10 +1,10 @@
-"""The reference, recorded at its boundary: an operation, a timer and a purgatory that write down what happens.
+"""An operation, a timer and a purgatory of the reference that record their calls.
 
 Nothing of the reference is replaced. The operation overrides the methods that any subclass may override and calls
 the inherited ones; the timer and the purgatory delegate. So the same parts serve real threads and the explorer.
 
-The deadline of a `timer_add` is not asked from the timer but computed as the timer must: from the reading of the
-clock that the timer itself took, which `RecordingClock` remembers for each thread.
+The deadline of a `timer_add` is computed from the time that the timer itself read; `RecordingClock` remembers it for
+each thread.
 """
 
 import threading

@@ -228,7 +228,8 @@ class Slots:
 @pytest.mark.parametrize(("frees_again", "verdict"), [(False, Verdict.PASS), (True, Verdict.VIOLATED)])
 def test_a_task_that_is_replaced_from_inside_is_played(frees_again: bool, verdict: Verdict) -> None:
     """It cancels itself; what is added then gets its slot (contrem/arduino-timer#71): two calls of one callback."""
-    promise = Promise("timer", tick_ns=NS_PER_MS, early_ns=0, late_ns=0, lacks={"size": "none"})
+    lacks = {"size": "none", "raising": "an error comes out of advance"}
+    promise = Promise("timer", tick_ns=NS_PER_MS, early_ns=0, late_ns=0, lacks=lacks)
     subject = timer_subject(promise, lambda promise: Slots(frees_again))
     (case,) = [one for one in cases("timer", promise) if (one.clause, one.scenario.name) == ("T3", SCOPE)]
     outcome = case.judge(subject)

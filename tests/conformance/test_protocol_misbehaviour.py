@@ -339,7 +339,7 @@ def test_misbehaviour_at_a_gate_has_its_kind(how: str, kind: FailureKind, why: s
     limits = QUICK if how == "gate-stuck" else PATIENT
     gated = next(one for one in command_subjects(command(how), limits=limits) if one.mode == "virtual-gates")
     with pytest.raises(SubjectFailed) as caught:
-        gated.run(PLAN, tmp_path / "run.jsonl", silent)
+        gated.run(make_plan(1, 200, 1, 1_000_000), tmp_path / "run.jsonl", silent)
     assert (caught.value.kind, why in caught.value.why) == (kind, True), caught.value.why
     assert read_run(tmp_path / "run.jsonl").end is None
 
@@ -370,7 +370,7 @@ def test_the_twin_that_behaves_at_its_gates_is_recorded_to_its_end(tmp_path: Pat
     gated = next(
         one for one in command_subjects(command("gate"), limits=PATIENT) if one.mode == "virtual-gates"
     )
-    run = read_run(gated.run(PLAN, tmp_path / "run.jsonl", silent))
+    run = read_run(gated.run(make_plan(1, 200, 1, 1_000_000), tmp_path / "run.jsonl", silent))
     assert run.end == End(len(run.events), 0)
     assert run.count("timer_fire") > 0
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_pipeline.stopping import ORDERLY_S, PARENT, STOPPED
+from purgatorio_pipeline.stopping import DRIVER, ORDERLY_S, PARENT, STOPPED
 from spec.trace_builder import MS, Trace
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
@@ -47,6 +47,23 @@ if __name__ == "__main__":
         pool.submit(time.sleep, 600)
         time.sleep(600)
 """
+GROUP = """
+import subprocess, time
+from purgatorio_pipeline.stopping import guarded_group
+print(subprocess.Popen(["sleep", "600"], process_group={group}).pid, flush=True)
+time.sleep(600)
+"""
+LEAVES = """
+import subprocess, sys
+from purgatorio_pipeline import __main__, cli
+def command():
+    left = subprocess.Popen(["setsid", "sh", "-c", "sleep 600 & echo; wait"], stdout=subprocess.PIPE)
+    left.stdout.readline()
+    sys.exit(3)
+cli.main = command
+{begin}()
+"""
+"""A command that ends, and not what it started."""
 CHILD = f"""
 import os, subprocess, sys, time
 code = '''
@@ -137,18 +154,44 @@ def test_an_interrupt_ends_what_does_not_end_by_itself() -> None:
         control.end()
 
 
+def test_a_command_that_ends_leaves_nothing_running() -> None:
+    """Without our program's end around it, both are there still: the negative control."""
+    ours, control = (
+        Started(sys.executable, "-c", LEAVES.format(begin=one)) for one in ("__main__.main", "command")
+    )
+    try:
+        assert ours.process.wait(GONE_S) == control.process.wait(GONE_S) == 3
+        assert all_gone(ours.family())
+        assert len(control.family()) == 2
+    finally:
+        ours.end()
+        control.end()
+
+
+def test_a_worker_daemon_does_not_begin_after_the_end_of_its_driver() -> None:
+    """The driver may end while Spark starts its Python. While there is a driver, it is Spark that ends the daemon."""
+    daemon = [sys.executable, "-m", "purgatorio_pipeline.worker_daemon"]
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    for driver, status in ((ended.pid, STOPPED), (os.getpid(), 1)):
+        environ = {**os.environ, DRIVER: str(driver)}
+        done = subprocess.run(daemon, stdin=subprocess.DEVNULL, capture_output=True, env=environ, check=False)
+        assert done.returncode == status
+
+
 @pytest.mark.parametrize(
     ("program", "ends", "stays"),
     [
         (POOL, {"initializer": "begin_worker"}, {"initializer": "None"}),
         (CHILD, {"ends": "end_with_parent()"}, {"ends": "0"}),
+        (GROUP, {"group": "guarded_group()"}, {"group": "0"}),
     ],
-    ids=["worker", "child"],
+    ids=["worker", "child", "group"],
 )
 def test_what_was_started_ends_with_a_killed_parent(
     program: str, ends: dict[str, str], stays: dict[str, str], tmp_path: Path
 ) -> None:
-    """A worker of `model`, a job of `campaign`. When ours has ended, one that was not asked to is there still."""
+    """A worker of `model`, a job of `campaign`, a JVM. One that was not asked to is there when ours has ended."""
     place = tmp_path / "program.py"
     started = []
     try:
@@ -165,6 +208,14 @@ def test_what_was_started_ends_with_a_killed_parent(
     finally:
         for one in started:
             one.end()
+
+
+def is_spark(pid: int) -> bool:
+    """Whether it is the JVM; not the script that becomes it, nor the one that finds out its options."""
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        return words[0].endswith(b"/java") and b"org.apache.spark.launcher.Main" not in words
+    return False
 
 
 def traces(folder: Path, count: int = 40) -> Path:
@@ -230,6 +281,38 @@ def test_an_interrupt_at_any_moment_ends_a_command(name: str, tmp_path: Path) ->
             assert started.process.returncode in (STOPPED, 0, 1, 3), said
             assert started.process.returncode != 1 or "Traceback" not in said, said
             assert all_gone([*family, *started.family()])
+        finally:
+            started.end()
+
+
+MACHINE = """
+import os
+from pyspark import SparkContext
+from purgatorio_conformance.java_home import find_java, home_for_spark
+from purgatorio_pipeline.session import start_context
+os.environ["JAVA_HOME"] = str(home_for_spark(find_java()))
+print("begun", flush=True)
+{begin}()
+"""
+
+
+@pytest.mark.slow
+def test_an_interrupt_while_spark_starts_leaves_no_jvm() -> None:
+    """Python then removes the folder in which the JVM tells its address, and Spark's own would wait for ever: the
+    negative control."""
+    for begin in ("start_context", "SparkContext"):
+        started = Started(sys.executable, "-c", MACHINE.format(begin=begin))
+        try:
+            assert started.output.readline() == "begun\n"
+            while not (machines := [pid for pid in started.family() if is_spark(pid)]):
+                assert started.process.poll() is None
+            started.process.send_signal(signal.SIGINT)
+            started.process.wait(GONE_S)
+            if begin == "start_context":
+                assert all_gone(machines)
+            else:
+                assert any("NoSuchFileException" in line for line in started.output)
+                assert set(machines) <= set(started.family())
         finally:
             started.end()
 

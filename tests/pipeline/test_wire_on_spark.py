@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from purgatorio_pipeline import judging
+from purgatorio_pipeline.command import wire
 from purgatorio_pipeline.comparison import Change, compare
 from purgatorio_pipeline.incremental.spark_fold import cached_of_files
 from purgatorio_pipeline.judging import judge_in_process
+from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
-from purgatorio_wire.trace.file import WireWriter, convert_wire
+from purgatorio_wire.judge import judge_trace
+from purgatorio_wire.trace.file import WireTrace, WireWriter, convert_wire
 from purgatorio_wire.trace.record import WireEvent, WireHeader
 
 if TYPE_CHECKING:
@@ -35,6 +40,33 @@ def test_two_nights_are_compared(tmp_path: Path) -> None:
     nights = [nightly(tmp_path / name, broken=name == "after") for name in ("before", "after")]
     compared = compare(*(judge_in_process([path]) for path in nights))
     assert [one.clause for _, one in compared.changes(Change.BROKEN)] == ["X1"]
+
+
+def test_progress_says_that_judging_has_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, reading, seen = (
+        nightly(tmp_path / "a", broken=False),
+        judging.Reading(),
+        list[tuple[float, float]](),
+    )
+
+    def watched(trace: WireTrace) -> RunResult:
+        seen.append(reading.so_far())
+        return judge_trace(trace)
+
+    monkeypatch.setattr(judging, "judge_trace", watched)
+    judge_in_process([path], reading=reading)
+    assert seen == [(path.stat().st_size, path.stat().st_size)]
+
+
+def test_a_time_limit_in_judging_loses_no_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first SIGTERM is noted, and another one does what it always does."""
+    before = signal.getsignal(signal.SIGTERM)
+    with wire._verdicts_first():
+        assert signal.getsignal(signal.SIGTERM) != before
+        signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) == before
+    assert signal.getsignal(signal.SIGTERM) == before
+    assert "when the verdicts are printed" in capsys.readouterr().err
 
 
 @pytest.mark.slow

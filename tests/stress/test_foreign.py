@@ -148,7 +148,7 @@ def test_what_cannot_be_controlled_is_named(name: str, package: str, named: str)
         ("OutcomeFails", Verdict.VIOLATED, "ValueError: no outcome"),
         ("OutlivesAll", Verdict.PASS, ""),
         ("WaitsAgainForEver", Verdict.VIOLATED, "waits for WaitsAgainForEver.lock"),
-        ("TakesLong", Verdict.UNKNOWN, "more than 40,000 steps"),
+        ("TakesLong", Verdict.UNKNOWN, "more than 50,000 steps"),
     ],
 )
 def test_code_that_exits_or_does_not_end(name: str, verdict: Verdict, said: str) -> None:

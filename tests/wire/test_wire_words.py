@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
 
 from purgatorio_spec.show.counterexample import Counterexample
+from purgatorio_wire import counterexample
 from purgatorio_wire.counterexample import counterexamples, words
 from purgatorio_wire.history.bound import MS
 from purgatorio_wire.judge import judge_trace
 from purgatorio_wire.trace.file import WireTrace
-from purgatorio_wire.trace.record import WireEnd, WireEvent, WireHeader
+from purgatorio_wire.trace.record import Kind, WireEnd, WireEvent, WireHeader
 
 
 @pytest.mark.parametrize(
@@ -218,3 +219,29 @@ def test_what_plays_it_again_names_the_second_broker(broker: dict[str, object], 
     assert told.startswith("purgatorio wire here:1 --only s --seed 3 --declare")
     assert told.endswith(options)
     assert ("--second" in told) is bool(options)
+
+
+def test_the_events_of_a_long_scene_are_read_once_for_each_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was answered twice, at the end of many: what each event names was read again for each other one."""
+    read: list[object] = []
+
+    def counted(body: Mapping[str, object] | None) -> Iterator[str]:
+        read.append(body)
+        return things(body)
+
+    things = counterexample._things
+    monkeypatch.setattr(counterexample, "_things", counted)
+    events: list[WireEvent] = []
+
+    def told(ev: Kind, corr: int, c: int | None = None) -> None:
+        body, i = {"topics": [{"name": f"t{corr % 7}"}]}, len(events)
+        events.append(WireEvent(i, i * MS, ev, "c", "s#1", corr, c, "metadata", 9, body))
+
+    for corr in range(200):
+        told("request", corr)
+        told("answer", corr, len(events) - 1)
+    told("answer", 199, events[-1].c)
+    trace = WireTrace("long", WireHeader("long", {"address": "here:1"}), events, WireEnd(len(events)))
+    shown = counterexamples(trace, judge_trace(trace))
+    assert [key.clause for key in shown] == ["X1"]
+    assert len(read) < 10 * len(events)

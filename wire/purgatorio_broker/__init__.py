@@ -1,11 +1,11 @@
-"""A broker small enough to read: the concrete delayed operations, with just enough around them to be judged.
+"""A small broker: the concrete delayed operations of Kafka, and the parts of a broker that they need.
 
 Logs and partitions, a replica manager (`DelayedProduce`, `DelayedFetch`, `DelayedDeleteRecords`), a coordinator of
 classic consumer groups (joins, syncs, heartbeats), topics, share groups, reads from a remote tier, and whatever else
-waits in a purgatory. Everything is in memory; followers, the tier and the controller are the caller that calls.
-Nothing here reads a clock or starts a thread by itself: see `purgatorio_broker.runtime`.
+waits in a purgatory. Everything is in memory. The calling code plays the followers, the remote tier and the
+controller. Nothing here reads a clock or starts a thread by itself: see `purgatorio_broker.runtime`.
 
-The rule of locks in this package: operation > group or partition > the objects of the partition. No key is checked
-while a partition's lock is held: the check is put on an `ActionQueue`, which the request runs at its end. A
-time-out, or the end of a read, is no request and runs the queue itself.
+Locks are taken in this order: operation, group or partition, objects of the partition. No key is checked while a
+partition's lock is held. Instead, the check is added to an `ActionQueue`, which the request runs when it ends. A
+time-out, or the end of a read, runs the queue itself.
 """

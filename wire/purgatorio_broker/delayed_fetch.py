@@ -1,8 +1,8 @@
 """`DelayedFetch`: a fetch waits until there is enough to read, or a reason not to wait (Kafka's DelayedFetch).
 
-One operation a request, watched under each of its partitions. It keeps the place where each read begins, and
-compares it with the log's end by arithmetic; it reads no data while it waits. On completion it reads *again*: the
-first read found too little, and it waited for the records that came since.
+Each request is one operation, watched under each of its partitions. The operation keeps the log position of each fetch
+offset. To know how many bytes are available, it compares positions and reads no data. On completion it reads *again*,
+because the first read found too little.
 
 The cases, per partition in the order of the request (clauses B201 to B214):
 
@@ -18,8 +18,8 @@ The cases, per partition in the order of the request (clauses B201 to B214):
 
     G  and the sum over the partitions has reached min bytes                complete
 
-A to H complete at once: the sum is tested only if none of them applies. A partition whose start has no place is
-skipped, and an end without a place adds nothing (it may be 0 bytes away, so it is no reason to answer).
+Cases A to H complete the operation at once. Otherwise the sum is tested. A partition without a known position adds
+nothing to the sum.
 """
 
 from collections.abc import Callable

@@ -8,13 +8,14 @@ DelayedHeartbeat).
 * A generation waits for its members' syncs (KAFKA-12890): a member that joined and never syncs would block it for
   ever, so it is removed at the rebalance time-out. The operation does nothing on completion: the SyncGroup requests
   are answered when the leader's comes. Clauses B501 to B504.
-* A member's session waits for a heartbeat or another request of the member; its expiry removes the member. The idiom
-  of a heartbeat: set the member's `satisfied`, check its key, which completes the operation that waits; reset
-  `satisfied`, and register the next operation. Without the reset, the next operation would complete at once, and the
-  member's session would no longer be watched (KAFKA-9752). It does nothing on completion. Clauses B601 to B608.
+* A member's session waits for a heartbeat or another request of the member; its expiry removes the member. A heartbeat
+  does three things. It sets the member's `satisfied` and checks its key, which completes the waiting operation. It
+  resets `satisfied`. It registers the next operation. Without the reset, the next operation would complete at once,
+  and the member's session would no longer be watched (KAFKA-9752). It does nothing on completion. Clauses B601 to
+  B608.
 
-All have the group's lock as their own, so they need the dialect `locked`: another thread may hold the lock for
-another purpose, and under `pending-flag` an event that finds such a holder is lost (KAFKA-8334).
+These operations use the group's lock, which other code holds too. So they need the dialect `locked`: under
+`pending-flag`, an event would be lost while other code holds the lock (KAFKA-8334).
 """
 
 from collections.abc import Callable

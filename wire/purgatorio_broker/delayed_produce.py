@@ -1,11 +1,11 @@
 """`DelayedProduce`: a produce request with acks=-1 waits for its records to be replicated (Kafka's DelayedProduce).
 
-One operation a request, watched under each of its partitions.
+Each request is one operation, watched under each of its partitions.
 
-It keeps the results that it was made with: the append has happened, and its offsets are the answer, even if the log
-changes later. So only the error of a partition can change: REQUEST_TIMED_OUT is put in first, and replaced when the
-partition is decided (`purgatorio_broker.delayed_parts`). A decided partition is never evaluated again: the ISR may
-shrink later without revoking an acknowledgement.
+The append has happened before, so the offsets of the response are known. Only the error of each partition can still
+change. It is REQUEST_TIMED_OUT at first, and is replaced when the partition is decided: its records are replicated, or
+it failed (`purgatorio_broker.delayed_parts`). A decided partition is never evaluated again. If the ISR shrinks later,
+the acknowledgement stays valid.
 
 Clauses B101 to B109; the last two are about the whole request.
 """

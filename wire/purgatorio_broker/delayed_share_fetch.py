@@ -1,32 +1,32 @@
-"""`DelayedShareFetch`: a share group's member waits for records that it may acquire (Kafka's DelayedShareFetch).
+"""`DelayedShareFetch`: a ShareFetch that waits for records to acquire (Kafka's DelayedShareFetch).
 
-It waits under two keys for each partition. The group's key is checked after acknowledgements, released locks and
-finished reads; the partition's key after a change of the high watermark or the leadership.
+The operation waits under two keys for each partition. Acknowledgements, released locks and finished reads check the
+key of the group. A change of the high watermark or of the leader checks the key of the partition.
 
 `try_complete` takes the fetch locks of the partitions that have records to acquire; if there are none, the operation
-waits. If the position of each first offset is known, the available bytes are computed. Otherwise the records are
-read, perhaps on another thread; the locks are kept, and the end of the read is an event. With enough bytes, or an
-error, the operation completes. With too few, it releases the locks, so that other members can fetch, and waits. If
-an event came during the read, it evaluates again before it waits, because that event does not come again. Records
-that are only in the remote tier are read there, and their partitions stay locked.
+waits. If the log position of each fetch offset is known, the available bytes are computed without a read. Otherwise
+the records are read, perhaps on another thread. The locks are kept meanwhile, and the end of the read is an event.
+With enough bytes, or after an error, the operation completes. With too few bytes it releases the locks, so that other
+members can fetch, and waits. If an event came during the read, the operation is evaluated again first. Records of the
+remote tier are read there, and their partitions stay locked.
 
-On completion the remaining partitions are read, the records are acquired, and the locks are released. If reads of
-the tier are not done at the request's time-out, the operation is completed, but **not answered yet**: the thread
-that ends the reads answers, or a timer (`share_holding.LateAnswer`).
+On completion the remaining partitions are read, the records are acquired, and the locks are released. If reads of the
+remote tier are not done at the request's time-out, the operation is completed but **not answered yet**. The thread
+that ends the reads sends the answer, or a timer does (`share_holding.LateAnswer`).
 
 The difficult part is that the locks must be released in every case:
 
-* `force_complete` may return False to the try that has taken locks: another thread has completed the operation, and
-  does not know of them. Then the try releases them itself (KAFKA-17848).
-* A try that waits with locks stores them for the completion, and then tests again whether the operation is
-  completed.
+* If another thread completes the operation while `try_complete` holds the locks, `force_complete` returns False. Then
+  `try_complete` itself releases the locks (KAFKA-17848).
+* If the operation waits with locks, `try_complete` stores them for the completion. Then it tests again whether the
+  operation is completed.
 * An immutable tuple names the locks, so that the list of locks cannot be cleared before they are released
   (KAFKA-18918).
-* The checks of other members' operations are queued, not called. Otherwise each completion would make the next
-  check, one call deeper for each member (KAFKA-17509).
+* A completion queues the checks of other members' operations and does not call them. Otherwise each completion would
+  call the next check, and the stack would grow by one call for each member (KAFKA-17509).
 
-Not promised: that a fetch which waits for a lock is woken when the lock is released without records. (Otherwise two
-fetches that both need more records would wake each other for ever.) The next event wakes it.
+Not promised: that a ShareFetch is evaluated when a lock that it needs is released without records. Two fetches that
+both need more records would wake each other for ever. The next event evaluates it.
 
 Clauses B921 to B949.
 """

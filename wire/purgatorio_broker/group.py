@@ -1,6 +1,6 @@
 """`Group`: the members of a consumer group, its state and its generation (Kafka's GroupMetadata, classic protocol).
 
-The caller that calls a method holds the group's `lock`, which is also the lock of the group's delayed operations.
+The caller of a method holds the group's `lock`. The group's delayed operations use the same lock.
 
 Invariants: a stable group has members; the members whose sync is missing are members; no member awaits a join in a
 stable group; an empty group has no members; a pending member (one that has been given an id, and has not joined) is

@@ -1,9 +1,8 @@
-"""`Log`: records in segments, in memory; their sizes and epochs, and their contents where the caller has any.
+"""`Log`: records in segments, in memory: their sizes, epochs and (if given) contents.
 
 Invariants: offsets are 0, 1, 2 ... without a gap; epochs never decrease; 0 <= start <= end; a segment holds at most
-`segment_bytes`, or one record. A record may have 0 bytes: of a batch, which is stored and read as a whole, the last
-record has all the bytes, and a place within the batch is the place where it begins. Deleting records raises `start`
-and keeps what lies before, out of reach and without its contents.
+`segment_bytes`, or one record. A batch is stored and read as a whole: its last record has all the bytes, and the
+others have 0 bytes. Deleting records raises `start`; the deleted records lose their contents.
 
 The caller holds its partition's lock on every use.
 """

@@ -2,17 +2,17 @@
 purgatories (Kafka's of these names).
 
 A fetch: each partition that has to be read remotely has a future. The operation completes when all are done, with or
-without success, or when one of their partitions has left this broker. A remote result replaces the local one unless
-that is an error. A read that is not done by the time-out is answered with the local result (which found nothing). It
-is cancelled *after* the answer, because a cancelled read must not look like a failed one. A follower never reads
-remotely through the leader. The purgatory purges at once (interval 0), because a completed operation keeps the data
-of its answer (KAFKA-19763). Clauses B901 to B907.
+without success, or when one of their partitions has left this broker. A remote result replaces the local result,
+unless the local result is an error. If a read is not done at the time-out, the response has the local result, which is
+empty. It is cancelled *after* the answer, because a cancelled read must not look like a failed one. A follower never
+reads remotely through the leader. The purgatory purges at once (interval 0), because a completed operation keeps the
+data of its answer (KAFKA-19763). Clauses B901 to B907.
 
-"Which offset has this timestamp?": a partition either needed no remote look-up, and has its answer already, or has a
-future and counts as timed out until it is decided. A partition that this broker no longer leads is decided by that
-error, and its look-up is cancelled. A found offset at or above `last_fetchable` is not returned, because the client
-could not read it yet. The answer is then blank, with the error prepared for this case (OFFSET_NOT_AVAILABLE). So
-does a look-up that found nothing. Clauses B911 to B917.
+A ListOffsets by timestamp: some partitions need no remote look-up and have their result already. The others have a
+future, and count as timed out until it is done. If this broker no longer leads a partition, the partition gets that
+error and its look-up is cancelled. A found offset at or above `last_fetchable` is not returned, because the client
+could not read it yet. The result then has no offset and the error OFFSET_NOT_AVAILABLE. So has the result of a look-up
+that found nothing. Clauses B911 to B917.
 
 The tier completes the futures; each completed future checks its partition's key. So do `partition_moved` (leadership
 lost, replica stopped).

@@ -5,9 +5,9 @@ method runs `run_actions()` afterwards, without holding a lock: this completes t
 ready. (Kafka's request handlers do it after each request. Before KAFKA-8334 it was done at once, under the locks of
 the caller.)
 
-The triggers: a high watermark that rises, a change of the ISR, a change of the role and a lost replica check the
-partition's key in all three purgatories, and in those that `also_check` names; a leader's append that does not move
-the high watermark checks "fetch" alone, because followers wait for the log's end.
+Four events check the partition's key in all purgatories: the high watermark rises, the ISR changes, the role changes,
+or the replica is lost. An append at the leader that does not move the high watermark checks only the purgatory of
+fetches, because followers wait for the log's end.
 
 Clauses B101 to B199 (produce), B201 to B299 (fetch), B301 to B399 (delete records).
 """

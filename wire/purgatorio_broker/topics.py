@@ -3,8 +3,8 @@ DelayedCreatePartitions, earlier DelayedCreateTopics, DelayedDeleteTopics and De
 
 The controller is simulated as far as needed: it accepts or refuses at once, and the test updates the metadata
 (`metadata.set_leader`, `metadata.remove`). The request is answered when this broker's metadata shows the change, so
-that the next request of a client does not contradict it. Refused changes are not waited for. A request with no time
-to wait is answered at once. Nothing is counted at expiry. Clauses B701 to B723.
+that the next request of a client does not contradict it. A refused change, or a request with a timeout of 0, is
+answered at once. Clauses B701 to B723.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -51,13 +51,19 @@ def counterexamples(trace: WireTrace, run: RunResult) -> dict[CauseKey, Countere
     """The first violation of each cause, with the events around it."""
     found: dict[CauseKey, Counterexample] = {}
     by_i = {event.i: event for event in trace.events}
+    lines = {event.i: number for number, event in enumerate(trace.events, 2)}
+    held: dict[str, list[WireEvent]] = {}  # of a scene with many violations once
     for clause in run.clauses.values():
         for name, cause in clause.causes.items():
             if not cause.examples:
                 continue
             violation = cause.examples[0]
             scene = next((by_i[i].scene for i in violation.events if i in by_i), "")
-            rows, left = _rows(trace, scene, set(violation.events))
+            if scene not in held:
+                held[scene] = _with_topics(
+                    [e for e in trace.events if e.scene == scene and e.ev != "control"]
+                )
+            rows, left = _rows(held[scene], lines, set(violation.events))
             key = CauseKey(run.file, run.run, clause.clause, name)
             found[key] = Counterexample(
                 run.file, run.run, violation, cause.count, rows, left, PROFILE, _again(trace, scene, run.file)
@@ -101,21 +107,24 @@ def _again(trace: WireTrace, scene: str, file: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _rows(trace: WireTrace, scene: str, witnesses: set[int]) -> tuple[tuple[ShownEvent, ...], int]:
-    mine = _with_topics([event for event in trace.events if event.scene == scene and event.ev != "control"])
+def _rows(
+    mine: list[WireEvent], lines: Mapping[int, int], witnesses: set[int]
+) -> tuple[tuple[ShownEvent, ...], int]:
+    """The rows of one violation among the events of its scene, and how many are left out. `lines`: where each event
+    stands in the file."""
     chosen = [event for event in mine if event.i in witnesses]
     if not chosen:
         return (), 0
-    lines = {event.i: number for number, event in enumerate(trace.events, 2)}
     named = {name for event in chosen for name in _things(event.body)}
     calls = {event.c for event in chosen if event.c is not None} | {e.i for e in chosen if e.ev == "request"}
     last_t = max(event.t for event in chosen)
+    about = {event.i for event in mine if not named.isdisjoint(_things(event.body))}
     related = [
         event
         for event in mine
         if event.t <= last_t and last_t - event.t < NEAR_NS
-        and (event.i in witnesses or event.i in calls or event.c in calls or named & set(_things(event.body))
-             or (event.c is not None and event.c in _asked(mine, named)) or event.ev == "stimulus")
+        and (event.ev == "stimulus" or event.i in witnesses or event.i in calls or event.i in about
+             or event.c in calls or event.c in about)
     ]  # fmt: skip
     near = sorted(related, key=lambda event: (event.i not in witnesses, last_t - event.t))[: SHOWN_ROWS // 2]
     shown = sorted(near, key=lambda event: event.i)
@@ -151,10 +160,6 @@ def _with_topics(events: list[WireEvent]) -> list[WireEvent]:
         if event.body is not None else event
         for event in events
     ]  # fmt: skip
-
-
-def _asked(events: list[WireEvent], named: set[str]) -> set[int]:
-    return {event.i for event in events if event.ev == "request" and named & set(_things(event.body))}
 
 
 def _lane(event: WireEvent) -> str:

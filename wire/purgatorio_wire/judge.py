@@ -1,14 +1,18 @@
-"""Turns a recorded wire trace into verdicts: the rows of every scene, counted by clause.
+"""Turns a recorded wire trace into one verdict for each clause.
 
-A row is one judged response, for one clause. A scene gives many rows. If a row was late or undecided, the scene is
-repeated (`name#2`). A broken row is a violation by itself. A late row is a violation only together with another one
-of the same clause, cause and scene. Late rows that overlap in time may have met one pause, and count as one. Rows
-may be slightly late because a thread did not get the processor. They count only if they are at least one in ten;
-otherwise they are undecided. Two rows that count are VIOLATED, one is UNKNOWN. A clause is also UNKNOWN if none of
-its rows could be judged, or one of its scenes did not end. The same holds if a scene declares that it tests the
-clause (`Scene.asked`) and no row of that scene decided it. Other undecided rows are only counted and reported, with
-one exception: rows that are late by the whole gap look like a forgotten request. They make the clause UNKNOWN unless
-their scene has more rows in time.
+A *row* is the judgment of one response by one clause. A row is kept, broken, late, or undecided. If a row is late or
+undecided, the scene is repeated (`name#2`).
+
+One broken row makes the clause VIOLATED. One late row makes it UNKNOWN; two late rows of the same scene and cause
+make it VIOLATED. If two late rows overlap in time, one pause of the machine may explain both, and they count as one.
+Slightly late rows may come from a busy processor. They count only if at least a tenth of the rows are late.
+Late rows do not count if another row of their cause shows that the broker is busy (`Row.busy`).
+
+A clause is also UNKNOWN in these cases:
+
+* none of its rows could be judged, or one of its scenes did not end;
+* a scene declares that it tests the clause (`Scene.asked`), and no row of that scene decided it;
+* an undecided row is so late that the request looks forgotten, and such rows outnumber the decided rows of the scene.
 """
 
 from __future__ import annotations
@@ -194,6 +198,8 @@ class Tallied:
     open: dict[tuple[str, str], str] = field(default_factory=dict)
     doubts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Undecided rows that are late as what was forgotten is."""
+    busy: dict[str, str] = field(default_factory=dict)
+    """The causes, in all scenes, whose late rows say nothing because the broker is busy, and what shows it."""
     asked: set[tuple[str, str]] = field(default_factory=set)
     """What scenes say that they ask."""
     failed: Failure | None = None
@@ -206,6 +212,8 @@ class Tallied:
             self.failed = self.failed or row.failure
             return
         self.occasions += 1
+        if row.busy:
+            self.busy.setdefault(row.cause, row.seen)
         if scene == DRAWN and (
             row.held is RowStatus.UNDECIDED or (row.held is RowStatus.LATE and row.gaps < LOST_GAPS)
         ):
@@ -230,7 +238,12 @@ class Tallied:
 
     def violations(self) -> list[Row]:
         """The rows that break it: those broken, and those late that were not alone."""
-        late = [row for key, rows in self.late.items() if repeats(rows, self._asked(key[1])) for row in rows]
+        late = [
+            row
+            for key, rows in self.late.items()
+            if key[1] not in self.busy and repeats(rows, self._asked(key[1]))
+            for row in rows
+        ]
         return [*self.broken, *late]
 
     def result(
@@ -256,7 +269,9 @@ class Tallied:
         if alone:
             row = alone[0]
             what = "one late row" if len(alone) == 1 else f"{len(alone)} late rows, of which the first"
-            reason = f"{what} did not come again: {row.subject}: {row.seen}, allowed {row.allowed}"
+            why = self.busy.get(row.cause)
+            doubt = "did not come again" if why is None else f"may be no fault, {why}"
+            reason = f"{what} {doubt}: {row.subject}: {row.seen}, allowed {row.allowed}"
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
         waiting = [
             (key[0], why) for key, why in self.open.items()

@@ -1,18 +1,19 @@
-"""One run's session with a subject, without input or output of its own: which messages are allowed when, and what is
-recorded.
+"""The state of one run with a subject: which messages are allowed next, and what each message adds to the trace. It
+does no input or output.
 
-`ask` makes the line of a call and records its beginning; `hear` takes one line of the subject, of any content, and
-records its event. A line that violates the protocol is a `Misbehaved` of its kind. Everything is recorded here, on
-the caller's thread, in the order in which the lines were written and read. A call is recorded before its line is
-written and its return after the answer was read, so the recorded interval contains the real one.
+`ask` returns the line of a call and records its beginning. `hear` takes one line from the subject and records its
+event. If the line violates the protocol, `hear` raises `Misbehaved`, which names the kind of the violation. A call is
+recorded before its line is written. Its return is recorded after the answer was read. So the recorded interval
+contains the real one.
 
-`message` says how an event of a subject is recorded. An event inside a call (`during`) is on that call's thread of
-the trace, `caller-0` for lane 0; any other is on the thread that it names (`th`). Without either field, an event
-belongs to the one open call in virtual time, and to the thread `subject` in real time.
+The module `message` says how an event of a subject is recorded. An event with `during` is on the thread of that call
+(the first client thread is `caller-0`). An event with `th` is on the thread of that name. An event with neither field
+belongs to the only open call in virtual time, and to the thread `subject` in real time.
 
-Gates (pause points): until a paused thread (`held`) is resumed, it only makes the calls that name it (`hold`). These
-are recorded on its thread, inside the callback in which it is paused. A call may request a pause at a step
-(scheduling point) of the subject's own code (`step`). A thread that is paused there makes no calls.
+The subject reports with the message `held` that a thread is paused in a callback. Until the thread is resumed, it
+makes only the calls whose field `hold` names this pause. They are recorded on its thread, inside the callback. With
+the field `step`, a call requests a pause at a scheduling point of the subject's own code. A thread that is paused
+there makes no calls.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Pauses one call of a program at each of its steps, while the other lanes make their calls: one preemption.
+"""Pauses one call of a program at each of its scheduling points (steps), while the other callers make their calls.
 
-Steps are those that a subject counts in its own code, or the lines of a JVM. Then it pauses two calls: the first
-lane's call at a gate, and another lane's at one of its steps; the first one is resumed first. This is done for every
-step of the second call, including the steps that it reaches only because the first is paused. A call that moves time
-is also paused, at some of its own steps.
+The subject counts the steps in its own code; on a JVM each line is a step. Then two calls are paused: the first in a
+callback, the second at one of its steps. The first is resumed first. This is done for every step of the second call,
+also for steps that it reaches only because the first is paused. A call that moves time is also paused, at some of its
+own steps.
 """
 
 from __future__ import annotations

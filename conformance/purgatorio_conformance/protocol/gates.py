@@ -1,11 +1,11 @@
-"""Races by control: the orders of the small programs of `gate_program` and `scope`, played to a subject with gates.
+"""Runs the small programs of `gate_program` and `scope`, in many orders, on a subject that has pause points (gates).
 
-What is done next is one of few things: let a thread continue, or make a lane's next call; all their orders are played,
-depth first, each play from operations and keys of its own. Where the subject counts the steps of its own code, each
-call of each lane is stopped at each of its steps, see `gate_steps`. How threads are held and heard is in `gate_play`;
-the page of the protocol tells the whole ("How a gated run is played").
+At each moment the driver either resumes a paused thread, or makes the next call of a caller. It tries all orders of
+these moves, depth first; each execution has new operations and keys. If the subject counts scheduling points (steps)
+of its own code, each call is also paused at each of them: see `gate_steps`. The module `gate_play` runs one execution.
+docs/subject-protocol.md explains it all ("How a gated run is played").
 
-What was recorded is judged now and then. Once a promise is broken the rest is not played.
+The recorded events are judged from time to time. After the first broken promise no more orders are run.
 """
 
 from __future__ import annotations

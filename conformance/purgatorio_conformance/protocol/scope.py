@@ -1,13 +1,12 @@
-"""The scope: every small program up to a size, in the order of size, in place of programs that somebody thought of.
+"""The scope: every program of one or two callers up to a size, the smallest first.
 
-A program begins in one of a few start states. Then one caller makes up to three calls, time among them, or two callers
-make up to three; one more may come from inside a callback (where a task may also cancel itself and add another), or
-that ends with an error. The start states have up to two tasks (operations) besides one that waits and that nothing is
-done to: whatever else continues, it must come to its own end. At last all that waits gets what it waits for: its event,
-or its time.
+A program begins in one of a few start states. Then one or two callers make up to three calls in all; moving the clock
+is one of them. One more call may come from inside a callback, or end with an error. Inside a callback, a task may also
+cancel itself and add another task. A start state has up to two tasks (operations), and one more that no call touches.
+At the end each waiting operation gets its event, or its time-out.
 
-The size of a program is the number of its calls after the start, those from inside callbacks included. What differs by
-a name alone is made once.
+The size of a program is the number of its calls after the start, those from inside callbacks included. Programs that
+differ only in names are made once.
 """
 
 from __future__ import annotations

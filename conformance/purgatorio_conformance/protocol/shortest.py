@@ -1,8 +1,8 @@
-"""A violation that was found in virtual time, made short: the fewest calls with which the program still shows it.
+"""Minimizes a violation of virtual time: finds the fewest calls that still break the clause.
 
-The calls are read back from the trace, so nothing has to be kept while a run is recorded. They are left out, piece by
-piece, as long as the clause stays broken by the judgement of the specification alone; the last word has a fresh start
-of the program. The result is a trace like any other, and a session that can be typed into the program by hand.
+The calls are read back from the trace, so nothing has to be kept while a run is recorded. Groups of calls are removed
+as long as the specification says that the clause is broken. At the end the program is started again and must break the
+clause. The result is a trace, and a list of messages that can be typed into the program.
 """
 
 from __future__ import annotations

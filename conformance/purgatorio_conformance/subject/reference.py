@@ -1,12 +1,12 @@
 """The reference as a subject: a purgatory under real threads, both dialects, recorded like any other subject.
 
-The plan's adds become registrations, of operations under one to three keys that many share. Its cancels become an
-event, a `force_complete` or a `cancel_for_key`; and half of the other operations get an event of their own, before,
-at or after their time-out or their registration. The rest expires. The calls come from `threads` workers, expiry from
-the purgatory's own reaper and executor.
+The plan of a timer (adds and cancels) is used for a purgatory. An add becomes the registration of an operation under
+one to three keys. A cancel becomes an event, a `force_complete` or a `cancel_for_key`. Half of the other operations
+get an event; the rest expires. The calls come from `threads` workers, expiry from the purgatory's own reaper and
+executor.
 
-The declared bounds: `early_ns` is tick - 1 ms, by the contract of the timer; `late_ns` is the lateness that a loaded
-machine with one interpreter lock may add, and no promise of the reference.
+The declared bounds: `early_ns` is tick - 1 ms, by the contract of the timer; `late_ns` covers the lateness of a busy
+machine.
 
 At the end the run waits for every operation, lets the reaper purge, and records `quiesce`. If it does not come to
 rest (a broken build leaves timers), it ends without a `quiesce`; the recording shows why.

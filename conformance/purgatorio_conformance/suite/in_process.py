@@ -1,10 +1,10 @@
-"""An adapter as a peer of the conversation that drives programs over a pipe: the same calls, events, gates and steps.
+"""Connects an adapter in this process to the driver that otherwise drives programs over a pipe.
 
-Lanes are threads of this process. The purgatory's operations are made here, so their callbacks report and pause
+The callers are threads of this process. The purgatory's operations are made here, so their callbacks report and pause
 without user code. A step is a line of any code that is neither Python's own nor the suite's.
 
-When a run ends, a thread that still turns is ended, wherever it is. One that waits for ever cannot be: it is a daemon,
-uses nothing, and stays until the process ends.
+When a run ends, a thread that still runs is stopped. A thread that waits for ever cannot be stopped: it stays until
+the process ends.
 """
 
 from __future__ import annotations

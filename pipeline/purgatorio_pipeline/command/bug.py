@@ -10,7 +10,7 @@ from purgatorio_stress.mutant.patch import Bug
 mutant_option = click.option(
     "--mutant",
     metavar="FILE[:NAME]",
-    help="Apply the patches of this file, or of one entry of its table, before the run.",
+    help="Put a bug into the code before the run: all patches of this file, or only its entry NAME.",
 )
 """The option of every command that takes one."""
 

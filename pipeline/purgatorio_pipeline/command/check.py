@@ -26,9 +26,9 @@ A trace is JSON lines (plain, gzip, zstd) or Parquet. Its format is purgatorio-t
 record), or purgatorio-wire/1, which `purgatorio wire` writes.
 
 \b
-  purgatorio check examples/traces             # large traces on Spark
+  purgatorio check examples/traces             # chooses the engine by size
   purgatorio check run.jsonl --engine spark    # on Spark
-  purgatorio check run.jsonl --operation op-7  # event by event
+  purgatorio check run.jsonl --operation op-7  # one operation only
   purgatorio check 'runs/*.parquet' --out lake --report report.html
 
 Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.

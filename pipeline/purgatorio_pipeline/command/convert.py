@@ -39,7 +39,7 @@ from purgatorio_wire.trace.file import convert_wire, is_wire_trace
     "assigned",
     metavar="NAME=VALUE",
     multiple=True,
-    help="One entry of the mapping; overrides the file: --map id=request_id --map promises.late_ms=250.",
+    help="One entry of the mapping, such as id=request_id; overrides the entry in the file.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(

@@ -33,7 +33,7 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO[/DIALECT]]...")
 @click.option("--list", "show_list", is_flag=True, help="List the scenarios.")
 @click.option(
-    "--strategy", type=click.Choice(STRATEGIES), help="Default: the strategy that covers the scenario."
+    "--strategy", type=click.Choice(STRATEGIES), help="Default: one that can explore the scenario completely."
 )
 @click.option(
     "--preemptions",
@@ -50,11 +50,15 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
     type=click.FloatRange(0),
     default=300.0,
     show_default=True,
-    help="Limit of CPU seconds per scenario; with --drawn in total; with --package of elapsed seconds.",
+    help="Time limit: CPU seconds per scenario. With --drawn: CPU seconds in total. With --package: elapsed seconds.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="For `pct`, `random` and --drawn.")
 @mutant_option
-@click.option("--drawn", is_flag=True, help="Run random programs; SCENARIO names subjects (default: all).")
+@click.option(
+    "--drawn",
+    is_flag=True,
+    help="Run random programs. The arguments then name what they test, such as `hashed`.",
+)
 @click.option(
     "--package", "packages", multiple=True, metavar="NAME", help="Explore this Python package, unmodified."
 )
@@ -65,9 +69,9 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
     "--early",
     type=click.IntRange(0, 9),
     default=0,
-    help="For --package: timeouts per thread that may occur while other threads can run.",
+    help="For --package: how many waits of each thread may time out while other threads can still run.",
 )
-@click.option("--races", is_flag=True, help="Count data races of plain memory as violations.")
+@click.option("--races", is_flag=True, help="Count data races of plain variables as violations.")
 @click.option("--replay", "token", help="Repeat the execution of a printed token.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(

@@ -64,14 +64,14 @@ RECORDERS = 8
     type=click.Choice(["virtual", "real", "all"]),
     default="all",
     show_default=True,
-    help="For --command: virtual time, real time, or each that the program declares.",
+    help="For --command: virtual time, real time, or all that the program declares.",
 )
 @click.option(
     "--lines",
     default=ANY_CLASS,
     metavar="CLASSES",
-    help="For --command on a JVM: classes in whose lines threads are paused, such as 'org.acme.*'; 'none' pauses "
-    "nowhere. Default: all except the JDK's.",
+    help="For --command on a JVM: pause threads at the lines of these classes, such as 'org.acme.*'; 'none' pauses "
+    "at no line. Default: all classes except the JDK's.",
 )
 @engine_options
 def command(

@@ -13,18 +13,19 @@ import ssl
 import sys
 import tempfile
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 import click
 
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.out_file import file
-from purgatorio_pipeline.command.output import CheckOutput, GroupedCommand, output_options, show
+from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, output_options, show
 from purgatorio_pipeline.command.progress import progress
-from purgatorio_pipeline.judging import Focus, judge_in_process
+from purgatorio_pipeline.judging import Engine, Focus
 from purgatorio_spec.failure import Failure
 from purgatorio_wire.client.connection import Address
 from purgatorio_wire.scene.broker import Second
@@ -61,7 +62,11 @@ class _Unreachable(click.ClickException):
 
 @click.command(cls=GroupedCommand, epilog=EPILOG)
 @click.argument("broker", required=False, metavar="HOST:PORT")
-@click.option("--declare", default="", help="Bounds in ms: initial-delay, late (100), late-topics (2000).")
+@click.option(
+    "--declare",
+    default="",
+    help="Constants of the broker in ms: initial-delay (default: asks the broker), late (100), late-topics (2000).",
+)
 @click.option(
     "--only", multiple=True, help="Run these areas, scenes or clauses only, such as fetch,groups or F3."
 )
@@ -82,22 +87,32 @@ class _Unreachable(click.ClickException):
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time for random programs, in the whole plan or with `--only drawn`.",
+    help="Seconds for random programs. They run without --only, or with `--only drawn`.",
 )
 @click.option(
     "--program", metavar="TEXT", help="Run only this random program, as a counterexample prints it."
 )
 @click.option("--name", help="Name of the run; `purgatorio compare` pairs runs by name.")
-@click.option("--trace", type=file, help="File for the trace: x.jsonl, or compressed, .gz or .zst.")
-@click.option("--second", metavar="HOST:PORT", help="Second broker of the cluster, for M4, M5, M6, F9.")
+@click.option(
+    "--trace",
+    type=file,
+    help="File for the trace, such as x.jsonl; with .gz or .zst at the end it is compressed.",
+)
+@click.option(
+    "--second", metavar="HOST:PORT", help="Second broker of the cluster; M4, M5, M6 and F9 need it."
+)
 @click.option(
     "--second-pid",
     type=click.IntRange(1),
-    help="Process id of the second broker, which is stopped for a while.",
+    help="Process id of the second broker. The command stops it for a while.",
 )
 @click.option("--stop-command", help="Command that stops the second broker, instead of --second-pid.")
 @click.option("--continue-command", help="Command that resumes the second broker.")
-@click.option("--pid", type=click.IntRange(1), help="Process id of the broker, whose open files are counted.")
+@click.option(
+    "--pid",
+    type=click.IntRange(1),
+    help="Process id of the broker. The command counts its open files, for C1.",
+)
 @click.option("--allow-remote", is_flag=True, help="Allow a broker on another machine.")
 @click.option("--tls", is_flag=True, help="Connect with TLS.")
 @click.option("--tls-ca", type=click.Path(path_type=Path, dir_okay=False), help="CA certificates for --tls.")
@@ -166,12 +181,29 @@ def command(
         if trace is None:
             path.parent.rmdir()
         raise
-    judged = judge_in_process([path])
-    judged = replace(judged, failures=[*judged.failures, *failures])
-    status = show(judged, Focus(), output)
+    with _verdicts_first():
+        judged = EngineAsked().judge(Engine.PROCESS, "judging", [path], output)
+        judged = replace(judged, failures=[*judged.failures, *failures])
+        status = show(judged, Focus(), output)
     if not output.json:
         click.echo(f"trace: {path}")
     sys.exit(status)
+
+
+@contextlib.contextmanager
+def _verdicts_first() -> Iterator[None]:
+    """The first SIGTERM while a trace is judged is only noted, so that a time limit loses no verdict; the next one
+    ends it."""
+
+    def told(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, before)
+        click.echo("judging: it ends when the verdicts are printed", err=True)
+
+    before = signal.signal(signal.SIGTERM, told)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _wanted(only: Sequence[str], program: str | None) -> tuple[tuple[SceneSpec, ...], bool]:

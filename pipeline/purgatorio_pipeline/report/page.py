@@ -1,11 +1,11 @@
-"""The HTML report: one page that needs nothing else, no network, and stays small.
+"""The HTML report: one small page that needs no other files and no network.
 
-Its only script is `timeline.js`, which makes the drawings answer to pointer, finger and keyboard; the page says all
-without it. The page's content policy allows that script and its one style sheet by their hashes and nothing else, so
-that even a text which got through unescaped would load and run nothing.
+Its only script is `timeline.js`, which makes the drawings answer to pointer, finger and keyboard; without it the page
+still has all information. The page's content policy allows only this script and its style sheet. So even unescaped
+text of a trace could not run a script.
 
-Its size is bounded: a cause is shown once, with a count; runs, causes, histograms, problems and broken lines have
-limits, and the text says what is left out.
+A cause is shown once, with a count. The numbers of runs, causes and pictures are limited, and the text says what is
+left out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Segments: the files in which an unfinished run arrives, and the table that they are read into.
+"""Segments: the files in which a run arrives part by part, and the table that they are read into.
 
-Here they are files; `messages` has those of Kafka. Both come to the same rows.
+The module `messages` does the same for messages of Kafka.
 
 A segment is a trace file like any other: the run's header first, then some of its events. The last one to be written
 ends with the end record, which counts the events of the whole run; a run in one file is a run of one segment. A file

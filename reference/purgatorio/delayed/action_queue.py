@@ -1,15 +1,15 @@
-"""`ActionQueue`: actions put off until no lock is held (Kafka's DelayedActionQueue).
+"""`ActionQueue`: actions that wait until no lock is held (Kafka's DelayedActionQueue).
 
-Code that makes a condition true often holds locks, and must not check keys then (see `delayed.locked`). It puts
-the check here, and the request's handler runs the queue at its end, and so does the thread that runs callbacks at
-expiry.
+Code that makes a condition true often holds locks, and must not check keys under them (see `delayed.locked`). It adds
+the check to this queue. The request's handler runs the queue when it ends. The thread that runs time-outs runs the
+queue too.
 
-It also bounds recursion: a callback that checks a key directly, whose operations' callbacks check the next, goes
-as deep as the chain is long; through the queue the chain is a loop.
+The queue also prevents deep recursion. If each callback checks a key directly, whose operation's callback checks the
+next key, the stack grows with the length of the chain. With the queue the chain is a loop.
 
-Promise: every action added is run once by some later `run_all`; one that raises loses none after it. Not
-promised: that an action added *during* a `run_all` runs in that call. One call runs at most as many as were there
-when it began, so that two threads cannot keep each other busy for ever.
+Promise: some later `run_all` runs each action once, even if an earlier action raises. Not promised: that an action
+added *during* a `run_all` runs in the same call. One call runs at most as many actions as the queue had at its
+beginning.
 """
 
 from collections.abc import Callable

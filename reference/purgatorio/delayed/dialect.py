@@ -1,10 +1,10 @@
-"""A *dialect*: how a delayed operation is completed, tried and registered.
+"""A *dialect*: how operations are evaluated, completed and registered when several threads do this at once.
 
-Two exist, for Kafka has had two: `purgatorio.delayed.pending_flag` (1.1 to 2.6, the default here) and
+There are two, because Kafka has had two: `purgatorio.delayed.pending_flag` (1.1 to 2.6, the default here) and
 `purgatorio.delayed.locked` (4.1 and later). Everything else (watcher lists, timer, purge) is common to both.
 
-Every dialect promises: `on_complete` runs at most once, and `force_complete` is True for exactly one caller, the one
-whose call ran it [O1]. Their promises about `check_and_complete` differ: see each module.
+Every dialect promises: `on_complete` runs at most once, and `force_complete` returns True only to the caller whose
+call ran `on_complete` [O1]. Their promises about `check_and_complete` differ: see each module.
 """
 
 from abc import abstractmethod

@@ -1,18 +1,18 @@
 """The dialect `locked`: Kafka 4.1 and later.
 
-All of an operation's acts happen under its own lock: trying, completing, registering. An event waits for it.
+Evaluation, completion and registration of an operation all hold the operation's lock. An event waits for this lock.
 
 Promises.
-* An operation that is ready and watched before `check_and_complete(key)` starts has been completed, by whomever,
-  when that call returns; one that is ready before its registration starts, when the registration returns.
+* If an operation is ready and watched before `check_and_complete(key)` starts, it has been completed when that call
+  returns. If it is ready before its registration starts, it has been completed when the registration returns.
 * `try_complete` and `on_complete` of one operation never overlap (KAFKA-19312).
 
-The price: a slow callback holds up every event that meets the operation, and the timer's only thread. And
-a caller that holds a lock which `try_complete` or `on_complete` of another thread needs may deadlock: (1) A holds
-G and checks a key; (2) B, in `try_complete` of an operation there, has the operation's lock and wants G; (3) A
-wants the operation's lock. Rule: check keys without an exclusive lock in hand; defer it with an `ActionQueue`.
+The price: a slow callback delays every event of the operation, and the timer's only thread. A caller may also deadlock
+if it holds a lock that `try_complete` or `on_complete` needs on another thread: (1) A holds G and checks a key; (2) B,
+in `try_complete` of an operation there, has the operation's lock and wants G; (3) A wants the operation's lock. Rule:
+do not check keys while you hold an exclusive lock; add the check to an `ActionQueue`.
 
-The lock is re-entrant, for `try_complete` calls `force_complete` under it.
+The lock is re-entrant, because `try_complete` calls `force_complete` under it.
 """
 
 from collections.abc import Callable, Hashable, Sequence

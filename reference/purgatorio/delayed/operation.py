@@ -9,14 +9,16 @@ possible:
 * any thread may call `force_complete`.
 
 Promises (clause ids in brackets).
-* [O1] `on_complete` is called at most once; `force_complete` is True for exactly one caller, and that call runs it.
-* [O3] `on_expiration` is called at most once, and only after an `on_complete` that the time-out itself caused. It
-  runs on the timer's executor, outside the operation's lock.
-* The order is flag, cancel of the timer task, `on_complete`. So the callback sees a completed operation without a
-  timer task.
+* [O1] `on_complete` is called at most once. `force_complete` returns True to one caller only, and that call runs
+  `on_complete`.
+* [O3] `on_expiration` is called at most once, and only if the time-out completed the operation, after `on_complete`.
+  `on_expiration` runs on the timer's executor, outside the operation's lock.
+* `force_complete` first sets the flag, then cancels the timer task, then runs `on_complete`. So the callback sees a
+  completed operation without a timer task.
 * [O8] An exception in a callback goes to `faults`: see `purgatorio.faults`.
 
-The modules of the two dialects say what each adds.
+A purgatory decides how an event evaluates an operation that another thread evaluates already. There are two ways,
+called dialects: `pending_flag` and `locked`. Their modules add promises.
 
 For subclasses: `try_complete` must not block for long, must be safe to call by several threads at once, and returns
 what `force_complete` returned, or False. Returning True without completing is a bug (clause O2).

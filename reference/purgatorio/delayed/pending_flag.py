@@ -1,30 +1,33 @@
-"""The dialect `pending-flag`: Kafka 1.1 to 2.6, and the default here.
+"""The dialect `pending-flag`, the default here: an event never waits for another thread's evaluation (as in Kafka 1.1
+to 2.6).
 
-An event tries the operation's lock. If it gets the lock, it evaluates; otherwise it sets a flag, so that the holder
-of the lock evaluates once more. No thread ever waits for another's `try_complete`.
+To evaluate an operation is to call its `try_complete`. The thread of an event tries the operation's lock. If it gets
+the lock, it evaluates the operation. Otherwise it sets a flag, and the thread that holds the lock evaluates once
+more. Kafka 2.7 to 4.0 work differently but keep the same promises.
 
 Promises.
-* After each `safe_try_complete` begins, some evaluation of `try_complete` begins: its own, or one on the thread that
-  has the lock. That one may begin after this call has returned. So a condition that became true before the event is
-  seen by an evaluation, and the operation does not wait for its time-out (KAFKA-6653).
-* If an event came during an evaluation that raises, another evaluation follows, and the exception goes to the fault
-  policy. Otherwise it goes to the caller.
+* After a call of `safe_try_complete` has begun, an evaluation begins: on this thread, or on the thread that has the
+  lock. The evaluation on the other thread may begin after the call has returned. So an event is never lost, and a
+  ready operation does not wait for its time-out (KAFKA-6653).
+* If an evaluation raises, its exception goes to the caller. But if an event came during the evaluation, another
+  evaluation follows, and the exception goes to the fault policy.
 * Completion is one compare-and-set, and `on_complete` runs outside every lock.
-* Two evaluations of one operation never overlap: a registration's first evaluation comes before another thread has
-  the operation.
+* Two evaluations of one operation never overlap, because of the lock. Only the first evaluation of a registration
+  needs no lock: no other thread knows the operation yet.
 
-Not promised: that the operation is completed when `check_and_complete` returns; that `try_complete` and
-`on_complete` of one operation do not overlap (an expiry completes it while an event evaluates it).
+Not promised: that a ready operation is completed when `check_and_complete` returns. Nor that `try_complete` and
+`on_complete` of one operation never overlap: a time-out may complete an operation while an event evaluates it.
 
-The promise needs every holder of the operation's lock to be inside `safe_try_complete`. If other code holds the
-operation's lock for other purposes, an event may find a holder that does not check the flag (KAFKA-8334).
+Only `safe_try_complete` may take the operation's lock. If other code takes it, an event may set the flag and nobody
+reads the flag (KAFKA-8334).
 
-Why the flag is cleared *before* evaluating, and read after unlocking: (1) A clears the flag and evaluates to false;
-(2) B makes the condition true, fails to lock, and sets the flag; (3) A unlocks, reads the flag, and evaluates again.
-If A cleared the flag after evaluating, B's request would be lost. Why B repeats too when the flag was clear: (1) A
-reads the clear flag and is about to return; (2) B fails to lock and sets the flag; (3) A unlocks and returns. So B
-tries the lock again, until it gets it, or finds its flag still set. A flag that is still set shows that the holder
-of the lock has not read it yet.
+Why the flag is cleared *before* the evaluation, and read after it: (1) thread A clears the flag, and its evaluation
+returns False; (2) thread B makes the condition true, fails to lock, and sets the flag; (3) A reads the flag and
+evaluates again. If A cleared the flag after its evaluation, B's event would be lost.
+
+Why B tries the lock a second time if the flag was clear before B set it: (1) A reads the clear flag and is about to
+unlock; (2) B fails to lock and sets the flag; (3) A unlocks and returns. A has not seen the flag. So B tries the lock
+again, until it gets the lock, or finds that its flag was set already: then A has not read it yet.
 """
 
 from collections.abc import Callable, Hashable, Sequence

@@ -7,17 +7,16 @@ Promises (clause ids in brackets; the modules of the dialects say what differs).
 * [O7] `try_complete_else_watch` is True iff this very call completed the operation; `check_and_complete` returns
   the number of operations that this very call completed.
 * [O8] An exception in one operation's callback loses no other operation and stops no thread.
-* [P1] Completed operations do not pile up: whenever the estimate of the operations inside exceeds those that the
-  timer holds by more than `purge_interval`, all completed ones are unlinked. This is checked after each turn of the
-  reaper, at least every 200 ms; without a reaper, in `pass_time`.
+* [P1] Completed operations do not pile up: the purgatory estimates how many operations its lists hold. If this is more
+  than the tasks of the timer plus `purge_interval`, a purge removes all completed operations. The reaper checks this
+  at least every 200 ms; without a reaper, `pass_time` does.
 * [P3] No callback runs under a lock of the purgatory.
 
 Not promised: that the gauges are exact under load; that a completed operation leaves the lists of its other keys
 before a purge; that operations of one key are tried in any order; that `check_and_complete` is atomic.
 
-Kafka differs where O5 and O8 say "default": there shutdown leaves operations pending, and registering afterwards
-still answers False and queues, never to expire. `complete_at_shutdown=False` and `purgatorio.faults.PROPAGATE` are
-faithful to it.
+Kafka differs: its shutdown leaves operations pending, and an operation that is registered afterwards never expires.
+Choose `complete_at_shutdown=False` and `purgatorio.faults.PROPAGATE` to get Kafka's behavior.
 """
 
 from collections.abc import Hashable, Sequence, Set

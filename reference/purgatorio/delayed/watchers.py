@@ -3,8 +3,8 @@
 Promises of `Watchers`. `try_complete_watched` tries every operation that was in the list when it began and was not
 completed, and counts those that it completed. Completed operations that it meets leave the list.
 
-Not promised: that an operation which completed leaves the lists of its *other* keys. It stays there as garbage
-until one of them has an event or the purgatory purges.
+Not promised: that a completed operation leaves the lists of its *other* keys at once. It stays there until an event of
+that key, or a purge.
 
 [P3] No lock is held while an operation is tried: a callback may check other keys, or this one (KAFKA-3994).
 """

@@ -1,12 +1,12 @@
 """Functions on a timer that takes tasks: `call_later`, and `call_every` with `Repeated`.
 
-Promises. [T8] [T9] `Repeated` runs its function a period after the last run has ended, so it never runs twice at
-once and no backlog grows. [T10] `cancel` is for good, also from inside the function and while it runs. An exception
-of the function goes to the timer's fault policy, and the function runs again. It does not run after its timer is
-closed.
+Promises. [T8] [T9] `Repeated` runs its function a period after the last run has ended, so two runs never overlap.
+[T10] After `cancel` no new run begins, also if the function itself or another thread cancels during a run. An
+exception of the function goes to the timer's fault policy, and the function runs again. It does not run after its
+timer is closed.
 
-Not promised: a fixed rate. Each period begins when the last run ends, so the times drift by what a run takes. Nor
-a period below the timer's tick: it has ended at once, so the function runs again and again until the tick has ended.
+Not promised: a fixed rate. Each period begins when the last run ends, so the times drift by what a run takes. Nor a
+period below the timer's tick: such a function runs again and again until the tick has ended.
 """
 
 from collections.abc import Callable

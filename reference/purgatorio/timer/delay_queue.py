@@ -1,17 +1,16 @@
-"""A queue whose head may be taken once its time has come (`java.util.concurrent.DelayQueue`).
+"""A queue whose items can be taken only when they are due (`java.util.concurrent.DelayQueue`).
 
 Promises: `poll` never returns an item that is not due, and returns a due item with the least expiration; `await_due`
 wakes up within one clock unit of the time when the head becomes due, also when an earlier item arrives while it
 sleeps [T2].
 
-The order is that of the items' *live* expirations, so an item's expiration must not change while it is inside.
-The wheel keeps that rule: a bucket's expiration is set before it is offered and reset after it was polled.
+An item's expiration must not change while the item is in the queue. The wheel keeps this rule: a bucket's expiration
+is set before it is offered and reset after it was polled.
 
-Lock rule 1: the sleeper decides how long to sleep, and goes to sleep, without letting go of the lock between.
-  (1) A finds the queue empty and lets go; (2) B offers an item due now and notifies no thread, because none sleeps
-  yet; (3) A goes to sleep for good. (Go timingwheel #5, tokio #6682.)
-Lock rule 2: `offer` notifies whenever the new item is the head.
-  (1) A sleeps until 100; (2) B offers 5; (3) without a notice 5 fires at 100. (tokio #2290.)
+Lock rule 1: a thread decides how long to sleep and goes to sleep without releasing the lock in between. (1) A finds
+the queue empty and releases the lock; (2) B offers an item due now and notifies no thread, because none sleeps yet;
+(3) A goes to sleep for ever. (Go timingwheel #5, tokio #6682.) Lock rule 2: `offer` notifies whenever the new item is
+the head. (1) A sleeps until 100; (2) B offers 5; (3) without a notice 5 fires at 100. (tokio #2290.)
 """
 
 import heapq

@@ -1,17 +1,17 @@
 """`HashedWheel`: one wheel, whose tasks count the rounds that are left (Varghese and Lauck's scheme 6).
 
-The contract is that of `purgatorio.timer.interface`. A deadline d belongs to tick number floor(d / tick_ms), that
-to slot (number mod wheel_size), and the task remembers how many visits of its slot it lets pass. A drain visits
-the slots of the ticks that have begun since the last one.
+The contract is that of `purgatorio.timer.interface`. A deadline d belongs to tick number n = floor(d / tick_ms), and
+tick n to slot n mod wheel_size. The task remembers how many visits of its slot it must let pass. A drain visits the
+slots of the ticks that have begun since the last one.
 
 Promises.
-* It starts on first use: the cursor is set by the first `add`, and so is the worker thread, where wanted, started.
-* Two stops. `stop_now` returns the tasks that were waiting and will not run. `stop_after_pending` refuses new
-  ones and waits until every waiting task has been handed over.
+* The first `add` starts the wheel, and its worker thread if it has one.
+* `stop_now` returns the tasks that were waiting and will not run. `stop_after_pending` refuses new ones and waits
+  until every waiting task has been handed over.
 * `cancel` unlinks at once and `size()` is exact at any moment.
 
-Not promised: cheap waiting. Cost follows the ticks that pass while tasks wait (an empty wheel skips them, a long
-leap is done in whole revolutions); that is what the hierarchical wheel avoids.
+Not promised: cheap waiting. While tasks wait, the cost grows with the ticks that pass; the hierarchical wheel avoids
+this.
 
 Lock order: a task's monitor before the wheel's lock (a cancel comes that way). So an entry, whose making takes
 the monitor, is made before the lock is taken; a cancel that comes between finds it in no slot and marks it gone.

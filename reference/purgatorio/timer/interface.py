@@ -1,24 +1,23 @@
-"""The contract of every timer here: `Timer`.
+"""`Timer`: what every timer of this package promises.
 
-`d` is the deadline that `add` computed (the clock's reading + `delay_ms`), `T` the tick of the timer, and `now` the
-time of the drain that fires the task. Then the timer promises:
+Tasks run only when a thread (a reaper) *drains* the timer, that is, calls `advance_clock`. Let `d` be the deadline
+that `add` computed (the clock's time + `delay_ms`), `T` the tick of the timer, and `now` the time of a drain. Then the
+timer promises:
 
     not early:  floor(d / T) * T <= now                                                          [T1]
     not late:   it is handed to the executor in the first drain with now >= floor(d / T) * T   [T2]
 
-So a task may run up to T - 1 ms before its deadline, and never before it at T = 1. A *drain* is a call of
-`advance_clock`. Tasks run only when a thread (a reaper) drains the timer. One exception: `add` may hand over a task
-whose deadline has passed.
+So a task may run up to T - 1 ms before its deadline. With T = 1 a task is never early. If a task's deadline has passed
+already, `add` may hand it to the executor at once.
 
 Within one drain, tasks are handed to the executor in the order of floor(d / T) [T6]. There is no promise about the
 order within a tick, the thread, or the time until the task runs. A task runs at most once for each time it is added
-[T3]. `size()` counts the tasks that wait [T5]; a task that was handed over is no longer counted.
+[T3]. `size()` counts the tasks that have not been handed over yet [T5].
 
-All of this holds for any number of threads, and for concurrent drains [T1]; but the tasks of two drains have no
-order.
+All of this holds for any number of threads, and for concurrent drains. But the tasks of two drains have no order.
 
-If the executor raises, no task is lost [T3]. The refused task waits again and is counted, the exception goes to the
-caller of the drain, and the next drain offers the task again.
+If the executor raises, no task is lost [T3]. The task waits and counts again, and the next drain hands it over again.
+The exception goes to the caller of the drain.
 """
 
 from typing import Final, Protocol

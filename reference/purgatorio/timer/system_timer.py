@@ -1,19 +1,18 @@
 """`SystemTimer`: the hierarchical wheel, its queue of buckets, and the executor that runs tasks.
 
-The contract is that of `purgatorio.timer.interface`. How it is kept: every bucket with tasks is in a delay queue
-under the start of its tick. A drain polls the first due bucket, moves the wheel's clock to it, and flushes it:
-each entry runs (its tick has come) or goes to a lower level. So cost follows the buckets that are due, not the
-ticks that pass, and an idle timer costs nothing.
+The contract is that of `purgatorio.timer.interface`. How the timer keeps it: every bucket with tasks is in a delay
+queue, ordered by the start of its tick. A drain polls the first due bucket, moves the wheel's clock to it, and flushes
+it: each entry runs (its tick has come) or goes to a lower level. So the cost grows with the number of due buckets, not
+with the ticks that pass.
 
 What surprises.
-* The wheel's clock lags while nothing is due, hence a delay of 0 or slightly below is not run by `add`: it goes to
-  a bucket that is due already and waits for the next drain.
-* `advance_clock` may answer True though nothing ran: a bucket of cancelled tasks stays queued until it is due.
-* There is no largest delay. Levels are made on demand, one for each factor of `wheel_size`, and stay: `2**63 - 1`
-  ms at size 20 takes 15 levels.
+* The wheel's clock stands still while nothing is due. So `add` does not run a task with a delay of 0: the task goes
+  into a bucket that is due already, and waits for the next drain.
+* `advance_clock` may return True although nothing ran: a bucket of cancelled tasks stays queued until it is due.
+* There is no largest delay. Levels are made when a delay needs them: `2**63 - 1` ms at size 20 takes 15 levels.
 
-* [T3] A task that the executor refuses goes to one more bucket, which is in no level and due at once. The drain ends
-  with the bucket that it was at and raises, and the next one offers the task again.
+* [T3] If the executor refuses a task, the task goes to an extra bucket that is due at once. The drain ends after the
+  current bucket and raises, and the next drain hands over the task again.
 
 Lock order: read or write side of the timer's lock, then bucket, entry. Adders share the read side; a drain has the
 write side from its first bucket to its last, so an adder never computes a place from a clock that is being moved.

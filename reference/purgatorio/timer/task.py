@@ -1,16 +1,15 @@
 """`TimerTask`: a task to run after a delay (Kafka's TimerTask), for every timer of this package.
 
-A timer makes an *entry* for a task: the object that links it into the timer, and has the deadline and a `remove`.
-The task points at its entry, at most one at a time: adding a pending task again moves it, to another timer too.
+A timer makes an *entry* for a task: the object that links it into the timer, and has the deadline and a `remove`. A
+task has at most one entry. Adding a pending task again moves it, also to another timer.
 
 Promises (clause ids in brackets).
-* [T4] `cancel()` unlinks at once, in constant time (but for `HeapTimer`), and is idempotent.
+* [T4] `cancel()` removes the entry at once, in constant time (except in a `HeapTimer`). A second call has no effect.
 * [T3] A cancelled task that is added again is pending again, and runs once.
 
-Not promised: that a task does not run after `cancel()` returned. Once the timer has handed it to the executor it
-cannot be called back (netty and tokio do promise that, Kafka does not); exactly-once is the business of
-`DelayedOperation`. `is_cancelled()` only says "has no entry": it is True for a task that was never added, and
-False after the task has run, or was dropped by a timer that was closed.
+Not promised: that a task does not run after `cancel()` returned. If the timer has handed the task to the executor
+already, it still runs, as in Kafka. `is_cancelled()` only says that the task has no entry: it is True for a task that
+was never added, and False after the task has run.
 
 Order rule: the pointer changes first, then the old entry leaves its timer; and a thread that links an entry tests
 the pointer again afterwards (`TimingWheel.add`), or links and sets the pointer under the lock that `remove` takes

@@ -39,12 +39,11 @@ O1 = Clause(
 def once(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with a `force_complete` or an `on_complete`.
 
-    A completion that happened twice is a violation even if records were dropped. A `force_complete` returns false
-    only if another call has begun to complete the operation. This is judged for a call that began after the
-    registration had returned false. It is not judged if a key returned the operation, or another `force_complete`
-    raised or is open. The clause is broken if the operation is never completed, or if the evaluation or expiry that
-    completed it began after this return. A completion outside of both is not judged, because it may have been
-    recorded late.
+    A completion that happened twice is a violation even if records were dropped. A `force_complete` may return false
+    only if another call has begun to complete the operation. This part is judged if the `force_complete` began after
+    the registration had returned false. It is not judged if a `cancel_for_key` returned the operation, or if another
+    `force_complete` raised or is open. It is broken if the operation is never completed, or if the evaluation or
+    expiry that completed it began after the `force_complete` returned.
     """
     if not history.forces and not history.completes:
         return NO_OCCASION
@@ -140,11 +139,8 @@ def caused(run: Run, history: OperationHistory) -> Finding:
     had returned before the `cancel_for_key` began, because an open registration may watch the key again. One call may
     return an operation several times, because the operation may be registered several times under one key.
 
-    An operation waited throughout a `cancel_for_key` if four conditions hold. Its registration had returned false
-    before the call. Up to the return of the call, nothing else was recorded of it, except evaluations that ended
-    before the call. Its time-out had not passed at that return. The evaluation or expiry that completed it, if any,
-    began after that return. Nothing is promised about other operations that a key returns. If the trace was cut off,
-    this part is not judged.
+    An operation waited throughout a `cancel_for_key` if its registration had returned false before the call, and
+    nothing could complete it until the call had returned. If the trace was cut off, this part is not judged.
     """
     if (broken := _not_given_back(run, history)) is not None:
         return broken

@@ -1,13 +1,13 @@
-"""The declaration of a clause, and the functions that judge it.
+"""`Clause`: the text of a promise, with the functions that judge it.
 
     O3 = Clause("O3", "on_expiration at most once, ...", formula="...", records=("on_expiration", ...))
 
     @O3.of_operation
     def expiration_after_completion(run: Run, history: OperationHistory) -> Finding: ...
 
-A judging function is pure. It gets the run's constants and one part of a history. It returns that the clause was
-kept, had no occasion, or cannot be decided, or it returns `Broken`. This module adds the subject of the violation,
-and decides what dropped records excuse.
+A judging function is pure. It gets the constants of the run and one part of its history, such as one operation. It
+returns whether the clause was kept, was broken, had no occasion (no chance to fail), or cannot be decided. This module
+then adds which operation broke the clause. If records were dropped, some violations become UNKNOWN here.
 """
 
 from collections.abc import Callable, Iterable

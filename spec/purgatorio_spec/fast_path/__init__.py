@@ -1,8 +1,8 @@
-"""The check as a fold over batches of columns: begin with the header, feed the batches, conclude.
+"""The fast check of large traces: find the few operations that may break a clause, and judge only these event by
+event.
 
-Only numbers are kept between batches: an aggregate of each operation, the open calls, the checks that an operation
-still waits for, the readings of the gauges. At the end, rules over these columns select every operation that might
-break a clause as a candidate. The clauses recheck the events of the candidates, and of a sample of the other
-operations. A rule may select too many candidates and must never select too few. For all other operations, the rules
-count the occasions exactly as the clauses do.
+The trace comes in batches of columns. Between batches only numbers are kept, such as a summary of each operation. At
+the end, rules over these numbers select every operation that may break a clause, called a candidate. Then the clauses
+judge the events of the candidates, and of a sample of the other operations. A rule may select too many candidates, but
+never too few. It counts occasions (chances to fail) exactly as the clauses do.
 """

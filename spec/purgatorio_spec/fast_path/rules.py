@@ -1,4 +1,4 @@
-"""The rules that select candidates: when a plain operation is an occasion of a clause, and when it may violate it.
+"""The rules of the fast check: which operations may violate a clause (candidates), and which are an occasion of it.
 
 A plain operation has the common shape: every call at most once, every call with its return, no exception. Operations
 that are not plain are always candidates, and only the clauses judge candidates. So a rule need not be exact: it may

@@ -1,9 +1,8 @@
-"""The counts of O7: finds in the columns which `check_and_complete` calls certainly returned the right number.
+"""Fast check of O7: finds the `check_and_complete` calls that certainly returned the right number.
 
-Between call and return of such a check its thread made nothing but whole `try_complete` calls without anything
-inside that could complete for another; then it counts right iff as many of them answered true. All others are
-doubtful, and are followed call by call by the clause's own rules. The state of a thread between batches: its last
-check event, and the events since.
+In such a check the thread made only `try_complete` calls, and nothing inside them could complete another operation.
+Then the number is right if and only if as many of them returned true. The clause itself judges all other checks.
+Between batches a thread's state is its last check event, and the events since.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The history of one operation or timer task: its calls and points in the recorder's order.
 
-A return whose call is not there has no part here: in a whole trace it makes the trace invalid (`RunFacts.broken`), in
-one with dropped records it is what was to be expected. So it is with a call that never returned, and directly inside
-which, of all that carries the id, stands the same call with its return, or at the same time: it is one call, recorded
-twice.
+A return without its call is left out. In a whole trace it makes the trace invalid (`RunFacts.broken`); with dropped
+records it is expected. A call that never returned is left out too if the same call, with its return, is directly
+inside it or at the same time: then one call was recorded twice.
 """
 
 from __future__ import annotations

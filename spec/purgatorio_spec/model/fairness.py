@@ -1,4 +1,5 @@
-"""Progress: properties that must stay possible, and properties that must become true under weak fairness.
+"""Checks two kinds of progress: properties that must stay possible, and properties that must become true under weak
+fairness.
 
 `possible P`: from every reachable state a P-state can be reached (AG EF P). `eventually P`: every weakly fair run
 meets a P-state. A run is weakly fair if every actor that is always enabled moves infinitely often. A run that never

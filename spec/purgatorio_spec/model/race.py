@@ -1,5 +1,5 @@
-"""Small races, each with a few shared variables and threads of atomic actions. They are races inside a flush of a
-wheel (one task's entry between two buckets, a cancel, two adders), and one key's list while the key is removed.
+"""Models of small races: a few shared variables, and threads of atomic actions. Some are races during the flush of a
+bucket: a task's entry moves while it is cancelled or added. Others are races while a key's list is removed.
 
 An action is a function that changes the variables, reports that it is blocked, or ends its thread. The faults:
 `orphan-watcher-list` and `remove-key-no-emptiness-recheck` (KAFKA-2160 removes empty lists, KAFKA-2253 mends that

@@ -1,8 +1,8 @@
-"""The hierarchical wheel as a model: levels, buckets, a delay queue whose ties are a choice, over a small clock.
+"""A model of the hierarchical wheel: levels, buckets, and a delay queue, with a small clock.
 
-One task is (deadline, level, slot) and nothing else, so equal tasks are interchangeable and the state holds
-them sorted. The clock moves by whole ticks and the delays carry the remainders: only floor(now / T) and
-deadlines enter the wheel, so now = qT + r with delay x behaves as now = qT with delay x + r.
+A task is only (deadline, level, slot). Equal tasks are interchangeable, so a state has them sorted. The clock moves by
+whole ticks and the delays carry the remainders: only floor(now / T) and deadlines enter the wheel, so now = qT + r
+with delay x behaves as now = qT with delay x + r.
 
 Drains and cancels interleave between any two flushes; add and drain exclude each other (the timer's read-write
 lock). `race` models the races inside a flush.

@@ -1,4 +1,4 @@
-"""The timer's contract as deadlines that wait. No wheel, no heap, no clock of its own.
+"""The contract of a timer as the simplest possible model: a set of waiting deadlines.
 
 With d the deadline and T the tick: a task is *due* at `now` iff floor(d / T) * T <= now. A drain fires exactly the
 due tasks (T1, T2, T3), in an order in which floor(d / T) does not decrease (T6). Cancelled tasks are not there (T4),
@@ -6,7 +6,7 @@ and `size` is the number of waiting tasks (T5). Every operation costs time propo
 
 There are two forms: `Deadlines` is a value, for models; `TimerSet` has tasks by name and judges a running timer.
 
-Not promised, so not here: the order of equal ticks, and whether an `add` of a due task waits for the drain.
+The model leaves open what no timer promises: the order within a tick, and whether `add` runs a task that is due.
 """
 
 from collections.abc import Iterable

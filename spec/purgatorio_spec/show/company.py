@@ -3,8 +3,8 @@
     of a key of the operation:  a check, a cancel_for_key, a registration of another operation
     of the timer, for a task:   an add, a cancel or a fire of another task
 
-that was under way at an event which shows the violation, or at the call of one; or that ended with an error while the
-operation was there. The last `CALLS_SHOWN` of them: one that came earlier explains less.
+Such a call is shown if it was open at an event that shows the violation, or at the call of such an event; or if it
+ended with an error during the life of the operation. Only the last `CALLS_SHOWN` of them are shown.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""A counterexample: the shortest prefix of a run that shows a violation, cut down to the events that matter.
+"""A counterexample: the events of a run that show a violation, up to the one that breaks the promise.
 
-The prefix ends at the largest witness, where the promise is broken. Of the earlier events, only those of the
-operation itself (or of the judged call) are kept, and the calls of others that may have caused the violation
-(`company`). A `try_complete` that returned false and ended too early to matter is left out. Events that are left out
-are counted.
+Of the earlier events, those of the operation (or of the judged call) are kept, and calls of others that may have
+caused the violation (`company`). A `try_complete` that returned false and ended too early to matter is left out. The
+number of left-out events is shown.
 """
 
 import sys

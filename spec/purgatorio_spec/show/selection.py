@@ -1,9 +1,9 @@
-"""Which events of a run are needed to show a violation: small enough to fetch with one filter by any engine.
+"""Which events of a run are needed to show a violation, as one filter that any engine can run:
 
     (id in subjects and i <= last_i)  or  i in events  or  (c in events and i <= last_i)
     or, for a check that miscounted,  i between events[0] and last_i  (of which one thread is kept)
 
-For a wrong count of tasks the subjects are what `Tasks` finds, and of them only what the timer did.
+For a wrong number of tasks (T5), the subjects are the tasks that `Tasks` finds, and only their timer events count.
 
 An engine that holds the rows elsewhere (a lake) runs this filter there, and hands the rows to `counterexample`.
 """

@@ -1,8 +1,8 @@
-"""The columns of a trace in Arrow: one schema for Parquet files, one narrower for the events that clauses read.
+"""The columns of a trace in Arrow: one schema for Parquet files, and one for the events that clauses read.
 
 `TRACE_SCHEMA` is the published table: every field of the three records under its own name, so that a Parquet trace has
-the same columns as the JSON lines. Header and end are rows of their own, distinguished by `kind`; `params` and the
-producer's `x_...` fields are JSON text, since Arrow has no open objects.
+the same columns as the JSON lines. The column `kind` distinguishes the rows of header, events and end. `params` and
+fields named `x_...` are JSON text.
 
 `EVENT_SCHEMA` is what a reader yields: events only, with `line` (1-based line or row in the file) and `x`.
 """

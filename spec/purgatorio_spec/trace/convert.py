@@ -1,11 +1,11 @@
-"""One trace from any form of the format to any other, validated on the way: JSON lines (plain, gzip, zstd), Parquet.
+"""Convert a trace between JSON lines (plain, gzip, zstd) and Parquet, and validate it.
 
 One block of lines (or one row group of Parquet) is held at a time. The output gets its name only when it is
 complete. Until then it is a hidden `.partial-` file in the same folder, which an error removes and the next try
 replaces.
 
-Not promised: the bytes of a round trip (absent and null fields, the order of fields, white space), and `x_` integers
-beyond 64 bits, which JSON readers turn into floats. The records are the same.
+A round trip gives the same records, but not always the same bytes (order of fields, white space). Integers beyond 64
+bits in `x_` fields may become floats.
 """
 
 import os

@@ -1,14 +1,15 @@
 """Makes a trace of a user's log: JSON lines, CSV or Parquet, its columns named by a `LogMapping`.
 
-The log says when requests were enqueued, completed by an event, and timed out, and perhaps when an event of a key came.
-The trace says exactly that, under the profile `request-log`: a completion is a `force_complete` with its `on_complete`,
-a time-out is that inside a `timer_fire`. An event of a key is a `check_and_complete` that returns after the promised
-`answer_ms`, and each request that waits under it is `ready` from then on. So O1 says answered twice, O4 left to the
-time-out though an event came, O5 never answered, T1 timed out too early, T2 timed out or answered too late. A clause
-for which the log lacks something is SKIPPED, and says what that is.
+The log says when requests were enqueued, completed by an event, and timed out, and perhaps when an event of a key
+came. The trace has the profile `request-log`. A completion becomes a `force_complete` with its `on_complete`; a
+time-out becomes the same inside a `timer_fire`. An event of a key is a `check_and_complete` that returns after the
+promised `answer_ms`, and each request that waits under it is `ready` from then on. So O1 finds requests that were
+answered twice, and O4 those that timed out although an event came. O5 finds requests that were never answered, T1
+early time-outs, and T2 late time-outs or answers. If the log lacks data for a clause, the clause is SKIPPED, and the
+result names the data.
 
-Memory: DuckDB reads the file in batches, sorts the points by time (on disk where they are many), and searches for
-what is not sound; in addition, only the requests that wait at one moment are held.
+Memory: DuckDB reads the file in batches, sorts the points by time (on disk where they are many), and checks it. In
+addition, only the requests that wait at one moment are in memory.
 """
 
 import os

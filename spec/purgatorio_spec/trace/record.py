@@ -1,10 +1,10 @@
 """The three records of a trace, `purgatorio-trace/2`, as typed values, and the constants of the format.
 
-A trace is one run: a header, then events, then an end record. The constants below exist once; the Arrow
-schema, the validator and the writer derive from them, and the published JSON Schema is held to the validator.
+A trace is one run: a header, then events, then an end record. The Arrow schema, the validator and the writer are made
+from the constants below. A test compares the published JSON Schema with the validator.
 
-Order. `i` is the position in the recorder's order. A call is recorded before it starts and a return after it ended,
-so `a.ret.i < b.call.i` means that a happened before b. Nothing else orders two threads.
+The number `i` orders the events. A call is recorded before it starts and a return after it ended, so `a.ret.i <
+b.call.i` means that a happened before b. Events of two threads have no other order.
 
 Not promised: that `t` grows with `i` across threads; that every call has a return (an open interval may have taken
 effect or not); that `i` has no gaps.

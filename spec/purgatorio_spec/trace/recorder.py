@@ -1,25 +1,25 @@
-"""Record the calls of an in-process subject, with little effect on its races.
+"""Record the calls of a timer or purgatory in this process, with little effect on its races.
 
     recorder = Recorder()
     c = recorder.call("timer_add", "t-1", delay_ns=5_000_000)
     handle = wheel.add(...)
     recorder.ret("timer_add", c, "t-1", deadline_t=...)
 
-The contract is the trace format's: a call is recorded before it starts and a return after it ended, in one global
-order. The order is a ticket `i` from one atomic counter. A call takes its time first and its ticket last, a return
-its ticket first and its time last. So the tickets enclose the call as closely as possible, and the deadline counted
-from a call's `t` is the earliest possible one.
+All events have one order: each takes a ticket `i` from one atomic counter. A call is recorded before it starts: the
+thread reads the clock and then takes a ticket. A return is recorded after the call has ended: the thread takes a
+ticket and then reads the clock. So the two tickets are as close to the call as possible. The deadline computed from a
+call's time `t` is the earliest possible one.
 
-Each thread appends to a buffer of its own, so no thread ever waits for another or for a disk. `drain` may run at any
-time on another thread. Tickets are dense: an event that finds its buffer full takes no ticket and counts as dropped.
-So the events up to the first missing ticket are final, and a drain returns them sorted, once, in file order. Events
-after a gap wait for the thread that took the missing ticket.
+Each thread appends to its own buffer, so no thread waits for another or for a disk. If the buffer is full, the event
+takes no ticket and counts as dropped. `drain` may run at any time on another thread. It returns the events up to the
+first missing ticket, sorted, each event once. Later events stay until the thread that took the missing ticket has
+stored its event.
 
-What must be atomic, and what makes it so: taking a ticket (`next` of an `itertools.count`: one C call, atomic under
-the GIL; without a GIL a lock takes its place), and `append` and `popleft` on a `deque` (documented as thread-safe).
+Two things must be atomic. A ticket is the `next` of an `itertools.count`, which is atomic under the GIL; without a GIL
+a lock is used. `append` and `popleft` of a `deque` are documented as thread-safe.
 
-Not promised: that recording is free (about a microsecond an event, see docs/recording.md), nor that `t` grows with `i`
-from one thread to another.
+Not promised: that recording is free (about a microsecond per event, see docs/recording.md). Nor that of two events of
+different threads, the one with the greater `i` has the greater `t`.
 """
 
 import itertools

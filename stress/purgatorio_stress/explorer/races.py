@@ -1,9 +1,10 @@
-"""Data races of cells: two unordered uses, one of them a write. The reference promises that it has none.
+"""Find data races of cells (plain, unsynchronized variables): two uses of a cell, one of them a write, that no lock or
+atomic orders. The reference promises that it has none.
 
 `RacingSync` is the explorer's `Sync` with vector clocks in its locks and atomics. A release of a lock happens before
-the next acquire, and a write of an atomic before the reads that follow. A use of a cell is a race if it is not
-ordered after the last write of another task. So is a write that is not ordered after all reads. The order in which
-they ran does not matter. It is slower than the plain `Sync`, so it is used on request.
+the next acquire, and a write of an atomic before the reads that follow. A use of a cell is a race if the last write of
+another task is not ordered before it. A write is also a race if some read of another task is not ordered before it.
+`RacingSync` is slower than `Sync`, so it is used on request (`--races`).
 """
 
 from __future__ import annotations

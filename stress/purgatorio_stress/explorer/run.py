@@ -1,20 +1,18 @@
-"""One run: tasks on greenlets. One task at a time runs, from step to step, in the order of a chooser.
+"""One run of a program: its tasks are greenlets, and a chooser decides at each step which task runs next.
 
 A primitive of the controlled `Sync` reports each of its steps to `point` *before* it acts. `point` requests the next
 task. If that is the caller itself, it returns; otherwise it switches, and returns when the caller is chosen. So the
 code under test is unmodified, and a schedule, the list of the chosen tasks, determines a run.
 
 Virtual time passes only when no task can continue: then the clock jumps to the earliest end of a timed wait. (Tasks
-may also move it themselves, with `VirtualClock.advance`.) All waits that are due then may end, in any order, and so
-may whatever else can happen at that instant: a wait that is due is a `TRY` of what it waits for. A run ends when
-every task that is no daemon has ended and nothing is left to do up to the horizon; in a deadlock; at a livelock (a
-loop that turns alone for ever); or where the chooser cuts it.
+may also move it themselves, with `VirtualClock.advance`.) All waits that are due then may end, in any order, and other
+tasks may act at that instant too. A run ends when every task that is no daemon has ended and nothing is left to do up
+to the horizon; in a deadlock; at a livelock (a loop that turns alone for ever); or when the chooser ends it.
 
 While `live` is false (set-up, judging, clean-up), primitives act at once and report no steps.
 
-Speed: most steps are those of a known schedule, in which the caller just continues. Up to `_until` a step is no more
-than counted; only where control may go elsewhere the task says what it is about to do. And a chooser that would let
-the same task continue as long as it can need not be asked at every step: see `free`.
+Speed: at most steps of a known schedule the same task continues. Up to `_until` such steps are only counted. See also
+`free`.
 """
 
 import sys
@@ -37,7 +35,7 @@ SOLO_TURNS: Final = 2_000
 
 _FOR_EVER: Final = 1 << 60
 
-MAX_STEPS: Final = 40_000
+MAX_STEPS: Final = 50_000
 """A run ends here, which is a limit: its program says whether so many steps can only be a loop without a mark. What a
 search keeps of a run grows with the square of its length."""
 

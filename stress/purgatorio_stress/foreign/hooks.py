@@ -10,10 +10,15 @@ A call of code that is not rewritten uses all containers that the callee holds (
 it is given, also behind a view, an iterator or a generator of other code: `Reach` follows them. It does not matter
 how the callee was obtained. An object of an unknown class is one location.
 
+Other code may read the attributes of the program's objects that it is given, too (`_read_by_others`). `copy` and
+`pickle` do so in a step for each attribute. When the rest does it, nobody knows: a write that nothing orders with the
+call makes the verdict UNKNOWN.
+
 An error in finding or reporting a step is ours, and the explored code must not catch it: see `World.fail`.
 """
 
 import functools
+import string
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -30,10 +35,19 @@ from types import (
 )
 from typing import Final, TypeVar, cast
 
+from purgatorio_stress.explorer.naming import attributes
 from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.explorer.step import READ, WRITE
 from purgatorio_stress.foreign.kept_values import CachedProperty, ThreadLocal
-from purgatorio_stress.foreign.shown_containers import CONTAINERS, UNBOUND, Reach, is_python, is_rewritten
+from purgatorio_stress.foreign.shown_containers import (
+    CONTAINERS,
+    MANY,
+    UNBOUND,
+    Reach,
+    is_python,
+    is_rewritten,
+    items,
+)
 from purgatorio_stress.foreign.world import World, described
 
 T = TypeVar("T")
@@ -76,6 +90,16 @@ _SHALLOW: Final[frozenset[object]] = frozenset(
 
 _SLOTS: Final = {"__setattr__": WRITE, "__delattr__": WRITE, "__getattribute__": READ}
 """Methods of `object` that use the attribute that they are given."""
+
+_COPYING: Final = frozenset("copy copyreg pickle _pickle".split())
+_BY_REDUCE: Final = frozenset("__copy__ __deepcopy__ __getstate__ __reduce__ __reduce_ex__".split())
+"""The modules that read an object's attributes by these methods; an object that has its own is read by that."""
+
+_SHALLOW_COPIES: Final = frozenset(("copy", *_BY_REDUCE))
+_FUNCTIONS: Final = (FunctionType, BuiltinFunctionType, MethodType, functools.partial)
+
+_QUIET: Final = sys.stdlib_module_names - {"inspect", "pprint", "string"} | {"greenlet", "typing_extensions"}
+"""Other code that does not read attributes of objects of unknown classes, `_COPYING` aside."""
 
 _OF_SLOTS: Final = (MethodWrapperType, WrapperDescriptorType)
 
@@ -389,7 +413,8 @@ class Hooks:
         if function in _BLIND:
             return function
         if (
-            function in _ACCESSES
+            self._reads_attributes(function)
+            or function in _ACCESSES
             or function in _CALL_BACK
             or function is next
             or self._reach.is_lazy(function)
@@ -401,6 +426,10 @@ class Hooks:
     def _call_alone(self, function: Callable[..., T], kind: int, /, *args: object, **named: object) -> T:
         """`function(...)`; where it is given more than containers as such, `self.function` looks."""
         nothing = self._nothing
+        for one in (*args, *named.values()):
+            if type(one) in _FUNCTIONS:
+                # It may call that.
+                return self.function(function, *args, **named)
         used = [one for one in (*args, *named.values()) if type(one) not in nothing]
         for one in used:
             if type(one) not in self._reach.whole or function not in _SHALLOW:
@@ -428,7 +457,74 @@ class Hooks:
         if used:
             kind = READ if _is_among(function, _READERS) or _is_read(function) else WRITE
             self._use_all(used, kind, deep=not (_is_among(function, _SHALLOW) or reach.is_lazy(function)))
+        for reader in (function, *args, *named.values()):
+            if reader is function or isinstance(reader, _FUNCTIONS):
+                called = _called(reader)
+                if self._reads_attributes(called):
+                    bound = getattr(called, "__self__", None)
+                    shallow = reader is function and getattr(called, "__name__", "") in _SHALLOW_COPIES
+                    self._read_by_others(called, (bound, function, *args, *named.values()), shallow=shallow)
         return function(*args, **named)
+
+    def _reads_attributes(self, function: object) -> bool:
+        """Whether it may read any attribute of the objects that it is given."""
+        bound = getattr(function, "__self__", None)
+        if isinstance(bound, str):
+            return _formats_attributes(bound, getattr(function, "__name__", ""))
+        return _is_copying(function) or not (
+            (home := _home(function)).partition(".")[0] in _QUIET or self._reach.is_known_module(home)
+        )
+
+    def _read_by_others(self, function: object, things: Iterable[object], *, shallow: bool) -> None:
+        """A read of each attribute of the program's objects among these, and of those in containers among these.
+
+        `copy.deepcopy` and `pickle` also read those behind attributes. `shallow`: no container is gone into.
+        """
+        try:
+            world = self._world
+            frame = sys._getframe(2)
+            while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+                frame = frame.f_back
+            copies = _is_copying(function)
+            for thing in self._objects(things, shallow=shallow, behind=copies and not shallow):
+                if copies and any(is_rewritten(getattr(type(thing), name, None)) for name in _BY_REDUCE):
+                    continue
+                for name in [name for name, _ in attributes(thing)]:
+                    owner, plain = self._place_of(thing, name) or (None, False)
+                    if not plain:
+                        continue
+                    where = thing if owner is _SELF else owner
+                    number = world.number(where, name)
+                    if copies:
+                        if world.rows is not None:
+                            world.names[number] = described(where, name)
+                        world.point(number, READ)
+                    world.plain(number, READ, where, name, frame, unseen=True)
+        except Exception as error:
+            self._world.fail(error)
+
+    def _objects(self, things: Iterable[object], *, shallow: bool, behind: bool) -> Iterator[object]:
+        left = deque(things)
+        seen: dict[int, object] = {}
+        found = 0
+        while left:
+            one = left.popleft()
+            kind = type(one)
+            if id(one) in seen or (kind in _FIXED and kind is not tuple):
+                continue
+            seen[id(one)] = one
+            if isinstance(one, functools.partial):
+                left += (*one.args, *one.keywords.values())
+            if not shallow:
+                left += one if isinstance(one, tuple | frozenset) else items(one)
+            if self._is_user_code(kind.__module__) and not isinstance(one, type | Shared | ThreadLocal):
+                found += 1
+                if found > MANY:
+                    self._world.uncontrolled.add(f"what other code may read: more than {MANY} objects")
+                    return
+                yield one
+                if behind:
+                    left += [value for _, value in attributes(one)]
 
     def _stepping(self, args: tuple[object, ...], *, calls_back: bool = False) -> tuple[object, ...]:
         """What C code goes over while it calls the program's own functions is no single step of it: one an item."""
@@ -549,6 +645,32 @@ class Hooks:
 def _is_read(function: object) -> bool:
     name, home = getattr(function, "__name__", ""), getattr(function, "__module__", None)
     return home == "itertools" or (home or "", name) in _READ_FUNCTIONS or (not home and name in _READS)
+
+
+def _home(function: object) -> str:
+    return getattr(function, "__module__", None) or type(getattr(function, "__self__", None)).__module__
+
+
+def _called(function: object) -> object:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _is_copying(function: object) -> bool:
+    if isinstance(getattr(function, "__self__", None), str):
+        return True  # see `_formats_attributes`
+    return _home(function) in _COPYING or getattr(function, "__name__", "") in _BY_REDUCE
+
+
+def _formats_attributes(text: str, name: str) -> bool:
+    """`"{0.x}".format(...)`."""
+    if name not in ("format", "format_map"):
+        return False
+    try:
+        return any("." in (field or "") for _, field, _, _ in string.Formatter().parse(text))
+    except ValueError:
+        return False
 
 
 def _is_among(function: object, known: frozenset[object]) -> bool:

@@ -14,6 +14,7 @@ import functools
 import importlib
 import importlib.util
 import itertools
+import operator
 import os
 import random
 import sys
@@ -48,6 +49,8 @@ _CLASSES: Final = {
         "Condition _Condition Semaphore BoundedSemaphore Event Barrier BrokenBarrierError Timer".split()
     ),
     "collections": frozenset("Counter ChainMap UserDict UserList UserString".split()),
+    "dataclasses": frozenset("asdict _asdict_inner astuple _astuple_inner replace _replace".split()),
+    "operator": frozenset(["attrgetter"]),
 }
 """What is loaded again of these: the rest is ours, or C code."""
 UNCONTROLLED: Final = frozenset(
@@ -277,11 +280,13 @@ class Loader:
     # Python's own modules, ours
 
     def _synthetic(self, name: str) -> ModuleType | None:
-        make = {
+        makers: dict[str, Callable[[], ModuleType]] = {
             "threading": self._threading, "_thread": self._low_threads, "time": self._time, "os": self._os,
             "random": self._random_module, "datetime": self._datetime,
-            "collections": self._collections, "functools": self._functools, "dataclasses": self._dataclasses,
-        }.get(name)  # fmt: skip
+            "collections": partial(self._partly, collections), "operator": partial(self._partly, operator),
+            "functools": self._functools, "dataclasses": self._dataclasses,
+        }  # fmt: skip
+        make = makers.get(name)
         return None if make is None or (name != "threading" and self._is_user(name)) else make()
 
     def _threading(self) -> ModuleType:
@@ -311,13 +316,12 @@ class Loader:
         module.__dict__["cache"] = cached_calls(hooks.touch, None)
         return module
 
-    def _collections(self) -> ModuleType:
-        """The real one, but the classes in Python over C containers have steps inside."""
-        module = _copy(collections)
+    def _partly(self, real: ModuleType) -> ModuleType:
+        """The real one, but what `_CLASSES` names, in Python over C containers and attributes, has steps inside."""
+        module = _copy(real)
         module.__dict__["__builtins__"] = self._builtins()
-        exec(
-            cast("str", self._code("collections", self._spec("collections").origin or "")[0]), module.__dict__
-        )
+        name = real.__name__
+        exec(cast("str", self._code(name, self._spec(name).origin or "")[0]), module.__dict__)
         return module
 
     def _low_threads(self) -> ModuleType:
@@ -370,7 +374,7 @@ class Loader:
         return module
 
     def _dataclasses(self) -> ModuleType:
-        module = _copy(dataclasses)
+        module = self._partly(dataclasses)
         module.__dict__["dataclass"] = partial(stepping_dataclass, self._hooks.reads)
         return module
 
@@ -500,8 +504,12 @@ def _recount(kind: type, key: str, counter: str) -> None:
 
 
 def _chosen(tree: ast.Module, name: str) -> ast.Module:
-    """The classes of `_CLASSES`, and no other statement."""
-    tree.body = [one for one in tree.body if isinstance(one, ast.ClassDef) and one.name in _CLASSES[name]]
+    """The classes and functions of `_CLASSES`, and no other statement."""
+    tree.body = [
+        one
+        for one in tree.body
+        if isinstance(one, ast.ClassDef | ast.FunctionDef) and one.name in _CLASSES[name]
+    ]
     return tree
 
 

@@ -44,7 +44,7 @@ _WITHOUT_STATE: Final = frozenset(
 """Objects of these modules are not changed once they are made, or guard themselves."""
 
 _DEEP: Final = 8
-_MANY: Final = 200
+MANY: Final = 200
 """An iterator over iterators is followed so far; what is beyond is named."""
 
 
@@ -60,7 +60,7 @@ def is_python(function: object) -> bool:
     return isinstance(function, FunctionType | MethodType)
 
 
-def _items(container: object) -> Iterator[object]:
+def items(container: object) -> Iterator[object]:
     """What is in it, by the methods of C: those of a subclass are the program's, and have steps."""
     if isinstance(container, dict):
         yield from dict.keys(container)
@@ -105,6 +105,10 @@ class Reach:
         """Whether what its objects do is rewritten code, or of no interest."""
         return self._kind(kind) == _KNOWN
 
+    def is_known_module(self, name: str) -> bool:
+        """Whether its functions are rewritten code, or the explorer's."""
+        return self._is_known(name) or name.startswith("purgatorio_stress.")
+
     def is_ours(self, function: object) -> bool:
         """Whether it is code of the explorer's, which makes its own steps."""
         return str(getattr(function, "__module__", "")).startswith("purgatorio_stress.")
@@ -138,7 +142,7 @@ class Reach:
         if isinstance(thing, _GOES_INSIDE) or any(isinstance(one, _GOES_INSIDE) for one in behind):
             for one in list(found.values()):
                 if isinstance(one, CONTAINERS):
-                    found.update((id(inner), inner) for inner in _items(one) if isinstance(inner, CONTAINERS))
+                    found.update((id(inner), inner) for inner in items(one) if isinstance(inner, CONTAINERS))
         return tuple(found.values())
 
     def inside(self, thing: object) -> tuple[object, ...]:
@@ -147,11 +151,11 @@ class Reach:
         following = list(found.values())
         while following:
             one = following.pop()
-            for inner in self._flat(_items(one)):
+            for inner in self._flat(items(one)):
                 if id(inner) in found:
                     continue
-                if len(found) >= _MANY:
-                    self._gives_up(f"what is inside a {type(thing).__name__}: more than {_MANY} containers")
+                if len(found) >= MANY:
+                    self._gives_up(f"what is inside a {type(thing).__name__}: more than {MANY} containers")
                     return tuple(found.values())
                 found[id(inner)] = inner
                 following.append(inner)
@@ -169,7 +173,7 @@ class Reach:
         """What is found on the way; containers are not looked into, but for the maps of a `ChainMap`."""
         seen = {id(thing)}
         level = [thing]
-        left = _MANY
+        left = MANY
         for _ in range(_DEEP):
             following: list[object] = []
             for one in level:
@@ -182,7 +186,7 @@ class Reach:
                         following.append(other)
                         left -= 1
                     if not left:
-                        self._gives_up(f"what is behind a {type(thing).__name__}: more than {_MANY} objects")
+                        self._gives_up(f"what is behind a {type(thing).__name__}: more than {MANY} objects")
                         return
             level = following
         if any(self._kind(type(other)) > _KNOWN and id(other) not in seen

@@ -1,4 +1,4 @@
-"""The common state of one foreign program: its run, the numbers of its objects, its clocks.
+"""The state of one explored program: its run, the numbers of its objects, its vector clocks.
 
 A *location* is the object of a step: an attribute, a container, a lock. Each gets its number when it is first used,
 from the task that uses it first, so it is the same in every run that reaches the use in the same way.
@@ -88,6 +88,7 @@ class World:
         """By `id` and attribute of what has a location: itself, so that it stays alive, and the number."""
         self._identities: dict[int, tuple[object, int]] = {}
         self._memory: dict[int, _Memory] = {}
+        self._unseen: set[_Place] = set()
         self._sync: dict[int, _Clock] = {}
         self.run = Execution(_Nobody(), [])
         self.point: Callable[[int, int], None] = self.run.point
@@ -245,8 +246,13 @@ class World:
         task = self.run.current.index
         _join(self.clocks.setdefault(task, {task: 1}), self.clocks.get(child.index, {}))
 
-    def plain(self, number: int, kind: int, thing: object, name: str, frame: FrameType) -> None:
-        """A use of plain memory: search for a race with earlier ones."""
+    def plain(
+        self, number: int, kind: int, thing: object, name: str, frame: FrameType, *, unseen: bool = False
+    ) -> None:
+        """A use of plain memory: search for a race with earlier ones.
+
+        `unseen`: code without steps may read it, nobody knows when. In a race the verdict is no PASS.
+        """
         if not self.run.live:
             return
         task = self.run.current.index
@@ -254,6 +260,8 @@ class World:
         if mine is None:
             mine = self.clocks[task] = {task: 1}
         place = frame.f_code, frame.f_lasti
+        if unseen:
+            self._unseen.add(place)
         memory = self._memory.get(number)
         if memory is None:
             memory = self._memory[number] = _Memory()
@@ -271,6 +279,11 @@ class World:
 
     def _race(self, thing: object, name: str, first: _Place, second: _Place) -> None:
         one, two = sorted(f"{_file(code.co_filename)}:{_line(code, at)}" for code, at in (first, second))
+        if first in self._unseen or second in self._unseen:
+            self.uncontrolled.add(
+                f"{described(thing, name)}, which other code may read during a write: {one}, {two}"
+            )
+            return
         self.run_races.add(Race(described(thing, name), one, two))
 
     def turn(self) -> None:

@@ -1,4 +1,4 @@
-"""Seeded yields at calls of the seam.
+"""Short sleeps (yields) before random calls of a `Sync`, chosen by a seed.
 
 Before a round, each thread chooses at random at which of its calls it will yield. There is a maximum number, and the
 calls may be anywhere in the length of its longest round so far (the idea of PCT: a few preemptions at random

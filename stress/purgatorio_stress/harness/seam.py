@@ -1,11 +1,11 @@
-"""The seam of one round: the threads' own, with two additions.
+"""`Sync` for one round on real threads, with two additions.
 
-`RoundSync` remembers the locks that it makes, for the verdict on a round that is stuck, and lets the run end loops that
-would not end by themselves. The locks are the interpreter's, nothing stands between them and the race.
+`RoundSync` remembers the locks that it makes, for the report on a stuck round. It can also end endless loops. Its
+locks are the interpreter's own.
 
 `NoisySync` also yields before chosen calls of the seam (`Noise`), so that another thread runs between two calls of
 this one. In CPython, threads switch at intervals of microseconds or more, and most race windows are shorter; a yield
-inside a window keeps it open. Its locks know their holders.
+inside a window keeps it open. Its locks know which thread holds them.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""The watchdog: a run is stuck if its progress has not grown for a number of beats, independent of the clock.
+"""The watchdog finds a run without progress. It counts beats, not clock time.
 
-A beat is one wait of the coordinator that ended without news. Beats stop with the process, so a machine that sleeps, or
-a coordinator that is not scheduled, is no reason for a verdict; tests beat by hand.
+A beat is one wait of the coordinating thread that ended without progress. If the machine sleeps, there are no beats,
+so a sleep causes no verdict.
 
 The verdict (clause P3) names what each thread is doing, whether it moved between the last two beats, and the locks that
 are held, with their holders where the locks can tell.

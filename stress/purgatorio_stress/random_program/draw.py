@@ -1,9 +1,9 @@
-"""Programs from a vocabulary: the small ones one after the other, the larger ones at random.
+"""Programs made of the acts of a vocabulary: small ones one after another, larger ones at random.
 
-Enumerated are, up to symmetry, first the programs of plain acts, each act at most once in a thread, those of one
-thread and two acts also with a callback that raises; then all programs of so many acts, without callbacks and with
-the plainest settings. Things are numbered as they first appear, threads are not distinguished. Drawn are programs of 1
-to 3 threads; of a handful of them the one is taken in which the most pairs of acts meet that have not met yet.
+The enumeration begins with the programs of the most common acts, each act at most once in a thread. Then it takes all
+programs of one act, of two acts, and so on, without callbacks and with the simplest settings. Symmetric programs are
+made once. A random program has one to three threads. Several are generated, and the one with the most untried pairs of
+concurrent acts is run.
 """
 
 from __future__ import annotations

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sized
 from typing import Final
 
-from purgatorio.sync import ExecutorClosed
-from purgatorio.timer.interface import TimerClosed
 from purgatorio_broker.error import Error
 from purgatorio_broker.group import GroupState, JoinResult
 from purgatorio_broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS, GroupCoordinator
@@ -95,12 +93,8 @@ class MemberPlayer(Player):
         self.coordinator.leave("g", self._last(member).member)
 
     def do_pass(self, by_ms: int) -> None:
-        """Time passes; no thread drains the timers of what is shut down."""
-        try:
+        with self.drained():
             self._let_pass(by_ms)
-        except (ExecutorClosed, TimerClosed):
-            if not self.shut:
-                raise
 
     def _let_pass(self, by_ms: int) -> None:
         self.group.runtime.advance(by_ms)
@@ -118,8 +112,7 @@ class MemberPlayer(Player):
     def do_gauges(self) -> None:
         self.coordinator.known("g")
         self.coordinator.groups()
-        if min(self.coordinator.waiting()) < 0:
-            self.breaks("P2", "gauge", f"waiting: {self.coordinator.waiting()}")
+        self.counts(*self.coordinator.waiting())
 
     def do_delete(self) -> None:
         self.coordinator.delete("g")
@@ -149,8 +142,7 @@ class MemberPlayer(Player):
                 yield from answered_once("B407", "member", answers)
         if not self.ended and not any(self.drawn.things[member][0] for member in self.joins):
             yield from whole_generations(self.group)
-        yield from self.broken
-        yield from self.uncontained()
+        yield from super().final()
 
     def _at_rest(self) -> Iterator[Broken]:
         group = self.group.group

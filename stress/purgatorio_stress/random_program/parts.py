@@ -79,7 +79,7 @@ class BucketPlayer(Player):
             bucket_of = entry.bucket.get()
             if bucket_of is not None and entry not in bucket_of.entries():
                 yield Broken("T3", "entry", "it names a bucket that does not have it")
-        yield from self.broken
+        yield from super().final()
 
 
 class _Item:
@@ -180,7 +180,7 @@ class QueuePlayer(Player):
         for item in self.begun:
             if item not in self.out:
                 yield Broken("T3", "queue", f"due at {item.due_ms} ms, never came out")
-        yield from self.broken
+        yield from super().final()
 
 
 def _sleeps_undisturbed(drawn: Drawn, dialect: str) -> bool:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from purgatorio.sync import ExecutorClosed
+from purgatorio.timer.interface import TimerClosed
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.random_program.act import Act, Drawn
@@ -30,6 +33,8 @@ class Player:
         self.world = world
         self.drawn = drawn
         self.broken: list[Broken] = []
+        self.shut: object = False
+        """True once the subject is shut down, or where the program shuts it down."""
         self.open: dict[int, str] = {}
         """The act that each task is in."""
 
@@ -62,6 +67,20 @@ class Player:
         """Keep it until the end."""
         self.broken.append(Broken(clause, subject, seen))
 
+    @contextmanager
+    def drained(self) -> Iterator[None]:
+        """Time passes within, or a subject is used; no thread drains the timers of one that is shut down."""
+        try:
+            yield
+        except (ExecutorClosed, TimerClosed):
+            if not self.shut:
+                raise
+
+    def counts(self, *gauges: int) -> None:
+        """What gauges say is no less than 0."""
+        if min(gauges) < 0:
+            self.breaks("P2", "gauge", f"waiting: {gauges}")
+
     def act_ended(self) -> None:
         """What the caller that called does before it continues."""
 
@@ -83,6 +102,7 @@ class Player:
     def final(self) -> Iterator[Broken]:
         """What is broken when the run has ended."""
         yield from self.broken
+        yield from self.uncontained()
 
 
 @dataclass(frozen=True, slots=True)

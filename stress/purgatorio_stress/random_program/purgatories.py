@@ -1,4 +1,5 @@
-"""Drawn programs over a purgatory: registrations, events, expiry, shutdown, callers' locks, callbacks that do all that.
+"""Random programs for a purgatory: registrations, events, expiry, shutdown, locks of callers, and callbacks that use
+all of these.
 
 The programs keep to what a caller may do. In the dialect `locked` an operation's lock is held while its callbacks run,
 so there a callback takes a group's lock only where no operation has that lock, checks no key but by the queue of
@@ -93,27 +94,12 @@ class PurgatoryPlayer(Player):
         self.queues = any(act.do in ("queue", "change", "spoil") for act in drawn.acts())
 
     def _timer(self, kind: int, executor: Executor | None) -> Timer | None:
-        world = self.world
         if kind == 0:
             return None
+        parts = self.world.timer_parts(executor)
         if kind == 1:
-            return SystemTimer(
-                "timer",
-                wheel_size=2,
-                clock=world.clock,
-                executor=executor,
-                faults=world.faults,
-                sync=world.sync,
-            )
-        return IntrusiveTimer(
-            "timer",
-            wheel_size=2,
-            levels=1,
-            clock=world.clock,
-            executor=executor,
-            faults=world.faults,
-            sync=world.sync,
-        )
+            return SystemTimer("timer", wheel_size=2, **parts)
+        return IntrusiveTimer("timer", wheel_size=2, levels=1, **parts)
 
     def act_ended(self) -> None:
         """A request's handler runs what was queued, at its end."""
@@ -234,12 +220,8 @@ class PurgatoryPlayer(Player):
     def do_turn(self) -> None:
         """`pass_time`, where no reaper does it, and what it handed over."""
         if not self.reaper:
-            try:
+            with self.drained():
                 self.purgatory.inner.pass_time(0)
-            except (ExecutorClosed, TimerClosed):
-                # Nobody but a reaper drains a purgatory that is shut down.
-                if not self.shut:
-                    raise
         self.do_run()
 
     def do_run(self) -> None:

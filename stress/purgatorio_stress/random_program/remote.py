@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from purgatorio import QueuedExecutor
-from purgatorio.sync import ExecutorClosed
-from purgatorio.timer.interface import TimerClosed
 from purgatorio_broker.deferred import Deferred
 from purgatorio_broker.delayed_future import DelayedFuturePurgatory
 from purgatorio_broker.error import BrokerError, Error
@@ -56,13 +54,9 @@ class _WaitingPlayer(Player):
         self.passes = any(act.do == "pass" for act in drawn.acts())
 
     def do_pass(self, by_ms: int) -> None:
-        """Time passes; no thread drains the timers of what is shut down."""
-        try:
-            if self.time is not None:
+        if self.time is not None:
+            with self.drained():
                 self.time.advance(by_ms)
-        except (ExecutorClosed, TimerClosed):
-            if not self.shut:
-                raise
 
     def now_ms(self) -> int:
         """Of the runtime."""
@@ -112,8 +106,7 @@ class FuturePlayer(_WaitingPlayer):
         self.executor.run_all()
 
     def do_gauges(self) -> None:
-        if self.waiting.num_delayed() < 0:
-            self.breaks("P2", "gauge", f"delayed: {self.waiting.num_delayed()}")
+        self.counts(self.waiting.num_delayed())
 
     def do_shutdown(self) -> None:
         self.waiting.shutdown()
@@ -133,8 +126,7 @@ class FuturePlayer(_WaitingPlayer):
             expires = self.time is not None and self.drawn.things[thing][0] >= 0
             if len(answers) > 1 or self.shut or expires:
                 yield from answered_once("B753", f"request-{thing}", answers)
-        yield from self.broken
-        yield from self.uncontained()
+        yield from super().final()
 
     def _timed_out_early(self) -> Iterator[Broken]:
         for number, future in enumerate(self.futures):
@@ -240,8 +232,7 @@ class RemotePlayer(_WaitingPlayer):
         self.remote.partition_moved(which)
 
     def do_gauges(self) -> None:
-        if min(self.remote.waiting()) < 0:
-            self.breaks("P2", "gauge", f"waiting: {self.remote.waiting()}")
+        self.counts(*self.remote.waiting())
 
     # The end.
 
@@ -258,8 +249,7 @@ class RemotePlayer(_WaitingPlayer):
         for thing, answers in self.answers.items():
             if answers or self.time is not None:
                 yield from answered_once("B902", f"request-{thing}", answers)
-        yield from self.broken
-        yield from self.uncontained()
+        yield from super().final()
 
 
 _REQUEST: Final = BEFORE + THREAD

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from purgatorio.sync import ExecutorClosed
-from purgatorio.timer.interface import TimerClosed
 from purgatorio_broker.delayed_produce import ProduceResult
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
@@ -174,17 +172,12 @@ class ReplicaPlayer(Player):
         self.manager.throttle(frozenset(_ASKED[partition]))
 
     def do_pass(self, by_ms: int) -> None:
-        """Time passes; no thread drains the timers of what is shut down."""
-        try:
-            if self.time is not None:
+        if self.time is not None:
+            with self.drained():
                 self.time.advance(by_ms)
-        except (ExecutorClosed, TimerClosed):
-            if not self.shut:
-                raise
 
     def do_gauges(self) -> None:
-        if min(self.manager.waiting()) < 0:
-            self.breaks("P2", "gauge", f"waiting: {self.manager.waiting()}")
+        self.counts(*self.manager.waiting())
 
     def do_shutdown(self) -> None:
         self.manager.shutdown()

@@ -115,8 +115,7 @@ class SharePlayer(Player):
         self.group.timer.advance_clock(by_ms)
 
     def do_gauges(self) -> None:
-        if self.fetches.waiting() < 0:
-            self.breaks("P2", "gauge", f"waiting: {self.fetches.waiting()}")
+        self.counts(self.fetches.waiting())
 
     def do_shutdown(self) -> None:
         self.fetches.shutdown()
@@ -149,8 +148,7 @@ class SharePlayer(Player):
         )
         if self.once and any(count > 1 for count in given.values()):
             yield Broken("B951", "t-0", f"given out so often, by offset: {dict(given)}")
-        yield from self.broken
-        yield from self.uncontained()
+        yield from super().final()
 
 
 _REQUEST: Final = BEFORE + THREAD

@@ -245,17 +245,15 @@ class Timeline:
             return calls
         adds = [call for call in calls if call.do == "add"]
         return tuple(
-            replace(call, refused=True) if call.do == "drain" and _meets_one_of(call, adds) else call
+            replace(call, refused=True)
+            if call.do == "drain" and any(_overlap(add, call) for add in adds)
+            else call
             for call in calls
         )
 
 
 def _overlap(one: Call, other: Call) -> bool:
     return one.begin < other.end and other.begin < one.end
-
-
-def _meets_one_of(drain: Call, adds: list[Call]) -> bool:
-    return any(_overlap(add, drain) for add in adds)
 
 
 class _PlayedTask(TimerTask):

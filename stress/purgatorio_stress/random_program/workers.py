@@ -321,8 +321,7 @@ class ExecutorPlayer(Player):
             for first, then in pairwise(known):
                 if self.taken[then][1] < self.taken[first][0]:
                     yield Broken("T6", "executor", "an action ran before another that was submitted earlier")
-        yield from self.broken
-        yield from self.uncontained()
+        yield from super().final()
 
 
 class ReaperPlayer(Player):
@@ -413,8 +412,7 @@ class ReaperPlayer(Player):
                 yield Broken("O8", "reaper", f"failed at {at_ms} ms, and never began again")
         if not self.asked and not self.failed and self._now_ms() > self.turns[-1] + self.wait_ms:
             yield Broken("O8", "reaper", f"the last turn began at {self.turns[-1]} ms")
-        yield from self.broken
-        yield from self.uncontained()
+        yield from super().final()
 
 
 WORKERS: Final = (

@@ -9,9 +9,13 @@ import copy
 import dataclasses
 import functools
 import json
+import operator
+import pickle
+import pprint
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from fractions import Fraction
 from typing import Any
 
 
@@ -310,6 +314,119 @@ class Equal(Base):
         assert all(self.seen)
 
 
+class Copied(Base):
+    """C code that reads all attributes in one call."""
+
+    def make(self) -> None:
+        self.point = Point()
+
+    def a(self) -> None:
+        copied = self.copied()
+        self.seen.append((copied.x, copied.y) != (1, 0))
+
+    def copied(self) -> Point:
+        return copy.copy(self.point)
+
+    def b(self) -> None:
+        self.point.x = 1
+        self.point.y = 1
+
+    def check(self) -> None:
+        assert all(self.seen)
+
+
+class DeeplyCopied(Copied):
+    """Within a list within an object."""
+
+    def make(self) -> None:
+        self.point = Point()
+        self.kept = Kept([self.point])
+
+    def copied(self) -> Point:
+        return copy.deepcopy(self.kept).points[0]
+
+
+class Given:
+    """Pickled by what it says itself; the rest it has no need of."""
+
+    def __init__(self) -> None:
+        self.x = 0
+        self.y = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Fraction, (self.x, 1 + self.y)
+
+
+class Pickled(Copied):
+    """What the program's own method reads has its own steps."""
+
+    def make(self) -> None:
+        self.point = Given()  # type: ignore[assignment]  # it has the same attributes
+
+    def copied(self) -> Point:
+        made: Fraction = pickle.loads(pickle.dumps(self.point))
+        return Point(made.numerator, made.denominator - 1)
+
+
+class Reduced(Copied):
+    def copied(self) -> Point:
+        state: Any = self.point.__reduce_ex__(4)
+        return Point(**state[2])
+
+
+class AsDict(Copied):
+    """One attribute after the other."""
+
+    def copied(self) -> Point:
+        return Point(**dataclasses.asdict(self.point))
+
+
+class AsTuple(Copied):
+    def copied(self) -> Point:
+        return Point(*dataclasses.astuple(self.point))
+
+
+class Replaced(Copied):
+    def copied(self) -> Point:
+        return dataclasses.replace(self.point)
+
+
+class Gotten(Copied):
+    def copied(self) -> Point:
+        return Point(*operator.attrgetter("x", "y")(self.point))
+
+
+class GottenInMap(Copied):
+    def copied(self) -> Point:
+        return next(iter(map(Pair, map(operator.attrgetter("x", "y"), [self.point]))))
+
+
+class CopiedInPart(Copied):
+    """Called by C code."""
+
+    def copied(self) -> Point:
+        return functools.partial(copy.copy, self.point)()
+
+
+class CopiedInMap(Copied):
+    def copied(self) -> Point:
+        return next(map(copy.copy, [self.point]))
+
+
+class Formatted(Copied):
+    def copied(self) -> Point:
+        return Point(*map(int, "{0.x} {0.y}".format(self.point).split()))  # noqa: UP032  that is the method
+
+
+def Pair(both: tuple[int, int]) -> Point:  # noqa: N802  stands for the class
+    return Point(*both)
+
+
+@dataclasses.dataclass
+class Kept:
+    points: list[Point]
+
+
 RACY = [
     one
     for one in list(globals().values())
@@ -319,6 +436,18 @@ for _racy in RACY:
     globals()[f"{_racy.__name__}__locked"] = type(
         f"{_racy.__name__}__locked", (_racy,), {"locked": True, "__module__": __name__}
     )
+
+
+class Printed(Copied):
+    """Code that nobody has rewritten reads the attributes, nobody knows when."""
+
+    def copied(self) -> Point:
+        pprint.pformat(self.point)
+        return Point()
+
+
+class Printed__locked(Printed):  # noqa: N801  as the twins above are named
+    locked = True
 
 
 class Mine(dict[str, int]):

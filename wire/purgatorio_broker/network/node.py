@@ -1,10 +1,10 @@
-"""`Node`: the parts of one broker, put together: replicas, request layer, topics, groups, and a controller.
+"""`Node`: one broker with all its parts: replicas, request layer, topics, groups, and a controller.
 
-The controller decides at once and carries out a moment later, on a thread of its own. The request that asked waits
-meanwhile in the topics' purgatory until the metadata shows it, as in Kafka, where the controller is another process.
-This broker leads every partition; a second one (`follower`) follows.
+The controller decides at once, and makes the change a moment later on its own thread. Meanwhile the request waits in
+the purgatory of topics until the metadata shows the change, as in Kafka. This broker leads every partition; a second
+one (`follower`) follows.
 
-The rule of locks: none of ours is held while the reference is called.
+A node holds no lock of its own while it calls the delayed operations.
 """
 
 import threading

@@ -1,10 +1,10 @@
 """Record batches (magic 2) as bytes: the fields of the header, and those that the broker writes.
 
-A batch is stored as it came. It is one record of the reference's log for each of its offsets: the last one has all the
-bytes, the others none, so that a read from within a batch gives the whole of it, as Kafka's does. On the way out the
-base offset and the leader's epoch are written into the header, which its checksum leaves out for that very reason.
+A batch is stored unchanged. The log has one record for each of its offsets: the last record has all the bytes, the
+others none. So a read from the middle of a batch returns the whole batch, as in Kafka. When a batch is sent, its base
+offset and leader epoch are written into the header; the checksum does not cover these fields.
 
-Not checked: the records themselves. A compressed batch is believed its count, up to `MAX_RECORDS`.
+Not checked: the records themselves. The record count of a compressed batch is trusted, up to `MAX_RECORDS`.
 """
 
 import time

@@ -1,9 +1,9 @@
 """Share groups (KIP-932) on the socket: members, the sessions of their fetches, and the records that they have
 acquired.
 
-Waiting fetches and acquisition locks are the reference's `ShareFetches`, one for each group. It shares the
-partitions that its members had subscribed to when the first of them fetched, from their first record on. A session
-belongs to the connection that began it, and ends with that.
+Each group has one `ShareFetches` for its waiting fetches and acquisition locks. A group shares the partitions that its
+members had subscribed to at the first fetch, from their first record on. A session ends with the connection that began
+it.
 
 Not here: stored state of a coordinator, sessions of members (a member is removed only when it leaves), strict record
 limits, renewals, topics that a group subscribes to later, deleted records.

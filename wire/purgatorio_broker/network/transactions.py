@@ -7,8 +7,8 @@ A new producer with the same transactional id raises its epoch, which fences the
 producer's open transaction is aborted first, and the new producer gets CONCURRENT_TRANSACTIONS (51) meanwhile. So
 does every request while a transaction is ENDING.
 
-The writer of the markers asks here which to write, and reports when it is done (`ended`). An append is between
-`writes` and `wrote`: no marker is written meanwhile.
+The writer of the markers asks this module which markers to write, and calls `ended` afterwards. An append calls
+`writes` before and `wrote` after; no marker is written in between.
 """
 
 from collections.abc import Callable, Collection, Mapping

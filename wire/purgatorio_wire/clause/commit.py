@@ -1,11 +1,11 @@
 """G12: OffsetFetch returns a committed offset until it is committed again, or its topic or its group is deleted.
 
-A commit takes effect between its request and its response. So a response may contain any offset that was committed
-last, or may have been. A deletion is a commit of nothing; that of a topic may take a while (KAFKA-2000).
+A commit takes effect between its request and its response. So a response may contain any offset that may have been
+committed last. The deletion of a topic may take effect some time later (KAFKA-2000).
 
 R7: a commit in a transaction takes effect when the transaction is committed, or shortly after the markers. It has no
-effect if another commit was made since it was sent: the last write counts. A request with require_stable (KIP-447)
-is refused until then.
+effect if another commit was made in the meantime. A request with require_stable (KIP-447) is refused until the
+transaction has ended.
 """
 
 from collections.abc import Iterator

@@ -1,14 +1,14 @@
-"""A wire trace as `purgatorio-trace/1`: each wait of which everything is known is an operation, so that O1, O4 in its
-time-out form, O5, T1 and T2 are judged by the code that judges every purgatory.
+"""Makes a trace of a purgatory from a wire trace: each waiting request becomes an operation. Then the usual code
+judges O1, O4, O5, T1 and T2.
 
     a request    registers, with its partitions as keys and max_wait (or its time-out) as its delay
     an append    makes it `ready` between its sending and its acknowledgement + slack, when a check of the key begins
     an answer    completes it; by its expiry where it came at max_wait, or without what was waited for
     none         leaves it in limbo; where it was not watched for long enough, it was taken out
 
-It is sound: the allowance for the machine is in the times and in the late bound, waits that are too short for it are
-left out, and a purgatory that keeps its clauses inside the broker keeps them here. It is not complete: the inside of
-an operation is not visible.
+Times and bounds allow for delays of the machine, and waits that are too short are left out. So if the broker's
+purgatory keeps its clauses, the new trace keeps them too. Some violations are not visible, because the inside of an
+operation is not.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

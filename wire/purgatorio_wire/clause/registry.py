@@ -29,16 +29,17 @@ X2 | the broker handles the requests of a connection one at a time and sends the
 X3 | each response decodes in the version of its request; the broker answers every version that ApiVersions lists
 X4 | a response contains each topic and partition of its request once; a topic or partition that does not exist gets \
 UNKNOWN_TOPIC_OR_PARTITION (3)
-F1 | a Fetch without min_bytes available is not answered before max_wait_ms, or before an append that provides them
-F2 | a Fetch is answered by max_wait_ms
-F3 | an append that satisfies a waiting Fetch answers it by the time the append is acknowledged; \
-the Fetch response contains the appended record | as Kafka
+F1 | a Fetch without min_bytes available is answered only when max_wait_ms has passed or an append provides them, \
+whichever is first
+F2 | a Fetch is answered when max_wait_ms has passed, at the latest
+F3 | an append that satisfies a waiting Fetch answers it before or when the append is \
+acknowledged; the Fetch response contains the appended record | as Kafka
 F4 | a Fetch that has min_bytes available, or min_bytes=0, or max_wait_ms=0, is answered at once
 F5 | a Fetch that reaches max_wait_ms returns the data that is available
 F6 | a Fetch with an offset out of range, an unknown leader epoch, an offset beyond its epoch, an unknown topic id or \
 an unknown fetch session gets its error at once | as Kafka
 F7 | min_bytes and max_bytes count over all partitions; partitions are filled in request order; \
-in a fetch session, a partition that got no room gets its turn later
+in a fetch session, a partition without room in one response gets its turn later
 F8 | deleting a topic answers the Fetch and Produce requests that wait for it, with an error | as Kafka
 F9 | a consumer's Fetch waits for the high watermark and returns only records below it
 M1 | a Produce with acks=1 or acks=-1 is answered, base offsets increase, and an acknowledged record can be fetched \
@@ -53,7 +54,7 @@ M6 | a Produce with acks=-1 that waits for a stopped replica is answered soon af
 or after the in-sync set shrinks and the other replicas suffice | as Kafka
 M7 | a batch that an idempotent producer sends again is acknowledged and stored once; a batch out of sequence gets \
 OUT_OF_ORDER_SEQUENCE_NUMBER (45) | KIP-98
-R1 | a read_committed Fetch returns no records of an open transaction, and is not completed by them | KIP-98
+R1 | a read_committed Fetch returns no records of an open transaction, and such records do not complete it | KIP-98
 R2 | a transaction ends soon after EndTxn or its transaction timeout, and its end answers the requests that wait \
 for it | as Kafka
 R3 | a read_committed Fetch returns all records below the last stable offset and lists the aborted transactions \
@@ -64,8 +65,8 @@ R5 | InitProducerId for a transactional id in use returns a greater epoch, fence
 its open transaction | KIP-98
 R6 | a transaction ends once; EndTxn without a transaction gets INVALID_TXN_STATE (48); a request for another \
 producer's transaction gets INVALID_PRODUCER_ID_MAPPING (49) | KIP-98
-R7 | offsets sent with a transaction become visible when it commits, unless a later commit replaced them; \
-with require_stable, OffsetFetch gets UNSTABLE_OFFSET_COMMIT (88) until then | KIP-447
+R7 | offsets sent with a transaction become visible when it commits, unless a later OffsetCommit replaced \
+them; with require_stable, OffsetFetch gets UNSTABLE_OFFSET_COMMIT (88) until the transaction ends | KIP-447
 A1 | a created topic exists, has an id, and its partitions have leaders; creating it again, or with wrong \
 arguments, gets an error; no CreateTopics waits for its timeout
 A2 | a deleted topic is gone, by name and by id; DeleteTopics does not wait for its timeout
@@ -74,8 +75,8 @@ D1 | DeleteRecords returns the low watermark, or REQUEST_TIMED_OUT (7) at its ti
 deletion beyond the end, get OFFSET_OUT_OF_RANGE (1)
 L1 | ListOffsets returns the earliest offset, the offset for a timestamp, and an end offset above every acknowledged \
 record; an unknown leader epoch gets an error
-E1 | ElectLeaders returns when the preferred replica leads, ELECTION_NOT_NEEDED (84) if it did already, and \
-UNKNOWN_TOPIC_OR_PARTITION (3) for a partition that does not exist | KIP-460
+E1 | ElectLeaders returns when the preferred replica leads, ELECTION_NOT_NEEDED (84) if that replica leads already, \
+and UNKNOWN_TOPIC_OR_PARTITION (3) for a partition that does not exist | KIP-460
 G0 | a JoinGroup without a member id gets MEMBER_ID_REQUIRED (79) with an id at once; the member can join with that \
 id | KIP-394
 G1 | the first rebalance of an empty group lasts the declared initial delay, and longer while members keep joining
@@ -88,14 +89,16 @@ when the last has joined, all JoinGroup requests are answered
 G5 | a SyncGroup waits for the leader's SyncGroup; it then returns the member's assignment, or \
 REBALANCE_IN_PROGRESS (27) if another rebalance starts first
 G6 | a member that has not rejoined by the rebalance timeout is removed: UNKNOWN_MEMBER_ID (25); the other JoinGroup \
-requests are answered then, not before
-G7 | a member that sends nothing for its session timeout is removed then, not before; rebalances no longer wait for it
+requests are answered at that moment, not before
+G7 | a member that sends nothing for its session timeout is removed at that moment, not before; \
+rebalances no longer wait for it
 G8 | a LeaveGroup starts a rebalance at once | as Kafka
 G9 | a wrong generation (22 ILLEGAL_GENERATION), member id (25 UNKNOWN_MEMBER_ID) or protocol (23 \
 INCONSISTENT_GROUP_PROTOCOL) is refused at once; so is an OffsetCommit before the sync (27 REBALANCE_IN_PROGRESS)
 G10 | a member whose heartbeats arrive in time stays in the group
 G11 | a static member that returns keeps its place and its assignment, and its former member id gets \
-FENCED_INSTANCE_ID (82); a static member stays while it is away | KIP-345
+FENCED_INSTANCE_ID (82); a static member that only closes its connection keeps its place until its \
+session timeout | KIP-345
 G12 | OffsetCommit of a member, or of any client if the group has no members, is accepted; OffsetFetch returns every \
 committed offset until it is committed again or deleted
 G13 | DescribeGroups returns the group's state, its members and their metadata; deleting a group with members gets \
@@ -106,24 +109,26 @@ ShareFetch with its records | as Kafka
 S3 | acquired records are delivered to one member only; their delivery count is 1, and grows by 1 with each \
 delivery, up to the broker's limit | KIP-932
 S4 | a record that was accepted or rejected is not delivered again | KIP-932
-S5 | a released record can be acquired again, even if the rest of its batch cannot: at once by a new ShareFetch, by \
-max_wait_ms by a waiting one | KIP-932
-S6 | a member can acknowledge only the records that it has acquired; others get INVALID_RECORD_STATE (121) | KIP-932
-S7 | an acquisition lock ends at the time that the response declares, not before; its end answers a waiting \
-ShareFetch | KIP-932
-S8 | when a share session ends or its connection closes, its acquired records can be acquired again: by a waiting \
-ShareFetch at its max_wait_ms | as Kafka
+S5 | a released record can be acquired again, even if the rest of its batch cannot: a new ShareFetch gets it at \
+once, a waiting ShareFetch when its max_wait_ms has passed, at the latest | KIP-932
+S6 | a member can acknowledge only the records that it has acquired; other records get \
+INVALID_RECORD_STATE (121) | KIP-932
+S7 | an acquisition lock ends at the time that the response declares, not before; the end of the lock answers \
+a waiting ShareFetch | KIP-932
+S8 | when a share session ends or its connection closes, its acquired records can be acquired again: a waiting \
+ShareFetch gets them when its max_wait_ms has passed, at the latest | as Kafka
 S9 | an unknown share session gets SHARE_SESSION_NOT_FOUND (122), a session epoch that is not the next gets \
-INVALID_SHARE_SESSION_EPOCH (123), at once | KIP-932
-C1 | if a connection closes while its requests wait, its resources are released by max_wait_ms; meanwhile, and while \
-a client does not read, other connections are served | as Kafka
+INVALID_SHARE_SESSION_EPOCH (123); both come at once | KIP-932
+C1 | if a connection closes while its requests wait, the broker releases their resources when max_wait_ms has passed, \
+at the latest; other connections are served meanwhile, and also while a client does not read its responses | as Kafka
 Q1 | a client above its quota gets a throttle time; the next request of its connection is answered after that time, \
 not before | KIP-219
-O1 | a waiting request is answered once | as in a purgatory
+O1 | a waiting request is answered exactly once | as in a purgatory
 O4 | a waiting request that an append satisfied does not wait for its max_wait_ms | as in a purgatory
-O5 | every waiting request with a timeout has been answered at the end | as in a purgatory
+O5 | every waiting request with a timeout has been answered when the run ends | as in a purgatory
 T1 | a waiting request does not expire before its max_wait_ms or timeout_ms | as in a purgatory
-T2 | a waiting request expires by its max_wait_ms or timeout_ms, plus the declared lateness | as in a purgatory
+T2 | a waiting request expires at its max_wait_ms or timeout_ms plus the declared lateness, \
+at the latest | as in a purgatory
 """
 WIRE_CLAUSES: Final = {
     one.id: one

@@ -24,6 +24,7 @@ from purgatorio_wire.history.finding import (
     checked,
     in_time,
     kept,
+    left_to_its_time_out,
     named,
     undecided,
 )
@@ -72,9 +73,9 @@ PATIENCE_TIMES: Final = 5
 
 def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """A1 to A3, D1, E1, M1: what waits for no other broker is answered when it is done or refused, whatever stands
-    next to it in the request, and not at the request's time-out. Half of that is a bound that a broker which is busy
-    keeps. A broker that is stopped may be a controller, without which nothing is done, and another is elected then.
-    What is made and deleted next to the scenes is a hundred topics at a time."""
+    next to it in the request, and not at the request's time-out. A broker that is stopped may be a controller, without
+    which nothing is done, and another is elected then. What is made and deleted next to the scenes is a hundred topics
+    at a time."""
     if not scene.name:
         return
     stopped_t = min((x.t for x in scene.stimuli if text(x.body, "what") == "stops"), default=END_OF_TIME)
@@ -94,9 +95,7 @@ def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         if errors & BUSY - {TIMED_OUT}:
             yield undecided(clause, "the controller was not asked, or refused", Way.LEFT_TO_ITS_TIME_OUT)
             continue
-        half = one.wait_ms * MS // 2
-        promise = f"an answer when it is done, long before its time-out of {one.wait_ms} ms,"
-        yield in_time(bounds, clause, Way.LEFT_TO_ITS_TIME_OUT, one, one.t + half, half, promise)
+        yield left_to_its_time_out(bounds, clause, one)
 
 
 def _named_in(one: Exchange) -> Iterator[str]:
@@ -328,9 +327,8 @@ def _elected(bounds: Bounds, scene: Scene, one: Exchange, topic: Topic, error: i
     # It may have been elected meanwhile, or the controller has not heard of it.
     excused, about = {NOT_NEEDED, NOT_PREFERRED, *BUSY}, ": its preferred leader is in sync"
     yield answered_with("E1", Way.ELECTED, one, error, 0, about, excused)
-    half, promise = one.wait_ms * MS // 2, "an answer when it leads, long before the time-out,"
     if error in (0, TIMED_OUT):
-        yield in_time(bounds, "E1", Way.LEFT_TO_ITS_TIME_OUT, one, one.t + half, half, promise)
+        yield left_to_its_time_out(bounds, "E1", one)
     if not error:
         told = [
             (asked, 0 if integer(partition, "leader_id", -1) == preferred else UNKNOWN)

@@ -1,9 +1,9 @@
 """Messages of the Kafka protocol as bytes, as the typed values of `kio`, and as plain JSON values.
 
-`kio` has one frozen dataclass a message and version, made from Kafka's own definitions. Here they are put into frames'
-payloads with their headers, and turned from and into plain values under Kafka's own field names in Python's spelling
-(times end in `_ms`; error codes are numbers), so that one text serves all versions of a message: `entity_of` leaves out
-what a version does not have and takes the default of what was not given.
+`kio` has a frozen dataclass for each message and version, made from Kafka's own definitions. This module encodes them
+with their headers. It also turns them into plain values with Kafka's field names in snake case (times end in `_ms`),
+and back. One plain value serves all versions of a message: `entity_of` leaves out fields that a version does not have,
+and uses defaults for missing fields.
 
 Not promised: that a plain value holds record batches as bytes. `plain` gives what `records.batches` reads of them.
 """

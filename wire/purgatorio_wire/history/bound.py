@@ -1,18 +1,17 @@
-"""The bound of a response: how late it may be, and when a row cannot be judged.
+"""The bound of a response: how late it may be, and when it cannot be judged.
 
     strict  = promised + declared lateness
     limit   = strict + 2 x (the worst lateness of our own loop + the worst plain round trip) at the ends of the wait
     slack   = limit - promised
 
-At its ends is half a second after its beginning, and from half a second before the promised moment on: delays of the
-machine in the middle of a wait move no deadline, unless the wait is one of several that follow each other
-(`through`).
+"At the ends" means: in the first half second of the wait, and from half a second before the promised moment on. A
+delay of the machine in the middle of a wait moves no deadline. If several waits follow each other, the whole time
+counts (`through`).
 
-A response by `strict` is kept, whatever the machine did. A later one is judged only if the allowance is at most a
-quarter of the gap, the time by which a broken broker would be late. Then it is kept up to `limit`, and late after
-it. A request that was not watched up to the limit is undecided. *Not before* needs no allowance: it counts from the
-moment before our own send, so slowness only lengthens a wait; `EARLY_NS` covers two ticks of a millisecond and a
-clock of milliseconds.
+The *gap* is the time by which a broken broker would be late. A response before `strict` is kept. A later response is
+undecided if the slack is more than a quarter of the gap. Otherwise it is kept before `limit`, and late after it. A
+request that was not watched up to `limit` is undecided. A response is early if it comes more than `EARLY_NS` before
+the promised time; slowness of the machine cannot cause that.
 """
 
 from __future__ import annotations

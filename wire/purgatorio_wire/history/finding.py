@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from purgatorio_spec.failure import Failure
-from purgatorio_wire.history.bound import MS, Bounds, RowStatus, Timed
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus, Timed
 from purgatorio_wire.history.history import BUSY, EXCUSED, Exchange
 from purgatorio_wire.history.violation_kind import Way
 
@@ -48,6 +48,9 @@ class Row:
     gaps: float = 1.0
     """Of a row that is late, or was and could not be judged: by how much, in parts of the time by which a broken broker
     would be."""
+    busy: bool = False
+    """It was done late, but before its time-out: its broker is slow at this and forgot nothing. Then rows of the same
+    cause that are late say nothing (`Tallied`)."""
     failure: Failure | None = None
     """Why there is no other row: an error of ours."""
 
@@ -125,6 +128,20 @@ def in_time(
         through=through,
     )
     return timed(clause, cause, one, by, promise, one.t, *witnesses)
+
+
+def left_to_its_time_out(bounds: Bounds, clause: str, one: Exchange) -> Row:
+    """Whether a request that waits for nobody is answered when it is done, or only at its time-out. Half of that is a
+    bound that a broker keeps unless it is busy: what it forgets is answered at the time-out, and what is answered
+    between the two was not forgotten. The machine counts all the way, since what is done is several steps."""
+    half = one.wait_ms * MS // 2
+    promise = f"an answer when it is done, long before its time-out of {one.wait_ms} ms,"
+    cause = Way.LEFT_TO_ITS_TIME_OUT
+    row = in_time(bounds, clause, cause, one, one.t + half, half, promise, through=True)
+    if row.held is not RowStatus.KEPT and one.answer_t and one.answer_t < one.t + one.wait_ms * MS - EARLY_NS:
+        seen = f"the broker is busy: {said(one)} was done after {after(one.answer_t, one.t)}, before its time-out"
+        return replace(undecided(clause, seen, cause, row.gaps), busy=True)
+    return row
 
 
 def answered_with(

@@ -111,6 +111,10 @@ class Group:
     generations: list[Generation] = field(default_factory=list)
     _contacts: dict[str, list[Exchange]] = field(default_factory=dict)
     _renewals: dict[str, list[Exchange]] = field(default_factory=dict)
+    _issued: dict[str, Exchange] | None = None
+    _session_ms: dict[str, int] = field(default_factory=dict)
+    _beats: dict[int, list[Exchange]] = field(default_factory=dict)
+    _told: dict[int, tuple[int, list[int]]] = field(default_factory=dict)
 
     def contacts(self, member: str) -> list[Exchange]:
         """The requests of a member, in order of sending."""
@@ -132,11 +136,12 @@ class Group:
 
     def issued(self) -> dict[str, Exchange]:
         """The member ids that were given out, each with the first join that was answered with it."""
-        given: dict[str, Exchange] = {}
-        for one in self.joins:
-            if one.answer is not None and one.error in (0, MEMBER_ID_REQUIRED):
-                given.setdefault(given_id(one), one)
-        return given
+        if self._issued is None:
+            self._issued = {}
+            for one in self.joins:
+                if one.answer is not None and one.error in (0, MEMBER_ID_REQUIRED):
+                    self._issued.setdefault(given_id(one), one)
+        return self._issued
 
     def _unused(self, t: int) -> Iterator[tuple[str, Exchange]]:
         """The member ids that were given out without a generation, and that had neither joined nor left by `t`; each
@@ -169,10 +174,11 @@ class Group:
 
     def beats(self, one: Generation, members: Iterable[str], t: int) -> list[Exchange]:
         """The answered heartbeats of these members in this generation, from `t` on."""
-        return [
-            x for x in self.heartbeats
-            if member_id(x) in members and x.t >= t and x.answer is not None and number_of(x) == one.number
-        ]  # fmt: skip
+        if one.number not in self._beats:
+            self._beats[one.number] = [
+                x for x in self.heartbeats if x.answer is not None and number_of(x) == one.number
+            ]
+        return [x for x in self._beats[one.number] if x.t >= t and member_id(x) in members]
 
     def asks_ms(self, member: str) -> int:
         """The rebalance time-out that the member asks for, the shortest where it changed its mind."""
@@ -245,8 +251,10 @@ class Group:
 
     def session_ms(self, member: str) -> int:
         """The session time-out of a member's last join."""
-        joins = [x for x in self.joins if member in (given_id(x), member_id(x))]
-        return integer(joins[-1].body, "session_timeout_ms") if joins else 0
+        if member not in self._session_ms:
+            joins = [x for x in self.joins if member in (given_id(x), member_id(x))]
+            self._session_ms[member] = integer(joins[-1].body, "session_timeout_ms") if joins else 0
+        return self._session_ms[member]
 
     def triggers(self, current: Generation, until: int = END_OF_TIME) -> list[Exchange]:
         """What was asked by then and may have begun a rebalance since the generation began. Who joined one before and
@@ -291,13 +299,16 @@ class Group:
     def rebalances(self, current: Generation, one: Exchange) -> bool:
         """Whether a rebalance certainly continues when this request is sent: a member was notified of it, and it
         cannot end before its time-out without a member that has not rejoined."""
-        beats = self.beats(current, current.members, current.from_t)
-        told_t = min(
-            (x.answer_t or END_OF_TIME for x in beats if x.error == REBALANCING), default=END_OF_TIME
-        )
+        if id(current) not in self._told:  # it is asked for with every request of a member
+            beats = self.beats(current, current.members, current.from_t)
+            told = min(
+                (x.answer_t or END_OF_TIME for x in beats if x.error == REBALANCING), default=END_OF_TIME
+            )
+            self._told[id(current)] = told, [x.t for x in beats if answered(x)]
+        told_t, good = self._told[id(current)]
         if told_t > one.t:
             return False
-        began_t = max((x.t for x in beats if answered(x) and x.t < told_t), default=current.from_t)
+        began_t = max((t for t in good if t < told_t), default=current.from_t)
         until = one.answer_t or one.watched_t
         return until - began_t < current.rebalance_ms[0] * MS - EARLY_NS
 

@@ -1,4 +1,4 @@
-"""Topics and partitions as clients see them: which appends are certainly there, and which may be.
+"""Topics and partitions as clients see them: which records are certainly there, and which may be.
 
 An append takes effect between its sending and its acknowledgement. So at any time there is a minimum that must be
 there (the acknowledged appends) and a maximum that may be there (the sent ones). Clauses require the minimum and

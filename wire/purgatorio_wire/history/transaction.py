@@ -1,4 +1,4 @@
-"""Transactions as clients see them: when each may have ended, when it certainly has, and how (KIP-98).
+"""Transactions as clients see them: when each may have ended, when it has certainly ended, and how (KIP-98).
 
     open      from its first partition or group, which `add_partitions_to_txn` or `add_offsets_to_txn` was answered
               without an error
@@ -8,7 +8,7 @@
               written after the response to the end, and requests until then get CONCURRENT_TRANSACTIONS; or, if no
               client ends it, some time after its time-out: coordinators check for that periodically
 
-This is about clients before KIP-890's second part, whose epoch lasts for several transactions.
+Clients of KIP-890's second part, which get a new epoch for each transaction, are not covered.
 """
 
 from __future__ import annotations

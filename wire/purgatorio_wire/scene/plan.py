@@ -111,6 +111,8 @@ class PlanRun:
     _ends_t: float = 0.0
     _reserved: float = 0.0
     """Seconds that the scenes to be played alone still need."""
+    _busy: set[tuple[str, str]] = field(default_factory=set)
+    """The clauses and causes whose late rows say nothing, because the broker is busy (`Row.busy`)."""
     _convicted: set[str] = field(default_factory=set)
     """The clauses that are broken, by what is known so far."""
     failures: list[Failure] = field(default_factory=list)
@@ -283,6 +285,8 @@ class PlanRun:
                 self._convict(row)
             if row.held is RowStatus.LATE:
                 late[row.clause, row.cause].append(row)
+            if row.busy:
+                self._busy.add((row.clause, row.cause))
             if row.held is RowStatus.UNDECIDED:
                 doubts[row.clause, row.cause] += row.gaps >= LOST_GAPS
             elif row.held is not RowStatus.FAILED:
@@ -291,9 +295,10 @@ class PlanRun:
         self._open.discard(scene.base)
         if left or scene.base not in self._over:
             self._open.add(scene.base)
-        for held in late.values():
+        for key, held in late.items():
             far = [row for row in held if row.gaps >= FAR_GAPS]
-            if repeats(far, 0):  # these are not outnumbered, whatever other scenes decide
+            # These are not outnumbered, whatever other scenes decide.
+            if key not in self._busy and repeats(far, 0):
                 self._convict(far[-1])
         alone = any(not repeats(held, decided[key]) for key, held in late.items())
         self._decided.update(decided)

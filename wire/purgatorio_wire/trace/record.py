@@ -1,4 +1,4 @@
-"""The three records of a wire trace, `purgatorio-wire/1`: the skeleton of `purgatorio-trace/1`, with other events.
+"""The records of a wire trace, `purgatorio-wire/1`: a header, events and an end record, as in `purgatorio-trace/1`.
 
     open      a connection was made (`err`: it was refused)
     request   `t` is the moment before it was sent; `body` holds Kafka's own fields in Python's spelling
@@ -9,7 +9,8 @@
               tests, a clause alone or with the way in which it may break: `{"what": "asks", "text": "G6 late"}`
     control   own lateness (`late_ns`) and a plain round trip (`rtt_ns`), the worst of `t_from`..`t`
 
-Events of one scene carry its name and repetition, `idle-fetch#2`. Times are nanoseconds of one clock of the client.
+The events of one scene have its name and the number of its repetition, such as `idle-fetch#2`. Times are in
+nanoseconds, of the client's clock.
 
 Not promised: that a response is recorded if no caller waited for it and its connection was closed.
 """
