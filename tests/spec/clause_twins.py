@@ -187,6 +187,34 @@ def never_completed(made: Trace, broken: bool) -> None:
     made.register("b")
 
 
+@twin("O5", "expired-late", "locked", "pending-flag")
+def expired_late(made: Trace, broken: bool) -> None:
+    """A failed check has armed its time-out anew."""
+    made.stands_still()
+    made.register("a")
+    made.wait(40 * MS)
+    made.check("k")
+    if broken:
+        made.both("timer_cancel", "a", out=1)
+        made.add("a", delay_ns=111 * MS)
+    made.wait(111 * MS if broken else 110 * MS)
+    made.expire("a")
+
+
+@twin("O5", "expired-late")
+def expired_late_and_no_timer_is_told(made: Trace, broken: bool) -> None:
+    """Its `on_expiration` tells."""
+    made.stands_still()
+    made.header = replace(
+        made.header, recorded=tuple(f for f in made.header.recorded if not f.startswith("timer_"))
+    )
+    registration = made.start("try_complete_else_watch", "a", keys=["k"], delay_ns=100 * MS)
+    made.end(registration, 0)
+    made.wait(151 * MS if broken else 150 * MS)
+    made.complete("a", th="exec", cancel=False)
+    made.point("on_expiration", "a", th="exec")
+
+
 @twin("O6", "overlap")
 def overlap(made: Trace, broken: bool) -> None:
     made.register("a")

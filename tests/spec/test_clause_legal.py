@@ -654,6 +654,75 @@ def test_an_advance_that_ended_before_the_add_was_no_chance_to_run(
     assert bool(results[0].causes) == (advances == 2)
 
 
+@pytest.mark.parametrize(
+    "excuse",
+    ["", "real time", "no bound", "given back", "event", "late timer", "long registration", "in time"],
+)
+def test_what_expires_later_than_from_its_registration_on(excuse: str) -> None:
+    """It has 100 ms and the late bound of 50, and expires at 151. The twin: nothing excuses it.
+
+    Given back, a key no longer waits for it; its event comes when it likes; of the run of its task T2 speaks, whatever
+    this waits for before it completes the operation; before a registration has returned nobody knows of a time-out."""
+    made = Trace()
+    if excuse != "real time":
+        made.stands_still()
+    if excuse == "no bound":
+        made.header = replace(made.header, timer=replace(made.header.timer, late_ns=None))
+    registration = made.start("try_complete_else_watch", "a", keys=["k"], delay_ns=100 * MS)
+    made.wait(MS if excuse == "long registration" else 0)
+    if excuse == "late timer":
+        made.add("a", delay_ns=101 * MS)
+    made.end(registration, 0)
+    if excuse == "given back":
+        made.give_back("k", "a")
+    made.wait(150 * MS if excuse == "in time" else 151 * MS - made.t)
+    if excuse == "event":
+        made.ready("a")
+        made.check("k", "a")
+    else:
+        made.expire("a")
+    results = [one.clauses["O5"] for one in (made.judge(), made.folded())]
+    assert results[0] == results[1]
+    assert list(results[0].causes) == ([] if excuse else ["expired-late"])
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_a_run_that_waits_for_a_lock_began_in_time(late: bool) -> None:
+    """The clock stands at 150 ms, or beyond, when the task runs; it completes the operation at 200."""
+    made = Trace()
+    made.stands_still()
+    made.register("a")
+    made.wait(151 * MS if late else 150 * MS)
+    fire = made.start("timer_fire", "a", th="exec")
+    made.wait(50 * MS)
+    made.complete("a", th="exec")
+    made.point("on_expiration", "a", th="exec")
+    made.end(fire)
+    assert list(made.judge().clauses["O5"].causes) == (["expired-late"] if late else [])
+    assert made.judge().clauses["O5"] == made.folded().clauses["O5"]
+
+
+@pytest.mark.parametrize("advances", [1, 2])
+def test_an_operation_expires_in_the_first_advance_that_can(advances: int) -> None:
+    """Where the advances are known. It is registered without a time, after one that ended at the same moment."""
+    made = Trace()
+    made.stands_still()
+    made.header = replace(
+        made.header, recorded=FUNCTIONS, timer=replace(made.header.timer, late_ns=0, catch_up="burst")
+    )
+    made.end(made.start("advance_clock"))
+    made.register("a", delay_ns=-MS)
+    for number in range(1, advances + 1):
+        made.wait(MS)
+        advance = made.start("advance_clock")
+        if number == advances:
+            made.expire("a")
+        made.end(advance)
+    results = [one.clauses["O5"] for one in (made.judge(), made.folded())]
+    assert results[0] == results[1]
+    assert list(results[0].causes) == ([] if advances == 1 else ["expired-late"])
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_an_operation_of_many_keys_may_lie_about_from_its_registration_on(first: bool) -> None:
     """The interval is 2. The twin: it came after the reading."""

@@ -56,11 +56,11 @@ PURGATORY = replace(
 @pytest.mark.parametrize(
     ("part", "description", "sizes"),
     [
-        ("timer", TIMER, [150, 1_806]),
-        ("timer", replace(TIMER, gates=()), [76, 800]),
-        ("timer", replace(TIMER, capabilities=("timer",), gates=()), [54, 276]),
-        ("purgatory", PURGATORY, [347, 3_935]),
-        ("purgatory", replace(PURGATORY, gates=()), [130, 1_143]),
+        ("timer", TIMER, [163, 1_945]),
+        ("timer", replace(TIMER, gates=()), [89, 939]),
+        ("timer", replace(TIMER, capabilities=("timer",), gates=()), [63, 322]),
+        ("purgatory", PURGATORY, [385, 4_363]),
+        ("purgatory", replace(PURGATORY, gates=()), [142, 1_259]),
     ],
 )
 def test_the_scope_is_enumerated(part: Part, description: Description, sizes: list[int]) -> None:
@@ -77,7 +77,7 @@ def test_the_result_says_how_far_the_scope_was_played(tmp_path: Path) -> None:
     run, subject = in_scope((*PYTHON, str(EXAMPLES / "toy_wheel.py")), tmp_path, 100)
     assert run.verdict is Verdict.PASS
     assert run.clauses["T2"].occasions > 100
-    reached = "all 61 programs up to size 1; size 2: 8 % of 443 (the limit of --operations)"
+    reached = "all 71 programs up to size 1; size 2: 5 % of 513 (the limit of --operations)"
     assert ("toy-wheel timer", f"virtual-scope: {reached}") in looked_for([subject])
 
 

@@ -270,6 +270,8 @@ class _Words:
     """What the programs of a part are made of."""
 
     starts: Sequence[_Start]
+    later: Sequence[_Start]
+    """Start states of programs of one caller alone: in them time has continued, and does so at the end."""
     places: tuple[str, ...]
     """Where threads of random programs may stop."""
 
@@ -342,7 +344,7 @@ class _Words:
 
     def alone(self, size: int) -> Iterator[_Recipe]:
         """Of one caller: so many calls, or one fewer and one from inside a callback."""
-        for start in self.starts:
+        for start in (*self.starts, *self.later):
             for steps in self._sequences(start, size):
                 yield _Recipe(start, (steps,))
             for inside in self.insides(start):
@@ -368,7 +370,8 @@ class _Words:
         """The program of one caller."""
         program, there = self._made(recipe, SEQUENCE)
         inside = recipe.inside
-        soon = ["op"] if inside and inside.place == EXPIRED else []
+        comes = recipe.start in self.later or (inside is not None and inside.place == EXPIRED)
+        soon = ["op"] if comes else []
         soon += [step.adds for step in recipe.steps() if step.adds and step.name.endswith(" soon")]
         (first, *of_callback), last = program.lanes, self.at_last(there, soon)
         pauses = ((inside.place, inside.whose),) if inside else ()
@@ -518,6 +521,7 @@ class _OfTimer(_Words):
             used = (Add("before", soon), Until("before", 0), *again)
             starts.append(_Start("t in a used bucket", used, ("t",), fires))
         self.starts = starts
+        self.later = [_Start("t over", (t, Until("t", -self.late_ns), live), ("t",))]
 
     def _adds(self, task: str) -> Iterator[_Step]:
         for name, delay_ns in self._ns.items():
@@ -626,6 +630,8 @@ class _OfPurgatory(_Words):
             _Start("op ab ready, other b ready", (waits("ab"), ready, waits("b", "other"), Ready("other"), live),
                    ("op", "other"), tries),
         ]  # fmt: skip
+        nearly = (soon, live, Until("op", delays.before_ns))
+        self.later = [_Start("op a soon, nearly over", nearly, ("op",), expires)]
 
     def _some(self, start: _Start, new: str) -> Iterator[_Step]:
         """What may be done anywhere; `new`: what is registered there."""

@@ -8,7 +8,8 @@ the operation was ready and ended without an exception:
     pending-flag ready < check(k).call            =>  a claim, which is not its expiry's unless that came before
                                                      check(k).ret, or while an evaluation was running or due
 
-O5  registration.out = 0, with a time-out, not cancelled, its time-out passed at the end  =>  a force claimed it
+O5  registration.out = 0, with a time-out, not cancelled, its time-out passed at the end  =>  a force claimed it;
+    in virtual time, if its expiry did:  began <= registration.ret.t + delay_ns + late_ns
 
 O5 shares with T2 and T3 when a task was due, and whether the run continued long enough to call it late.
 """
@@ -227,8 +228,10 @@ def _how_it_ended(history: OperationHistory) -> str:
 O5 = Clause(
     "O5",
     "no operation waits forever: at the end every operation with a timeout is completed, unless it was cancelled by "
-    "key or the purgatory was shut down",
-    formula="registration.out = 0, with a time-out, not cancelled, overdue at the end => some force claimed it",
+    "key or the purgatory was shut down; in virtual time none expires later than its time-out after its registration "
+    "plus late_ns",
+    formula="registration.out = 0, with a time-out, not cancelled, overdue at the end => some force claimed it;  "
+    "in virtual time its expiry began at t <= registration.ret.t + delay_ns + late_ns",
     records=("try_complete_else_watch", "force_complete"),
     needs_whole=True,
     asks=("try_complete_else_watch",),
@@ -239,12 +242,17 @@ O5 = Clause(
 def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with a time-out whose registration returned false, and that was completed, or
     overdue at the end. The time-out counts from the return of the last add, or of the registration if no add is
-    recorded."""
+    recorded.
+
+    In virtual time it also says when an operation expires at the latest. This counts from the registration, because a
+    time-out that is armed anew by each failed check never ends. An expiry is a completion inside a `timer_fire`, or
+    one with an `on_expiration` after it on its thread. If `late_ns` is not declared, or the operation was registered
+    twice, this is not judged."""
     registration = history.registration
     if registration is None or registration.out != 0 or registration.delay_ns is None or history.cancelled:
         return NO_OCCASION
     if history.claim is not None:
-        return KEPT
+        return _expired_late(run, history, registration, history.claim) or KEPT
     if not run.whole:
         return WANT_OF_RECORDS
     due_t = _due_t(history, registration)
@@ -262,6 +270,32 @@ def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
         "at the end every operation with a time-out is completed, unless cancelled by key or shut down",
         f"its time-out passed at t = {due_t}, {run.facts.end_t - due_t} ns before the end, "
         "and no call completed it",
+    )
+
+
+def _expired_late(run: Run, history: OperationHistory, registration: Call, claim: Call) -> Broken | None:
+    late_ns, ret_t = run.late_ns, registration.ret_t
+    if not run.virtual or late_ns is None or ret_t is None or len(history.registrations) > 1:
+        return None
+    fires = [fire for fire in history.fires if fire.call_i < claim.call_i]
+    expires = history.fire_of(claim) is not None or any(
+        point.th == claim.th and point.call_i > claim.call_i for point in history.expirations
+    )
+    # A subject may arm it after the registration, and a timer may round the first deadline up.
+    due_t = ret_t + max(registration.delay_ns or 0, 0)
+    first_t = history.adds[0].latest_due_t if history.adds else due_t
+    if not expires or first_t is None:
+        return None
+    due_t = max(due_t, first_t)
+    began = fires[0] if fires else claim
+    last_t = run.chance_t(due_t + late_ns, registration.call_i)
+    if began.call_t <= last_t:
+        return None
+    return Broken(
+        "expired-late",
+        (registration.call_i, registration.end_i, began.call_i),
+        f"expires by t = {last_t} (its time-out passed at t = {due_t}, late bound {late_ns} ns)",
+        f"it expired at t = {began.call_t}, {began.call_t - last_t} ns beyond the bound",
     )
 
 

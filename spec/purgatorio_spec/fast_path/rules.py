@@ -136,6 +136,11 @@ def _may_time_out(b: Block) -> Truth:
     return b.reg_out.equals(0) & b.reg_delay.given() & b.cut_n.equals(0)
 
 
+def _expired_late(b: Block) -> Truth:
+    last_t = greatest(b.reg_ret_t, b.reg_ret_t + b.reg_delay) + _limited(b.run.late_ns or 0)
+    return b.always(b.run.virtual and b.run.late_ns is not None) & b.win_n.equals(1) & (b.win_t > last_t)
+
+
 def _wrong_answer(b: Block) -> Truth:
     inside = b.win_th.equals(b.reg_th) & (b.reg_call < b.win_call) & (b.win_ret <= b.reg_ret)
     registration = b.reg_out.given() & (b.reg_out.equals(1) ^ inside.surely())
@@ -219,7 +224,10 @@ RULES: Final[Mapping[str, Rule]] = {
     "O4": Rule(lambda b: _is_registered_and_ready(b) & (b.check_ret.given() | (b.ready < b.reg_call)), _lost),
     "O5": Rule(
         lambda b: _may_time_out(b) & b.win_n.equals(1),
-        lambda b: _may_time_out(b) & b.win_n.equals(0) & b.due(b.deadline_t.or_else(b.reg_t + b.reg_delay)),
+        lambda b: (
+            _expired_late(b)
+            | (_may_time_out(b) & b.win_n.equals(0) & b.due(b.deadline_t.or_else(b.reg_t + b.reg_delay)))
+        ),
     ),
     "O6": Rule(
         lambda b: (b.try_n > 1) | (_some(b.try_n) & _some(b.done_n) & b.under_lock),
