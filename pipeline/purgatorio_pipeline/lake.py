@@ -1,13 +1,13 @@
-"""State on disk for checks, watches and campaigns: files with names that are used once, and a manifest that lists the
-valid ones.
+"""State on disk for checks, watches and campaigns: files whose names are never reused, and a manifest that lists the
+valid files.
 
-A manifest has a number, and the one with the highest number is the state: writing it is the commit. So a killed
-writer leaves the previous state, and files that no manifest names, which the next writer removes. No folder is
+A manifest has a number. The manifest with the highest number is the state, and writing it is the commit. A killed
+writer leaves the previous state. It may leave files that no manifest names; the next writer removes them. No folder is
 renamed, and no file that a manifest names is changed. So an object store, which writes single objects atomically,
 works as well as a disk.
 
-A file in the folder says which command keeps its state there. A folder that is not empty and has no such file is not
-touched; nor is one that another process uses.
+A file in the folder says which command keeps its state there. A folder that has other files but not this one is not
+touched. A folder that another process uses is not touched either.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """The reference as a subject: a purgatory under real threads, both dialects, recorded like any other subject.
 
-The plan of a timer (adds and cancels) is used for a purgatory. An add becomes the registration of an operation under
-one to three keys. A cancel becomes an event, a `force_complete` or a `cancel_for_key`. Half of the other operations
-get an event; the rest expires. The calls come from `threads` workers, expiry from the purgatory's own reaper and
-executor.
+The sequence of adds and cancels that drives a timer drives a purgatory here. An add becomes the registration of an
+operation under one to three keys. A cancel becomes an event, a `force_complete` or a `cancel_for_key`. Half of the
+other operations get an event; the rest expires. `threads` workers make the calls. The purgatory's own reaper and
+executor expire operations.
 
 The declared bounds: `early_ns` is tick - 1 ms, by the contract of the timer; `late_ns` covers the lateness of a busy
 machine.
 
-At the end the run waits for every operation, lets the reaper purge, and records `quiesce`. If it does not come to
-rest (a broken build leaves timers), it ends without a `quiesce`; the recording shows why.
+At the end the run waits for every operation, lets the reaper purge, and records `quiesce`. If some operations are
+never completed (the build under test may be broken), the run ends without a `quiesce`; the recording shows why.
 """
 
 import threading

@@ -45,11 +45,11 @@ Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.
     metavar="ID",
     help="Show only this clause, such as O4.",
 )
-@click.option("--operation", help="Judge only this operation or task (in this process).")
+@click.option("--operation", help="Judge only this operation or task. Uses --engine process.")
 @click.option(
     "--allow-idle",
     is_flag=True,
-    help="A clause without an occasion passes; by default it makes the run UNKNOWN.",
+    help="Let a clause pass that had no chance to fail. By default it makes the run UNKNOWN.",
 )
 @click.option("--profiles", is_flag=True, help="List the profiles that a trace header can name.")
 @click.option("--clauses", is_flag=True, help="List the clauses.")

@@ -57,7 +57,7 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 @click.option(
     "--drawn",
     is_flag=True,
-    help="Run random programs. The arguments then name what they test, such as `hashed`.",
+    help="Run random programs. SCENARIO then names the class to test, such as `hashed`.",
 )
 @click.option(
     "--package", "packages", multiple=True, metavar="NAME", help="Explore this Python package, unmodified."
@@ -69,10 +69,12 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
     "--early",
     type=click.IntRange(0, 9),
     default=0,
-    help="For --package: how many waits of each thread may time out while other threads can still run.",
+    help="For --package: how many time-outs of each thread may come early, while other threads can still run.",
 )
 @click.option("--races", is_flag=True, help="Count data races of plain variables as violations.")
-@click.option("--replay", "token", help="Repeat the execution of a printed token.")
+@click.option(
+    "--replay", "token", metavar="TOKEN", help="Repeat the execution that a counterexample printed as TOKEN."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
     scenarios: tuple[str, ...],

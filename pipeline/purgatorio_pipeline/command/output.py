@@ -153,12 +153,12 @@ def engine_options(function: Callable[..., R]) -> Callable[..., R]:
     @click.option(
         "--full",
         is_flag=True,
-        help="Judge each operation event by event, without the fast preselection. Slower; the same verdicts.",
+        help="Judge every operation event by event, also those that a quick test passes. Slower; the same verdicts.",
     )
     @click.option(
         "--out",
         type=place,
-        help="Folder or Hadoop URI for Spark's tables. Files with a verdict in them are not read again.",
+        help="Folder or Hadoop URI for Spark's tables. Traces that have a verdict in the tables are not read again.",
     )
     @output_options
     @functools.wraps(function)

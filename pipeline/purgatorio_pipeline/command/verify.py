@@ -57,7 +57,8 @@ RECORDERS = 8
     "--command",
     "commands",
     multiple=True,
-    help="Program to drive, such as 'node my.js'; it speaks purgatorio-subject/1. No shell. May be repeated.",
+    help="Program to drive, such as 'node my.js'; it speaks purgatorio-subject/1. It is started without a shell. "
+    "May be repeated.",
 )
 @click.option(
     "--time",

@@ -65,7 +65,8 @@ class _Unreachable(click.ClickException):
 @click.option(
     "--declare",
     default="",
-    help="Constants of the broker in ms: initial-delay (default: asks the broker), late (100), late-topics (2000).",
+    help="Times in ms: initial-delay (default: asks the broker); late (100) and late-topics (2000), the lateness "
+    "allowed.",
 )
 @click.option(
     "--only", multiple=True, help="Run these areas, scenes or clauses only, such as fetch,groups or F3."

@@ -1,10 +1,11 @@
-"""Turns Kafka messages into segments: the events of one run from one partition in a batch.
+"""Turns Kafka messages into segments. A segment is the events of one run that one batch read from one partition.
 
 A message's key is the run, its value one or several lines of a trace. The header line is the first of its run in each
-partition; it may come again in any message, as it was. In a partition `i` increases, and what is known of an open run
-(header, last `i`) is given to the reader with each batch, so that a batch continues where the one before it ended.
+partition; any later message may repeat it unchanged. Within a partition the event numbers `i` increase. The reader
+gets the header and the last `i` of every open run with each batch. So a batch continues where the batch before it
+ended.
 
-A message is known from its topic, partition and offset: seen again, in the same batch or later, it counts once.
+Topic, partition and offset identify a message. If it is read again, in the same batch or later, it counts once.
 """
 
 from __future__ import annotations

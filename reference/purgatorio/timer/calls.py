@@ -1,12 +1,12 @@
-"""Functions on a timer that takes tasks: `call_later`, and `call_every` with `Repeated`.
+"""`call_later` and `call_every` for any timer that has `add(task)`, and `Repeated`, the task of `call_every`.
 
 Promises. [T8] [T9] `Repeated` runs its function a period after the last run has ended, so two runs never overlap.
-[T10] After `cancel` no new run begins, also if the function itself or another thread cancels during a run. An
-exception of the function goes to the timer's fault policy, and the function runs again. It does not run after its
-timer is closed.
+[T10] After `cancel` no new run begins, also if the function itself or another thread cancels during a run. If the
+function raises, the exception goes to the timer's fault policy, and the function runs again after the next period. It
+does not run after its timer is closed.
 
-Not promised: a fixed rate. Each period begins when the last run ends, so the times drift by what a run takes. Nor a
-period below the timer's tick: such a function runs again and again until the tick has ended.
+Not promised: a fixed rate. Each period begins when the last run ends, so each start is later by the duration of the run
+before it. A period below the timer's tick is not kept: the function runs again and again until the tick has ended.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,9 @@
 """O7: the return values of calls are correct.
 
-registration.out = 1  iff  the winning force lies in the registration, and in no expiry and no check inside it
-try.out = 1           iff  the winning force lies in the try
+The claim is the `force_complete` that completes the operation.
+
+registration.out = 1  iff  the claim lies in the registration, and in no expiry and no check inside it
+try.out = 1           iff  the claim lies in the try
 check.out             =    |tries with out = 1 directly under the check|
 """
 
@@ -15,7 +17,7 @@ O7 = Clause(
     "O7",
     "try_complete_else_watch returns true if and only if this call completed the operation; check_and_complete "
     "returns exactly the number of operations that it completed",
-    formula="registration.out = 1 iff it contains the winning force;  try.out = 1 iff it contains the winning force;  "
+    formula="registration.out = 1 iff it contains the claim;  try.out = 1 iff it contains the claim;  "
     "check.out = |tries with out = 1 directly under it|",
     records=("try_complete_else_watch", "check_and_complete", "try_complete", "force_complete"),
     asks=("try_complete_else_watch",),

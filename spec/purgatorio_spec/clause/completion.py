@@ -8,7 +8,7 @@ With *force* for `force_complete`, *done* for `on_complete`, *try* for `try_comp
         cancel_for_key(k) had returned the operation before that check;  only a key that it was registered under
         returns it, and no key twice;  a key returns every operation that waits under it
     O3  |on_expiration| <= 1, one fire contains both the done and, after it, the on_expiration, and a fire that
-        contains the winning force contains an on_expiration
+        contains the claim (the force with out = 1) contains an on_expiration
     O6  no try of one thread overlaps a try of another nor, under the operation's lock, the done of another
 
 `docs.makers.operation_machine` states the same as a state machine, as far as one operation shows it without its timer.
@@ -287,7 +287,7 @@ O3 = Clause(
     "if the expiry completes the operation, on_expiration runs once, after on_complete; otherwise on_expiration "
     "never runs",
     formula="|on_expiration| <= 1;  on_expiration => one fire contains the done and, after it, the on_expiration;  "
-    "a fire that contains the winning force and returned => |on_expiration| = 1",
+    "a fire that contains the claim and returned => |on_expiration| = 1",
     records=("on_expiration", "on_complete", "force_complete"),
     asks=("try_complete_else_watch",),
 )

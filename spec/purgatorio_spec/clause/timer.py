@@ -1,14 +1,18 @@
 """T1 to T4: a task fires not early, not late, once, and not after its cancel.
 
-With d the deadline of an add, `early` and `late` the bounds of the header, and each add arming its task once:
+With d the deadline of an add, and `early` and `late` the bounds of the header:
 
-    T1  every fire answers an add of its own with  fire.t >= d - early
-    T2  fire.t <= max(d, add.ret.t + delay) + late          of the one add in force, not cancelled, not completed;
-        the same of a completion without a fire             (request-log)
-    T3  |fires| <= |adds in force at them|,  and an add that is not cancelled and is overdue at the end has a fire
-        after it
-    T4  a stop (a cancel, the winning force of another than its expiry, a cancel_for_key that returned it) that
-        returned at t < d - early:  no fire of the adds before it;  a barrier's cancel with out = 1: none at any t
+    T1  fire.t >= d - early, for some add that the fire answers; no two fires answer the same add
+    T2  fire.t <= max(d, add.ret.t + delay) + late, if the fire can answer only this add, and no cancel and no
+        completion came before it
+    T3  |fires| <= |adds that the fires can answer|; if the last add is overdue at the end and no cancel or completion
+        came after it, a fire came after it
+    T4  if a stop returned at a time t < d - early, no fire of an earlier add starts after the stop began
+
+Under the profile `request-log`, T2 also bounds the answer of a request. A *stop* in T4 is a cancel, a completion of the
+operation other than by its expiry, or a `cancel_for_key` that returned the operation. A cancel is a *barrier* if the
+profile says so: after a successful one the task does not run, whatever the time. In every profile, a cancel that
+reports success must not come after a run of the task.
 
 An add that comes while its task is pending moves the task. But a task that was due by then may have been handed over
 to run, and cannot be called back: that fire still answers the first add.
@@ -125,8 +129,8 @@ def _answered_in_time(history: OperationHistory, late_ns: int) -> Finding:
 T3 = Clause(
     "T3",
     "a task fires at most once, and exactly once if it is not cancelled",
-    formula="|fires| <= |adds in force at them|;  the last add, not taken back and overdue at the end, has a fire "
-    "after it",
+    formula="|fires| <= |adds in force at them|;  a last add that is overdue at the end, and that no cancel or "
+    "completion followed, has a fire after it",
     records=("timer_add", "timer_fire", "timer_cancel"),
     needs_whole=True,
     asks=("timer_add",),
@@ -201,8 +205,9 @@ T4 = Clause(
     "T4",
     "a task does not fire if, before its deadline, it was cancelled, or its operation was returned by cancel_for_key "
     "or completed by another call than its expiry; no cancel reports success after the task has run",
-    formula="stop.ret.t < deadline_t - early_ns => no later fire of the adds before the stop;  "
-    "a barrier's cancel.out = 1 => none at any time;  cancel.out = 1 => no fire had ended before it",
+    formula="stop.ret.t < deadline_t - early_ns => no fire of an earlier add starts after stop.call;  "
+    "cancel.out = 1 and the cancel is a barrier => no fire of the add;  "
+    "cancel.out = 1 => no fire of the add ended before cancel.call",
     records=("timer_add", "timer_fire"),
     constants=("early_ns",),
     asks=("timer_add", "timer_cancel|force_complete|cancel_for_key"),
@@ -226,12 +231,13 @@ class _Stop(NamedTuple):
 
 @T4.of_operation
 def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task with a stop that took effect before the deadline minus `early_ns`. A stop is a cancel, a
-    `cancel_for_key` that returned the task's operation, or a completion by another call than its expiry. If a
-    successful cancel forbids every later run (a *barrier*, by the profile), every successful cancel is an occasion.
-    In every profile, a cancel that returned 1 after a run of the task had ended is an occasion too. If the operation
-    was completed before its task was in the timer, the task counts as cancelled from the return of the registration
-    on. If `cancel_for_key` returned the operation during its registration, nothing is judged."""
+    """An occasion is a task with a stop that took effect before the deadline minus `early_ns`. A *stop* is a cancel,
+    a `cancel_for_key` that returned the task's operation, or a completion of the operation other than by its expiry.
+    In some profiles a successful cancel is a *barrier*: it forbids every later run, whatever the time. There every
+    successful cancel is an occasion. In every profile, a cancel that returned 1 after a run of the task had ended is
+    an occasion too. An operation may be completed before its task is in the timer. Then the task counts as cancelled
+    when the registration returns. If `cancel_for_key` returned the operation during its registration, nothing is
+    judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)

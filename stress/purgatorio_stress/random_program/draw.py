@@ -1,9 +1,9 @@
-"""Programs made of the acts of a vocabulary: small ones one after another, larger ones at random.
+"""Makes test programs from a vocabulary, a list of possible calls with small arguments (here *acts*).
 
-The enumeration begins with the programs of the most common acts, each act at most once in a thread. Then it takes all
-programs of one act, of two acts, and so on, without callbacks and with the simplest settings. Symmetric programs are
-made once. A random program has one to three threads. Several are generated, and the one with the most untried pairs of
-concurrent acts is run.
+Small programs are enumerated, larger ones are random. The enumeration begins with the programs of the most common acts,
+each act at most once in a thread. Then it takes all programs of one act, of two acts, and so on, without callbacks and
+with the simplest settings. Of symmetric programs only one is made. A random program has one to three threads. For each
+run several random programs are generated. The one with the most untried pairs of concurrent acts is run.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ F3 | an append that satisfies a waiting Fetch answers it before or when the appe
 acknowledged; the Fetch response contains the appended record | as Kafka
 F4 | a Fetch that has min_bytes available, or min_bytes=0, or max_wait_ms=0, is answered at once
 F5 | a Fetch that reaches max_wait_ms returns the data that is available
-F6 | a Fetch with an offset out of range, an unknown leader epoch, an offset beyond its epoch, an unknown topic id or \
-an unknown fetch session gets its error at once | as Kafka
+F6 | a Fetch with an offset out of range, an unknown leader epoch, an unknown topic id or an unknown fetch session \
+gets its error at once; a Fetch with an offset after the end of its last_fetched_epoch gets that end at once | as Kafka
 F7 | min_bytes and max_bytes count over all partitions; partitions are filled in request order; \
 in a fetch session, a partition without room in one response gets its turn later
 F8 | deleting a topic answers the Fetch and Produce requests that wait for it, with an error | as Kafka
@@ -54,7 +54,8 @@ M6 | a Produce with acks=-1 that waits for a stopped replica is answered soon af
 or after the in-sync set shrinks and the other replicas suffice | as Kafka
 M7 | a batch that an idempotent producer sends again is acknowledged and stored once; a batch out of sequence gets \
 OUT_OF_ORDER_SEQUENCE_NUMBER (45) | KIP-98
-R1 | a read_committed Fetch returns no records of an open transaction, and such records do not complete it | KIP-98
+R1 | a read_committed Fetch returns no records of an open transaction, and such records do not complete a \
+waiting Fetch | KIP-98
 R2 | a transaction ends soon after EndTxn or its transaction timeout, and its end answers the requests that wait \
 for it | as Kafka
 R3 | a read_committed Fetch returns all records below the last stable offset and lists the aborted transactions \
@@ -75,8 +76,8 @@ D1 | DeleteRecords returns the low watermark, or REQUEST_TIMED_OUT (7) at its ti
 deletion beyond the end, get OFFSET_OUT_OF_RANGE (1)
 L1 | ListOffsets returns the earliest offset, the offset for a timestamp, and an end offset above every acknowledged \
 record; an unknown leader epoch gets an error
-E1 | ElectLeaders returns when the preferred replica leads, ELECTION_NOT_NEEDED (84) if that replica leads already, \
-and UNKNOWN_TOPIC_OR_PARTITION (3) for a partition that does not exist | KIP-460
+E1 | ElectLeaders is answered when the preferred replica leads; it gets ELECTION_NOT_NEEDED (84) if that replica leads \
+already, and UNKNOWN_TOPIC_OR_PARTITION (3) if the partition does not exist | KIP-460
 G0 | a JoinGroup without a member id gets MEMBER_ID_REQUIRED (79) with an id at once; the member can join with that \
 id | KIP-394
 G1 | the first rebalance of an empty group lasts the declared initial delay, and longer while members keep joining
