@@ -49,7 +49,7 @@ Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.
 @click.option(
     "--allow-idle",
     is_flag=True,
-    help="Let a clause pass that had no chance to fail. By default it makes the run UNKNOWN.",
+    help="Let a clause pass that had no chance to fail. By default such a clause makes the run UNKNOWN.",
 )
 @click.option("--profiles", is_flag=True, help="List the profiles that a trace header can name.")
 @click.option("--clauses", is_flag=True, help="List the clauses.")

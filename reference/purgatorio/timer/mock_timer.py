@@ -1,10 +1,10 @@
 """`MockTimer`: a timer for tests of code that *uses* timers (the fixture of Kafka's tests).
 
-It differs from every other timer here, on purpose and as Kafka's does:
+It differs from every other timer here, as Kafka's does:
 
 * `add` with a delay of 0 or below runs the task at once, on the caller;
-* `advance_clock(n)` moves the clock by n instead of waiting, and runs, on the caller and in the order of their
-  deadlines, the tasks whose deadline is *before* the new time (a task at the new time itself waits);
+* `advance_clock(n)` moves the clock by n instead of waiting. Then it runs the tasks whose deadline is *before* the new
+  time, on the caller, in the order of their deadlines. A task whose deadline is the new time waits;
 * cancelled tasks stay inside until they would run, or until `size()` is called.
 """
 
