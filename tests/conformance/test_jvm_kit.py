@@ -162,7 +162,7 @@ def test_two_threads_of_one_name_are_two(built: tuple[Path, Path], tmp_path: Pat
     java, classes = built
     command = [str(java), *QUICK, "-cp", str(classes), "NamesakePool"]
     (subject,) = (one for one in command_subjects(command, lines=None) if one.mode == "real-free")
-    (record,) = record_runs([subject], tmp_path, suffix=".jsonl")
+    (record,) = record_runs([subject], tmp_path, ops=200, suffix=".jsonl")
     assert record.failure is None, record.failure
     assert record.path is not None
     assert {"subject/worker", "subject/worker#2"} <= {event.th for event in read_run(record.path).events}
