@@ -1,4 +1,4 @@
-"""One check from files to results: the choice of an engine, and the engine in this process."""
+"""One check from files to results: chooses the engine, and contains the engine `process`."""
 
 from __future__ import annotations
 

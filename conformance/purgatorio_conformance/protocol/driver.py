@@ -1,7 +1,7 @@
 """Any program as a subject: `command_subjects(["node", "my.js"])` gives subjects like the built-in ones.
 
 The program is started again for each run, without a shell. It is held to what it declares in answer to `describe`, and
-is driven in every way that it declares: as a timer and as a purgatory, in virtual time in two manners, in real time.
+is driven in every way that it declares: as a timer and as a purgatory, in virtual time and in real time (see `Mode`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ A test module names the promises in a marker, gives a factory in a fixture, and 
         purgatorio_case.check()
 
 See docs/conformance-suite.md. This module is imported wherever the distribution is installed, in every run of
-pytest, so it imports only pytest until a test needs it.
+pytest, so it imports only pytest, and the rest when a test needs it.
 """
 
 from __future__ import annotations

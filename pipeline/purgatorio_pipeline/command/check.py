@@ -22,8 +22,8 @@ from purgatorio_spec.show.visible import counted
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
 
 EPILOG = """
-A trace is JSON lines (plain, gzip, zstd) or Parquet. Its format is purgatorio-trace/1 (a header, events, an end
-record), or purgatorio-wire/1, which `purgatorio wire` writes.
+A trace is JSON lines (plain, gzip, zstd) or Parquet. Its format is purgatorio-trace/1 or purgatorio-trace/2 (a header,
+events, an end record), or purgatorio-wire/1, which `purgatorio wire` writes.
 
 \b
   purgatorio check examples/traces             # chooses the engine by size
@@ -49,7 +49,7 @@ Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.
 @click.option(
     "--allow-idle",
     is_flag=True,
-    help="Let a clause pass that had no chance to fail. By default such a clause makes the run UNKNOWN.",
+    help="Let a clause that had no chance to fail pass. By default such a clause makes the run UNKNOWN.",
 )
 @click.option("--profiles", is_flag=True, help="List the profiles that a trace header can name.")
 @click.option("--clauses", is_flag=True, help="List the clauses.")

@@ -176,7 +176,11 @@ def output_options(function: Callable[..., R]) -> Callable[..., R]:
     @click.option("--sarif", type=file, help="Write SARIF 2.1.0 for code scanning.")
     @click.option("--markdown", type=file, help="Write a Markdown summary for the page of a CI job.")
     @click.option("--json", is_flag=True, help="Print one JSON object and nothing else.")
-    @click.option("--verbose", is_flag=True, help="Show all runs and causes, and why clauses were SKIPPED.")
+    @click.option(
+        "--verbose",
+        is_flag=True,
+        help="Show all runs, all causes of violations, and why clauses were SKIPPED.",
+    )
     @functools.wraps(function)
     def wrapped(**options: Any) -> R:
         return function(output=_taken(CheckOutput, options), **options)

@@ -71,8 +71,8 @@ RECORDERS = 8
     "--lines",
     default=ANY_CLASS,
     metavar="CLASSES",
-    help="For --command on a JVM: pause threads at the lines of these classes, such as 'org.acme.*'; 'none' pauses "
-    "at no line. Default: all classes except the JDK's.",
+    help="For --command on a JVM: pause threads at the source lines of these classes, such as 'org.acme.*'; "
+    "'none' pauses at no line. Default: all classes except the JDK's.",
 )
 @engine_options
 def command(
@@ -91,6 +91,9 @@ def command(
 
     \b
       purgatorio verify --command 'node my.js'
+
+    SUBJECTS are timers and purgatories that this package can drive (--list). Default: reference, netty and asyncio;
+    with --command, only the command.
 
     --report PAGE.html writes one page that needs no network.
     """

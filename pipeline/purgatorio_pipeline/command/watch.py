@@ -103,7 +103,7 @@ def name_value(value: str) -> tuple[str, str]:
 @click.option("--jars", help="Jars for Spark by path, with commas.")
 @click.option("--metrics", type=file, help="Write Prometheus text to this file after each batch.")
 @click.option(
-    "--allow-idle", is_flag=True, help="When a run is closed, let a clause pass that had no chance to fail."
+    "--allow-idle", is_flag=True, help="When a run is closed, let a clause that had no chance to fail pass."
 )
 @click.option("--master", help="Spark master; default local[*] or spark-submit's.")
 @click.option("--memory", help="Heap of the Spark driver, such as 3g.")

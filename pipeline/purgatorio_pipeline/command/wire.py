@@ -88,7 +88,7 @@ class _Unreachable(click.ClickException):
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="Seconds for random programs. They run without --only, or with `--only drawn`.",
+    help="Seconds for random programs. With --only, they run only if it includes `drawn`.",
 )
 @click.option(
     "--program", metavar="TEXT", help="Run only this random program, as a counterexample prints it."

@@ -1,6 +1,7 @@
 """`Purgatory`: where delayed operations wait (Kafka's DelayedOperationPurgatory).
 
-Promises (clause ids in brackets; the modules of the dialects say what differs).
+Promises (clause ids in brackets; the modules of the dialects, `pending_flag` and `locked`, say where they differ from
+this list).
 * [O4] No completion is lost between registering and an event.
 * [O5] Every operation with a time-out is completed in the end, unless it was cancelled by key. With
   `complete_at_shutdown`, the default, `close` completes the remaining operations.
@@ -15,8 +16,9 @@ Promises (clause ids in brackets; the modules of the dialects say what differs).
 Not promised: that the gauges are exact under load; that a completed operation leaves the lists of its other keys
 before a purge; that operations of one key are tried in any order; that `check_and_complete` is atomic.
 
-Kafka differs: its shutdown leaves operations pending, and an operation that is registered afterwards never expires.
-Choose `complete_at_shutdown=False` and `purgatorio.faults.PROPAGATE` to get Kafka's behavior.
+Kafka differs: its shutdown leaves operations pending, and an operation that is registered afterwards never expires;
+an exception of a callback goes to the caller. Choose `complete_at_shutdown=False` and `purgatorio.faults.PROPAGATE`
+to get Kafka's behavior.
 """
 
 from collections.abc import Hashable, Sequence, Set

@@ -1,16 +1,17 @@
-"""Exhaustive depth-first search with dynamic partial-order reduction and sleep sets: one run of each class.
+"""Exhaustive depth-first search with dynamic partial-order reduction and sleep sets: one run of each class of
+equivalent interleavings.
 
 Flanagan and Godefroid, "Dynamic partial-order reduction for model checking software" (POPL 2005), with the source
 sets of Abdulla, Aronsson, Jonsson and Sagonas, "Optimal dynamic partial order reduction" (POPL 2014). Every run is
-searched for *races*: two dependent steps of two tasks without another order between them. The search returns to the
-state before the first of them, to try the other order. Sleep sets avoid runs that only swap independent steps.
+searched for *races*: two dependent steps of different tasks that nothing else orders. The search returns to the state
+before the first of them, to try the other order. Sleep sets avoid runs that only swap independent steps.
 
 The results for a prefix are kept on a stack, and only the new steps of a run are checked. "Happened before" is a bit
 mask of earlier steps.
 
-It is complete for programs whose runs all end; bounded loops are followed up to the program's bound of turns. All
-deadlocks and all violations visible at the end are found. A violation that depends on the *order* of recorded events
-of independent steps is judged for one of the equivalent runs.
+The search is complete if every run ends. A marked loop is followed for at most `Program.turns` turns. All deadlocks and
+all violations visible at the end are found. A violation that depends on the order of independent steps can be missed:
+only one of the equivalent runs is judged.
 """
 
 from heapq import heappop, heappush

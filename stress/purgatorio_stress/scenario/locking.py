@@ -1,7 +1,8 @@
-"""Locks of the caller: shared by operations, held around events, chained through readers and writers.
+"""Locks of the caller: several operations share one; a caller holds one while it reports an event; readers and writers
+of two locks wait in a circle.
 
-The rule that these scenarios keep is Kafka's since KAFKA-8334: no thread checks a key with a lock in hand; the check is
-put on an `ActionQueue` and run when the locks are back.
+The rule that these scenarios keep is Kafka's since KAFKA-8334: no thread checks a key while it holds a lock; it puts
+the check on an `ActionQueue`, and runs it after it has released its locks.
 """
 
 from collections.abc import Iterator

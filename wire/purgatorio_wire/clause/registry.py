@@ -31,7 +31,7 @@ X4 | a response contains each topic and partition of its request once; a topic o
 UNKNOWN_TOPIC_OR_PARTITION (3)
 F1 | a Fetch without min_bytes available is answered only when max_wait_ms has passed or an append provides them, \
 whichever is first
-F2 | a Fetch is answered when max_wait_ms has passed, at the latest
+F2 | a Fetch is answered within max_wait_ms
 F3 | an append that satisfies a waiting Fetch answers it before or when the append is \
 acknowledged; the Fetch response contains the appended record | as Kafka
 F4 | a Fetch that has min_bytes available, or min_bytes=0, or max_wait_ms=0, is answered at once
@@ -56,8 +56,8 @@ M7 | a batch that an idempotent producer sends again is acknowledged and stored 
 OUT_OF_ORDER_SEQUENCE_NUMBER (45) | KIP-98
 R1 | a read_committed Fetch returns no records of an open transaction, and such records do not complete a \
 waiting Fetch | KIP-98
-R2 | a transaction ends soon after EndTxn or its transaction timeout, and its end answers the requests that wait \
-for it | as Kafka
+R2 | a transaction ends soon after EndTxn or its transaction timeout; when it ends, the broker answers the requests \
+that wait for its end | as Kafka
 R3 | a read_committed Fetch returns all records below the last stable offset and lists the aborted transactions \
 among them | KIP-98
 R4 | the last stable offset is the first offset of the earliest open transaction; without one it equals the high \
@@ -72,8 +72,8 @@ A1 | a created topic exists, has an id, and its partitions have leaders; creatin
 arguments, gets an error; no CreateTopics waits for its timeout
 A2 | a deleted topic is gone, by name and by id; DeleteTopics does not wait for its timeout
 A3 | CreatePartitions increases a topic to the requested count; a count that is not larger gets INVALID_PARTITIONS (37)
-D1 | DeleteRecords returns the low watermark, or REQUEST_TIMED_OUT (7) at its timeout; a Fetch below it, and a \
-deletion beyond the end, get OFFSET_OUT_OF_RANGE (1)
+D1 | DeleteRecords returns the low watermark, or REQUEST_TIMED_OUT (7) at its timeout; a Fetch below the low \
+watermark, and a deletion beyond the end, get OFFSET_OUT_OF_RANGE (1)
 L1 | ListOffsets returns the earliest offset, the offset for a timestamp, and an end offset above every acknowledged \
 record; an unknown leader epoch gets an error
 E1 | ElectLeaders is answered when the preferred replica leads; it gets ELECTION_NOT_NEEDED (84) if that replica leads \
@@ -111,25 +111,26 @@ S3 | acquired records are delivered to one member only; their delivery count is 
 delivery, up to the broker's limit | KIP-932
 S4 | a record that was accepted or rejected is not delivered again | KIP-932
 S5 | a released record can be acquired again, even if the rest of its batch cannot: a new ShareFetch gets it at \
-once, a waiting ShareFetch when its max_wait_ms has passed, at the latest | KIP-932
+once; a waiting ShareFetch gets it no later than its max_wait_ms | KIP-932
 S6 | a member can acknowledge only the records that it has acquired; other records get \
 INVALID_RECORD_STATE (121) | KIP-932
 S7 | an acquisition lock ends at the time that the response declares, not before; the end of the lock answers \
 a waiting ShareFetch | KIP-932
 S8 | when a share session ends or its connection closes, its acquired records can be acquired again: a waiting \
-ShareFetch gets them when its max_wait_ms has passed, at the latest | as Kafka
+ShareFetch gets them no later than its max_wait_ms | as Kafka
 S9 | an unknown share session gets SHARE_SESSION_NOT_FOUND (122), a session epoch that is not the next gets \
 INVALID_SHARE_SESSION_EPOCH (123); both come at once | KIP-932
-C1 | if a connection closes while its requests wait, the broker releases their resources when max_wait_ms has passed, \
-at the latest; other connections are served meanwhile, and also while a client does not read its responses | as Kafka
+C1 | if a connection closes while its requests wait, the broker releases their resources no later than their \
+max_wait_ms; other connections are served meanwhile; a client that does not read its responses does not delay other \
+clients | as Kafka
 Q1 | a client above its quota gets a throttle time; the next request of its connection is answered after that time, \
 not before | KIP-219
 O1 | a waiting request is answered exactly once | as in a purgatory
 O4 | a waiting request that an append satisfied does not wait for its max_wait_ms | as in a purgatory
 O5 | every waiting request with a timeout has been answered when the run ends | as in a purgatory
 T1 | a waiting request does not expire before its max_wait_ms or timeout_ms | as in a purgatory
-T2 | a waiting request expires at its max_wait_ms or timeout_ms plus the declared lateness, \
-at the latest | as in a purgatory
+T2 | a waiting request expires no later than its max_wait_ms or timeout_ms plus the declared lateness \
+| as in a purgatory
 """
 WIRE_CLAUSES: Final = {
     one.id: one
