@@ -7,7 +7,7 @@
     P4  at rest:  keys <= watched
     T5  size() >= 0,  least <= size() <= most + overcounted
 
-with  overcounted = min(raced, threads - 1)  in the dialects of Kafka, and 0 elsewhere.
+with  overcounted = raced  in the dialects of Kafka, and 0 elsewhere.
 
 *waiting*: the entries of operations that are registered, not completed, and not returned by every key. An operation
 that a key returned is out of the timer; one that all keys returned is watched nowhere.
@@ -23,9 +23,9 @@ the timer's size and using it.
 
 *raced*: `locked` and `pending-flag` count a task that was cancelled while it was added, or moved between buckets,
 until its bucket is flushed. A task is raced if a cancel of it began during an add, or if another thread recorded an
-event during the cancel. It counts from the call of that cancel on, at most one task for each thread other than the
-reader's. It ends at a `quiesce` that comes a reaper's period after the task would have been late. The same holds for
-a task that ended once and was added again, if it is unknown whether it ended again.
+event during the cancel. It counts from the call of that cancel on. Each race may leave a task behind, so any number of
+them may be counted. It ends at a `quiesce` that comes a reaper's period after the task would have been late. The same
+holds for a task that ended once and was added again, if it is unknown whether it ended again.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
@@ -75,8 +75,7 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
 P2 = Clause(
     "P2",
     "the gauges PurgatorySize and NumDelayedOperations stay within the bounds that the trace implies",
-    formula="watched_least <= watched <= watched_most;  "
-    "at rest: delayed <= live + plain tasks + min(raced, threads - 1)",
+    formula="watched_least <= watched <= watched_most;  at rest: delayed <= live + plain tasks + raced",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
 )
 
@@ -88,9 +87,9 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
 
     `watched` is at least the number of entries of live operations, and at most the number of all entries ever made.
     At rest, `delayed` is at most the number of live operations that no key has returned, plus the timer's tasks that
-    are no operations. In Kafka's dialects `delayed` may also count *raced* tasks, at most one for each thread other
-    than the reader's. A task is raced if its cancel overlapped an add, or another event was recorded during the
-    cancel. It counts until a `quiesce` at which it is long overdue.
+    are no operations. In Kafka's dialects `delayed` may also count *raced* tasks. A task is raced if its cancel
+    overlapped an add, or another event was recorded during the cancel. It counts until a `quiesce` at which it is long
+    overdue.
     """
     if not reading.bounded:
         return NO_OCCASION
@@ -147,7 +146,7 @@ T5 = Clause(
     "T5",
     "size() returns the number of pending tasks, and is never negative; a call that overlaps the reading may be "
     "counted or not",
-    formula="0 <= size();  tasks_least <= size() <= tasks_most + min(raced, threads - 1)",
+    formula="0 <= size();  tasks_least <= size() <= tasks_most + raced",
     records=("timer_add", "timer_fire", "timer_cancel", "gauge|quiesce"),
     constants=("tick_ns",),
 )
@@ -178,4 +177,4 @@ def size_is_exact(run: Run, reading: Reading) -> Finding:
 
 
 def _may_overcount(run: Run, reading: Reading) -> int:
-    return min(reading.raced, run.facts.threads - 1) if run.profile.counts_raced else 0
+    return reading.raced if run.profile.counts_raced else 0
