@@ -44,7 +44,7 @@ from purgatorio_conformance.protocol.played_order import (
 from purgatorio_conformance.protocol.proof import Proof
 from purgatorio_conformance.protocol.real_time import drive_real
 from purgatorio_conformance.protocol.run_record import Account
-from purgatorio_conformance.protocol.scope import crossed, longest_of_scope_ns, scope, scope_delays
+from purgatorio_conformance.protocol.scope import crossed_pairs, longest_of_scope_ns, scope, scope_delays
 from purgatorio_conformance.protocol.session import Listener, Session
 from purgatorio_conformance.protocol.small_program import delays_for
 from purgatorio_conformance.protocol.timeline import fitted, shape_of, timeline
@@ -184,8 +184,7 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     if mode == "virtual-scope":
         return any(scope(part, scope_delays(description), description))
     delays = delays_for(description, 0)
-    _, of_scope = next(crossed(part, delays, description))
-    programs = itertools.chain(gate_programs(part, delays), of_scope)
+    programs = itertools.chain(gate_programs(part, delays), crossed_pairs(part, delays, description))
     if mode.endswith("-gates"):
         return any(program.ruled_out(description, virtual=virtual) is None for program in programs)
     if mode.endswith("-lines"):

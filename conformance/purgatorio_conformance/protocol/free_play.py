@@ -16,7 +16,7 @@ from typing import Final
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.message import Add, Call, Description, Gauge, Quiesce, Register, Start
-from purgatorio_conformance.protocol.scope import crossed
+from purgatorio_conformance.protocol.scope import crossed_pairs
 from purgatorio_conformance.protocol.session import Session
 from purgatorio_conformance.protocol.small_program import (
     Expiry,
@@ -47,8 +47,8 @@ _EARLY_S: Final = 0.001
 def free_programs(description: Description, part: Part) -> tuple[SmallProgram, ...]:
     """Those that the subject can be put through without any gate. A volley of one is an order, and kept by gates."""
     delays = delays_for(description, _FAR_NS)
-    _, of_scope = next(crossed(part, delays, description))
-    programs = itertools.chain((one for one in gate_programs(part, delays) if one.volley != 1), of_scope)
+    by_number = (one for one in gate_programs(part, delays) if one.volley != 1)
+    programs = itertools.chain(by_number, crossed_pairs(part, delays, description))
     fit = (one for one in programs if len(one.lanes) > 1 and one.ruled_out(description, free=True) is None)
     return tuple(itertools.islice(fit, _PROGRAMS_MOST))
 

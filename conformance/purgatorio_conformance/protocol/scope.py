@@ -227,6 +227,12 @@ def crossed(
         yield len(found), map(words.crossing, _new_first(found))
 
 
+def crossed_pairs(part: Part, delays: Delays, description: Description) -> Iterator[SmallProgram]:
+    """The programs of `crossed` with two calls. They are enumerated when the first of them is asked for."""
+    _, programs = next(crossed(part, delays, description))
+    yield from programs
+
+
 def crossing_named(name: str, part: Part, delays: Delays, description: Description) -> SmallProgram | None:
     """The program of this name, if it is one of `crossed`."""
     words = _words(part, delays, description)
