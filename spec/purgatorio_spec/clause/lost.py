@@ -274,15 +274,14 @@ def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
 
 
 def _expired_late(run: Run, history: OperationHistory, registration: Call, claim: Call) -> Broken | None:
-    late_ns, ret_t = run.late_ns, registration.ret_t
-    if not run.virtual or late_ns is None or ret_t is None or len(history.registrations) > 1:
+    late_ns, due_t = run.late_ns, _due_by_registration(registration)
+    if not run.virtual or late_ns is None or due_t is None or len(history.registrations) > 1:
         return None
     fires = [fire for fire in history.fires if fire.call_i < claim.call_i]
     expires = history.fire_of(claim) is not None or any(
         point.th == claim.th and point.call_i > claim.call_i for point in history.expirations
     )
     # A subject may arm it after the registration, and a timer may round the first deadline up.
-    due_t = ret_t + max(registration.delay_ns or 0, 0)
     first_t = history.adds[0].latest_due_t if history.adds else due_t
     if not expires or first_t is None:
         return None
@@ -300,8 +299,9 @@ def _expired_late(run: Run, history: OperationHistory, registration: Call, claim
 
 
 def _due_t(history: OperationHistory, registration: Call) -> int | None:
-    if history.adds:
-        return latest_due_t(history.adds)
-    if registration.ret_t is None:
-        return None
-    return registration.ret_t + max(registration.delay_ns or 0, 0)
+    return latest_due_t(history.adds) if history.adds else _due_by_registration(registration)
+
+
+def _due_by_registration(registration: Call) -> int | None:
+    """When its time-out passes, counted from its return; None while it is open."""
+    return None if registration.ret_t is None else registration.ret_t + max(registration.delay_ns or 0, 0)
