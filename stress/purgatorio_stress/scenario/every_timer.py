@@ -239,63 +239,53 @@ def _stop_beside_cancel(world: World) -> Final_:
 
 
 def _of(prefix: str, about: str, make: _Make) -> tuple[Scenario, ...]:
-    plain = make is _intrusive
+    scenario = partial(Scenario, dialects=ONE, plain=make is _intrusive)
     return (
-        Scenario(
+        scenario(
             f"{prefix}two-drains",
             f"{about}: two threads drain, a third adds a round ahead",
             3,
             ("T1", "T3", "T5"),
             partial(_two_drains, make),
-            dialects=ONE,
             labels=("one drain found all",),
             strategy="bounded",
             horizon_ms=12,
-            plain=plain,
         ),
-        Scenario(
+        scenario(
             f"{prefix}refused",
             f"{about}: the executor refuses in the middle of a drain",
             2,
             ("T3", "T5"),
             partial(_refused, make),
-            dialects=ONE,
             labels=("refused",),
             horizon_ms=8,
-            plain=plain,
         ),
-        Scenario(
+        scenario(
             f"{prefix}again-beside-cancel",
             f"{about}: a due task is cancelled while it is added again, and drained",
             2,
             ("T1", "T3", "T5"),
             partial(_again_beside_cancel, make),
-            dialects=ONE,
             labels=("cancelled", "waits"),
             horizon_ms=8,
-            plain=plain,
         ),
-        Scenario(
+        scenario(
             f"{prefix}inside-a-task",
             f"{about}: a task that the drain runs itself cancels, adds and drains",
             2,
             ("T1", "T3", "T4", "T5", "P3"),
             partial(_inside_a_task, make),
-            dialects=ONE,
             labels=("acted",),
             horizon_ms=8,
-            plain=plain,
         ),
-        Scenario(
+        scenario(
             f"{prefix}repeats-itself-away",
             f"{about}: a repeated function cancels itself, while two threads drain",
             2,
             ("T3", "T4", "T5"),
             partial(_repeats_itself_away, make),
-            dialects=ONE,
             labels=("ran",),
             horizon_ms=12,
-            plain=plain,
         ),
     )
 
