@@ -101,8 +101,12 @@ def test_the_failure_says_all_that_is_needed(toy: pytest.Pytester) -> None:
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
-def test_one_cause_is_shown_once(toy: pytest.Pytester) -> None:
-    """By its shortest program; the other failures refer to that test in one line."""
+@pytest.mark.parametrize("ci", ["", "true"])
+def test_one_cause_is_shown_once(ci: str, toy: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its shortest program; the other failures refer to that test in one line. In CI pytest does not shorten its
+    summary."""
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.delenv("BUILD_NUMBER", raising=False)
     result = toy.runpytest_inprocess("-q", "-k", "Toy and (boundaries or again or lag)")
     shown = [line for line in result.outlines if line.startswith(("program ", "replay "))]
     assert len(shown) == 2

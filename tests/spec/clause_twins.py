@@ -465,7 +465,7 @@ def fired_after_cancel(made: Trace, broken: bool) -> None:
 def cancelled_after_it_ran(made: Trace, broken: bool) -> None:
     made.add("a", delay_ns=10 * MS)
     made.wait(20 * MS)
-    made.fire("a")
+    made.fire("a", th="w")
     made.cancel("a", out=int(broken))
     made.add("b", delay_ns=10 * MS)
     made.cancel("b", out=1)

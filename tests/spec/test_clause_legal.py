@@ -296,6 +296,16 @@ def test_a_cancel_that_says_it_came_too_late_forbids_nothing(profile: str) -> No
     assert "-" not in example.seen
 
 
+def test_a_cancel_on_another_thread_succeeds_until_the_task_is_marked_as_done() -> None:
+    """The thread of a Java executor has left the callback, and has not yet told its `FutureTask` so."""
+    made = Trace("jdk-scheduled-executor")
+    made.add("a", delay_ns=10 * MS)
+    made.wait(20 * MS)
+    made.fire("a", th="pool-1")
+    made.cancel("a", out=1)
+    assert not made.judge().clauses["T4"].causes
+
+
 def test_a_cancel_that_raised_forbids_nothing() -> None:
     """Nobody knows what it did."""
     made = Trace()

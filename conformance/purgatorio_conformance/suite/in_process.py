@@ -222,14 +222,16 @@ class InProcess:
         return failure
 
     def _standing(self) -> Iterator[str]:
+        """Where each lane is in the subject's code, else in ours; or that its thread has ended."""
         frames = sys._current_frames()
         for thread in self._threads:
-            inwards = traceback.walk_stack(frames[thread.ident]) if thread.ident in frames else ()
-            for frame, line in inwards:
-                code = frame.f_code
-                if _is_subjects(code.co_filename):
-                    yield f"; {thread.name} is at {_position(code, line)}"
-                    break
+            if thread.ident not in frames:
+                yield f"; {thread.name} has ended"
+                continue
+            stack = [(frame.f_code, line) for frame, line in traceback.walk_stack(frames[thread.ident])]
+            subjects = (at for at in stack if _is_subjects(at[0].co_filename))
+            code, line = next(subjects, stack[0])
+            yield f"; {thread.name} is at {_position(code, line)}"
 
     def check_exit(self, why: str = "") -> None:
         """It is in this process, and does not exit."""

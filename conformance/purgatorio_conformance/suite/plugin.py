@@ -18,13 +18,17 @@ pytest, so it imports only pytest, and the rest when a test needs it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+from _pytest._code.code import TerminalRepr
 
 if TYPE_CHECKING:
+    from _pytest._io import TerminalWriter
+
     from purgatorio_conformance.suite.items import BoundCase
 
 pytest_plugins = ("purgatorio_stress.foreign.interleavings",)
@@ -139,8 +143,25 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
                 break
         else:
             groups.append((subject, broken, [report]))
+    for report in of_ours:
+        report.longrepr = _Shown(str(report.longrepr), dict(report.user_properties))
     ours = iter([report for *_, members in groups for report in members])
     failed[:] = [next(ours) if report in of_ours else report for report in failed]
+
+
+class _Shown(TerminalRepr):
+    """A counterexample, with one line for the short summary: in CI, and from -vv on, pytest prints all of that."""
+
+    def __init__(self, text: str, said: Mapping[str, object]) -> None:
+        self._text = text
+        self.reprcrash = SimpleNamespace(message=f"{said['clause']} is broken by {said['program']}")
+
+    def __str__(self) -> str:
+        return self._text
+
+    def toterminal(self, out: TerminalWriter) -> None:
+        """See `pytest.CollectReport.toterminal`."""
+        out.line(self._text)
 
 
 def _program_of(report: pytest.TestReport) -> tuple[list[str], int]:

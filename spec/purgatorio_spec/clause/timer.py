@@ -204,10 +204,10 @@ def _taken_back(history: OperationHistory, add: Call) -> bool:
 T4 = Clause(
     "T4",
     "a task does not fire if, before its deadline, it was cancelled, or its operation was returned by cancel_for_key "
-    "or completed by another call than its expiry; no cancel reports success after the task has run",
+    "or completed by another call than its expiry; no cancel reports success after its thread has run the task",
     formula="stop.ret.t < deadline_t - early_ns => no fire of an earlier add starts after stop.call;  "
     "cancel.out = 1 and the cancel is a barrier => no fire of the add;  "
-    "cancel.out = 1 => no fire of the add ended before cancel.call",
+    "cancel.out = 1 => no fire of the add ended before cancel.call on its thread",
     records=("timer_add", "timer_fire"),
     constants=("early_ns",),
     asks=("timer_add", "timer_cancel|force_complete|cancel_for_key"),
@@ -231,13 +231,13 @@ class _Stop(NamedTuple):
 
 @T4.of_operation
 def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task with a stop that took effect before the deadline minus `early_ns`. A *stop* is a cancel,
-    a `cancel_for_key` that returned the task's operation, or a completion of the operation other than by its expiry.
-    In some profiles a successful cancel is a *barrier*: it forbids every later run, whatever the time. There every
-    successful cancel is an occasion. In every profile, a cancel that returned 1 after a run of the task had ended is
-    an occasion too. An operation may be completed before its task is in the timer. Then the task counts as cancelled
-    when the registration returns. If `cancel_for_key` returned the operation during its registration, nothing is
-    judged."""
+    """An occasion is a task with a stop that took effect before the deadline minus `early_ns`. A *stop* is a
+    cancel, a `cancel_for_key` that returned the task's operation, or a completion of the operation other than by
+    its expiry. In some profiles a successful cancel is a *barrier*: it forbids every later run, whatever the time.
+    There every successful cancel is an occasion. In every profile, a cancel that returned 1 after a run of the
+    task had ended on the same thread is an occasion too. An operation may be completed before its task is in the
+    timer. Then the task counts as cancelled when the registration returns. If `cancel_for_key` returned the
+    operation during its registration, nothing is judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)
@@ -324,8 +324,13 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
 
 
 def _had_run(history: OperationHistory, add: Call, cancel: Call) -> bool:
-    """Whether a run of the task had ended when the cancel began: then no cancel can have been in time."""
-    return any(add.end_i < fire.call_i and fire.end_i < cancel.call_i for fire in history.fires)
+    """Whether a run of the task had certainly ended when the cancel began, on the same thread. Another thread may have
+    reported the end of the callback and not yet have marked the task as done: until then the `cancel` of a Java
+    `FutureTask` answers true."""
+    return any(
+        add.end_i < fire.call_i and fire.end_i < cancel.call_i and fire.th == cancel.th
+        for fire in history.fires
+    )
 
 
 def _completion_stops(run: Run, history: OperationHistory) -> list[_Stop]:
