@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -868,6 +870,49 @@ def test_time_goes_by_whole_units_whatever_bound_is_declared() -> None:
     judged = play(GatedProgram("gates"), of_timer(promise, lambda _: _Whole(looks=True)))
     assert not judged.broken_off
     assert not any(clause.violations for clause in judged.result.clauses.values())
+
+
+class _Collected(TwoLists):
+    """An add has the collector run; a cancel ends the thread that makes it."""
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        kept: list[list[None]] = list(map(list, [()] * 10_000))
+        return super().add(delay_ns + 0 * len(kept), task)
+
+    def cancel(self, handle: object) -> None:
+        raise SystemExit
+
+
+def _ran(phase: str, info: Mapping[str, int]) -> None:
+    """Stands in for a finalizer of somebody else's."""
+
+
+def test_what_the_collector_runs_is_no_step_and_who_ends_a_thread_answers() -> None:
+    lacks = {**_RAISES, "size": "it is not counted"}
+    subject = of_timer(
+        Promise("timer", MS, early_ns=0, threads=True, lacks=lacks), lambda _: _Collected(looks=True)
+    ).peer()
+    gc.callbacks.append(_ran)
+
+    def heard(**call: object) -> Iterator[dict[str, Any]]:
+        subject.say(orjson.dumps({"n": 1, **call}))
+        while isinstance(line := subject.hear(10.0), bytes):
+            yield (said := orjson.loads(line))
+            if said["m"] == "held":
+                subject.say(orjson.dumps({"m": "go", "n": 2, "holds": [said["hold"]]}))
+            elif said["n"] == 1:
+                return
+
+    try:
+        assert [*heard(m="start", now_ns=0, gates=[STEP])]
+        steps = [[*heard(m="add", id="t", delay_ns=MS, step=step)] for step in range(20)]
+        assert not any("_ran" in said.get("at", "") for said in itertools.chain(*steps))
+        assert [one["m"] for one in steps[-1]] == ["answer"], "all its steps were seen"
+        assert [one.get("err") for one in heard(m="cancel", id="t")] == ["SystemExit"]
+    finally:
+        gc.callbacks.remove(_ran)
+        subject.close()
+    assert gc.isenabled()
 
 
 class _Refusing(TwoLists):

@@ -172,7 +172,11 @@ class InProcess:
             try:
                 with Steps(stage, call):
                     result = run.made(call)
-            except Exception as error:
+            except Over:
+                raise
+            except (
+                BaseException
+            ) as error:  # a thread that ended by SystemExit would leave its call unanswered
                 self._error = "".join(traceback.format_exception_only(error)).strip() + _raised_at(error)
                 result = {"err": type(error).__name__}
             stage.say("answer", n=call["n"], **result)
@@ -283,7 +287,10 @@ def _is_subjects(file: str) -> bool:
 
 
 class Steps:
-    """Counts the lines that this thread reaches inside a call, and pauses it at the requested ones."""
+    """Counts the lines that this thread reaches inside a call, and pauses it at the requested ones.
+
+    Meanwhile the garbage collector is off. It runs finalizers of others on any thread: their lines are no steps of the
+    call, and a pause there would keep the locks that they hold."""
 
     def __init__(self, stage: Stage, call: Call) -> None:
         self._stage = stage
@@ -294,10 +301,12 @@ class Steps:
 
     def __enter__(self) -> None:
         if self._left:
+            self._stage.collects.off(self)
             sys.settrace(self._function)
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(self._before)
+        self._stage.collects.on(self)
 
     def _function(self, frame: FrameType, event: str, arg: object) -> TraceFunction | None:
         return self._line if self._left and _is_subjects(frame.f_code.co_filename) else None
@@ -307,6 +316,8 @@ class Steps:
             self._seen += 1
             if self._seen > self._left[0]:
                 del self._left[0]
+                if not self._left:
+                    self._stage.collects.on(self)
                 self._stage.stop(STEP, at=_position(frame.f_code, frame.f_lineno))
         return self._line
 
