@@ -186,7 +186,6 @@ class _Circle:
         return self._place
 
     def read_lines(self) -> list[bytes]:
-        """See `Aside`."""
         return []
 
 
@@ -270,39 +269,32 @@ class _Stops:
         """See `LineChild`."""
 
     def hear(self, within_s: float) -> bytes | Quiet:
-        """See `LineChild`."""
         if not self.said and self.lines is not None:
             self.said += self.lines.read_lines() or []
         return self.said.pop(0) if self.said else Quiet.SILENT
 
     def hear_also(self, aside: Lines) -> None:
-        """See `LineChild`."""
         self.lines = aside
 
     lines: Lines | None = None
 
     def jvms(self) -> list["_Stops"]:
-        """See `Listening`."""
         return [self]
 
     def close(self) -> None:
         """See `Listening`."""
 
     def threads(self) -> dict[int, str]:
-        """See `Jvm`."""
         return {7: "lane-0"}
 
     def stop_at(self, thread: int, at: Location, nth: int) -> int:
-        """See `Jvm`."""
         self.stops.append(Stopped(1, thread, at))
         return 1
 
     def watch(self, thread: int, without: tuple[str, ...], within: str) -> int:
-        """See `Jvm`."""
         return 2
 
     def forget(self, request: int) -> None:
-        """See `Jvm`."""
         self.forgotten.append(request)
 
     def works(self, most_s: float) -> bool:
@@ -317,26 +309,21 @@ class _Stops:
         return [(1, 2, 19)] if at == (1, 2, 4) else []
 
     def read(self, within_s: float) -> list[Stopped]:
-        """See `Jvm`."""
         stops, self.stops = self.stops, []
         return stops
 
     def line(self, at: Location) -> Line:
-        """See `Jvm`."""
         return Line("Adapter.tell", at[2], "Adapter.java:9")
 
     def go_on(self, thread: int) -> None:
-        """See `Jvm`."""
         self.gone_on.append(thread)
 
     began: tuple[int, ...] = ()
 
     def frames(self, thread: int) -> tuple[int, ...]:
-        """See `Jvm`."""
         return self.began
 
     def around(self, of: int) -> str:
-        """See `Jvm`."""
         return ("java.lang.Thread", "Adapter", "org.acme.Purgatory", "purgatorio.kit.Lane")[of]
 
 

@@ -20,7 +20,6 @@ class Telling(AnyPurgatory):
     """It tells its keys."""
 
     def gauges(self) -> tuple[int, int, int]:
-        """See `PurgatoryUnderTest`."""
         watched, delayed, *_ = super().gauges()
         return watched, delayed, sum(len(one._lists.get()) for one in self.purgatory._watcher_lists)
 

@@ -383,7 +383,6 @@ class TakesTheNext(SystemTimer):
     """It takes the next bucket out of the queue before it drains the one in hand, which may put something there."""
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """See `Timer`."""
         following = first = self._queue.poll()
         while (bucket := following) is not None:
             following = self._queue.poll()

@@ -598,18 +598,15 @@ class _Noted:
     noted: list[str] = field(default_factory=list)
 
     def start(self, gates: tuple[str, ...]) -> None:
-        """See `Plays`."""
         self.noted.append("start")
 
     def start_anew(self, gates: tuple[str, ...]) -> None:
-        """See `Plays`."""
         self.noted.append("anew")
 
     def come_to_rest(self) -> None:
         """See `Plays`."""
 
     def seen(self, watched: Mapping[int, str]) -> list[int]:
-        """See `Lines`."""
         return []
 
 
@@ -648,7 +645,6 @@ class TwoLists:
         self._locks = {name: threading.Lock() for name in self._lists}
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """See `TimerUnderTest`."""
         return self._put(_Entry(self._now_ns + delay_ns, task))
 
     def _put(self, entry: _Entry) -> _Entry:
@@ -659,7 +655,6 @@ class TwoLists:
         return entry
 
     def cancel(self, handle: object) -> None:
-        """See `Cancels`."""
         assert isinstance(handle, _Entry)
         while (there := handle.where) is not None:
             with self._locks[there]:
@@ -670,7 +665,6 @@ class TwoLists:
                     handle.where = None
 
     def advance(self, by_ns: int) -> None:
-        """See `TimerUnderTest`."""
         self._now_ns += by_ns
         with self._locks["coarse"]:
             near = [one for one in self._lists["coarse"] if one.deadline_ns < self._now_ns + 20 * MS]
@@ -717,7 +711,6 @@ class Pools(TwoLists):
         self._free: list[_Entry] = []
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> _Task:
-        """See `TimerUnderTest`."""
         entry = self._free.pop() if self._free else _Entry(0, task)
         made = _Task(entry)
         entry.deadline_ns, entry.task = self._now_ns + delay_ns, partial(self._run, made, entry, task)
@@ -731,7 +724,6 @@ class Pools(TwoLists):
         task()
 
     def cancel(self, handle: object) -> None:
-        """See `Cancels`."""
         assert isinstance(handle, _Task)
         with self._using:
             if (entry := handle.entry) is not None:
@@ -769,7 +761,6 @@ class HandsOver(TwoLists):
         self._meanwhile: list[_Entry] = []
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> _Entry:
-        """See `TimerUnderTest`."""
         entry = _Entry(self._now_ns + delay_ns, task)
         if self._moving.acquire(blocking=False):
             self._put(entry)
@@ -789,14 +780,12 @@ class HandsOver(TwoLists):
             self._put(self._meanwhile.pop())
 
     def advance(self, by_ns: int) -> None:
-        """See `TimerUnderTest`."""
         with self._moving:
             super().advance(by_ns)
             self._take()
         self._look_again()
 
     def size(self) -> int:
-        """See `Sized`."""
         return sum(len(entries) for entries in self._lists.values())
 
 
@@ -828,7 +817,6 @@ class AtOnce(TwoLists):
         self._due: list[_Entry] = []
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """See `TimerUnderTest`."""
         if delay_ns > 0:
             return super().add(delay_ns, task)
         entry = _Entry(self._now_ns, task)
@@ -1056,7 +1044,6 @@ class Small:
         self._empty: set[str] = set()
 
     def register(self, probe: Probe) -> bool:
-        """See `PurgatoryUnderTest`."""
         self._entered += 1
         done = self._registered(probe)
         self._entered -= 1
@@ -1099,7 +1086,6 @@ class Small:
             self._timed.append(op)
 
     def check(self, key: str) -> int:
-        """See `PurgatoryUnderTest`."""
         if self._slip == "counted" and not self._waiting:
             return 0
         if self._slip == "worn" and self._raised >= 8:
@@ -1157,7 +1143,6 @@ class Small:
                 return False
 
     def force(self, probe: Probe) -> bool:
-        """See `PurgatoryUnderTest`."""
         op = self._ops[probe.id]
         if self._slip == "polite":
             if not op.lock.acquire(blocking=False):
@@ -1166,7 +1151,6 @@ class Small:
         return op.force()
 
     def advance(self, by_ns: int) -> None:
-        """See `PurgatoryUnderTest`."""
         self._now_ns += by_ns
         self._timekeeper = threading.get_ident()
         with self._timing:
@@ -1192,11 +1176,9 @@ class Small:
                 self._empty.add(key)
 
     def cancel_for_key(self, key: str) -> list[Probe]:
-        """Not had."""
         raise NotImplementedError(key)
 
     def gauges(self) -> tuple[int, int]:
-        """See `PurgatoryUnderTest`."""
         waiting = [op for op in self._timed if not op.completed]
         watched = [op for key, ops in self._lists.items() if key not in self._empty for op in ops]
         if self._slip == "marked":
@@ -1351,7 +1333,6 @@ class Counts(TwoLists):
         self._over: set[_Entry] = set()
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """See `TimerUnderTest`."""
         entry = _Entry(self._now_ns + delay_ns, task)
         entry.task = partial(self._run, entry, task)
         with self._counting:
@@ -1371,13 +1352,11 @@ class Counts(TwoLists):
                 self._count = count - 1
 
     def cancel(self, handle: object) -> None:
-        """See `Cancels`."""
         assert isinstance(handle, _Entry)
         super().cancel(handle)
         self._ends(handle)
 
     def size(self) -> int:
-        """See `Sized`."""
         return self._count
 
 
@@ -1402,14 +1381,12 @@ class _HoldsItsOutput:
         self.asked: list[object] = []
 
     def say(self, line: bytes) -> None:
-        """See `Peer`."""
         call = orjson.loads(line)
         self.asked.append(call["holds"])
         if call["holds"] == [1]:
             self.said += [b'{"m":"answer","n":%d}' % number for number in (call["n"], call["n"] - 1)]
 
     def hear(self, within_s: float) -> bytes | Quiet:
-        """See `Peer`."""
         return self.said.pop(0) if self.said else Quiet.SILENT
 
 
@@ -1436,7 +1413,6 @@ class _Goes(_HoldsItsOutput):
     """A peer that takes note of each `go`; the thread that goes on answers what waits for it."""
 
     def say(self, line: bytes) -> None:
-        """See `Peer`."""
         call = orjson.loads(line)
         self.asked.append(call["holds"])
         self.said += [
@@ -1474,7 +1450,6 @@ class _Slow(_HoldsItsOutput):
         self._scene = scene
 
     def hear(self, within_s: float) -> bytes | Quiet:
-        """See `Peer`."""
         if within_s < 0.4:
             return Quiet.SILENT
         self.waits += 1
@@ -1509,7 +1484,6 @@ class _OneByOne(_HoldsItsOutput):
         self._task = ""
 
     def say(self, line: bytes) -> None:
-        """See `Peer`."""
         call = orjson.loads(line)
         of_task: list[bytes] = []
         if call["m"] == "go":

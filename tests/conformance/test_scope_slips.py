@@ -42,7 +42,6 @@ class OneThread:
         self._depth = 0
 
     def register(self, probe: Probe) -> bool:
-        """See `PurgatoryUnderTest`."""
         op = self._ops[probe.id] = _Op(probe)
         if self._tried(op):
             return True
@@ -79,7 +78,6 @@ class OneThread:
         return True
 
     def check(self, key: str) -> int:
-        """See `PurgatoryUnderTest`."""
         if self._depth and self._slip in ("guards", "leaks"):
             return 0
         self._depth += 1
@@ -94,18 +92,15 @@ class OneThread:
         return done
 
     def force(self, probe: Probe) -> bool:
-        """See `PurgatoryUnderTest`."""
         return self._force(self._ops[probe.id])
 
     def cancel_for_key(self, key: str) -> list[Probe]:
-        """See `PurgatoryUnderTest`."""
         given_back = [op for op in self._lists.pop(key, []) if not op.completed]
         for op in given_back:
             self._disarm(op)
         return [op.probe for op in given_back]
 
     def advance(self, by_ns: int) -> None:
-        """See `PurgatoryUnderTest`."""
         self._now_ns += by_ns
         due = [op for op in self._timed if op.deadline_ns <= self._now_ns]
         rest = [op for op in self._timed if op not in due]
@@ -127,7 +122,6 @@ class OneThread:
             op.probe.on_expiration()
 
     def gauges(self) -> tuple[int, int]:
-        """See `PurgatoryUnderTest`."""
         return sum(map(len, self._lists.values())), sum(op.armed for op in self._timed)
 
 

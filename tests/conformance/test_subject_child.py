@@ -89,7 +89,6 @@ class Chatter:
         self._theirs = theirs
 
     def fileno(self) -> int:
-        """See `Aside`."""
         return self._ours.fileno()
 
     def read_lines(self) -> list[bytes]:

@@ -210,7 +210,6 @@ class Reach:
         self._run.settle()
 
     def _leap_s(self, by_ns: int) -> float:
-        """What it takes to let so much time pass at once."""
         begun_s = self._clock_s()
         self._run.leap(self._rounded(by_ns))
         return self._clock_s() - begun_s
@@ -508,7 +507,6 @@ class Reach:
         self._run.call(Quiesce())
 
     def _fit(self, delay_ns: int) -> int:
-        """As the subject takes it."""
         least_ns, most_ns = max(0, self._description.least_delay_ns), self._description.most_delay_ns
         within_ns = min(max(delay_ns, least_ns), most_ns)
         up_ns = self._rounded(within_ns)

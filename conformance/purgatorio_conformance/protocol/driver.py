@@ -537,7 +537,6 @@ class CommandSubject:
 
 
 def _called(command: Sequence[str]) -> str:
-    """A short name of a command, for messages."""
     return Path(command[0]).name if command else "command"
 
 
@@ -552,7 +551,6 @@ class _SoFar:
         self._header = b""
 
     def breaks(self) -> bool:
-        """Down to what was recorded last."""
         self._recording.flush()
         # The run continues, and its trace has its end: what fails here is told when that is judged.
         with surviving("judging so far", []):

@@ -95,7 +95,6 @@ class _Round:
         rng.shuffle(self._lanes)
 
     def play(self) -> None:
-        """All calls of it; returns when all are answered."""
         moments_s = self._begin()
         while any(self._lanes):
             now_s = time.monotonic()

@@ -205,7 +205,6 @@ class Plays:
         self._look_for_broken()
 
     def _past_overdue(self, leap_ns: int) -> int:
-        """See `in_turn`; what the clock says then."""
         assert self.clock is not None, "it is for virtual time"
         late_ns, conversation = self.description.late_ns, self.session.conversation
 

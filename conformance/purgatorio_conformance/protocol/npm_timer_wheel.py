@@ -57,7 +57,6 @@ class NpmTimerWheel:
         return done.stdout.strip()[:100]
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
-        """See `Subject.run`."""
         # So that a package which is not there is told here, by its reason.
         _ = self.version
         command = (self._node(), str(_PROGRAM))

@@ -86,16 +86,13 @@ class _Program:
 
     @property
     def gated(self) -> bool:
-        """Whether something can be done from inside a run."""
         return _GATE in self.description.gates
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of periodic tasks that the subject has."""
         return [kind for kind in ("fixed-rate", "fixed-delay") if kind in self.description.capabilities]
 
     def can(self, capability: str) -> bool:
-        """Whether the subject declares it."""
         return capability in self.description.capabilities
 
     def make(self, call: Call, hold: int | None = None, moves: Callable[[], None] | None = None) -> None:
@@ -128,7 +125,6 @@ class _Program:
         """How long a run lasts."""
 
     def fitting(self, delay_ns: int) -> int:
-        """A delay as the subject takes it."""
         unit_ns, least_ns = self.description.unit_ns, max(0, self.description.least_delay_ns)
         delay_ns = max(delay_ns, least_ns)
         return min(delay_ns + -delay_ns % unit_ns, self.description.most_delay_ns // unit_ns * unit_ns)
@@ -143,7 +139,6 @@ class _Program:
         return task
 
     def add(self, delay_ns: int) -> None:
-        """A task more that runs once."""
         self.shots.append(f"t-{self.number}-{len(self.shots)}")
         self.make(Add(self.shots[-1], self.fitting(delay_ns)))
 

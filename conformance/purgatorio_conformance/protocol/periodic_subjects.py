@@ -57,7 +57,6 @@ class PeriodicSubject:
         return done.stdout.strip()[:100]
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
-        """See `Subject.run`; of the plan only the seed and the number of tasks count."""
         # So that a package which is not there is told here, by its reason.
         _ = self.version
         driven = command_subjects(self.command(self.name), time="real", label=self.label, lines=None)
@@ -66,7 +65,6 @@ class PeriodicSubject:
 
 
 def _java(name: str) -> tuple[str, Path]:
-    """Its version and its program. Raises SubjectFailed."""
     try:
         java = find_java()
     except JavaNotFound as missing:

@@ -212,7 +212,6 @@ class ScriptPlayer:
         return Session(self._child, self._conversation, self._limits, noted(self._lines))
 
     def play(self, script: Script) -> Played:
-        """See `play`; what the subject did wrong is raised."""
         played = self.tried(script)
         if played.failure is not None:
             raise played.failure

@@ -252,15 +252,12 @@ class _VirtualRun:
         self._advance(now_ns + units * self._unit_ns)
 
     def leap(self, by_ns: int) -> None:
-        """Go forward at once, over whatever is due."""
         self._advance(self._clock.now_ns + by_ns)
 
     def settle(self) -> None:
-        """Go past the last deadline."""
         self.come_to_rest(self._manner)
 
     def gauge(self) -> None:
-        """Read the sizes, where the subject can."""
         if self._gauges:
             self._session.call(Gauge())
 

@@ -165,7 +165,6 @@ class InProcess:
             self._stage.say("answer", n=call["n"])
 
     def _answer(self, call: Call) -> None:
-        """Make the call on this thread, and answer it."""
         run, stage = self._run, self._stage
         assert run is not None, "start comes first"
         with stage.inside(call):
