@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docs.makers.promises import promise_of
-from purgatorio_conformance.protocol.npm_timer_wheel import NpmTimerWheel
+from purgatorio_conformance.protocol.program_subjects import npm_timer_wheel
 from purgatorio_conformance.subject.contract import Subject, SubjectFailed, silent
 from purgatorio_conformance.subject.java_build import debian_jar
 from purgatorio_conformance.subject.jvm import JvmSubject, give_up_ns
@@ -243,7 +243,7 @@ def test_npm_package_is_driven_in_virtual_time(
     (package / "package.json").write_text('{"name":"timer-wheel","version":"9.9.9","main":"index.js"}')
     (package / "index.js").write_text(NPM.replace("OPERATOR", operator))
     monkeypatch.chdir(tmp_path)
-    subject = NpmTimerWheel("virtual-steps")
+    subject = npm_timer_wheel()[0]
     assert subject.version == "9.9.9"
     plan = subject.shape.make(1, 60, subject.threads, subject.tick_ns)
     clauses = judged(subject.run(plan, tmp_path / "run.jsonl", silent))
@@ -261,7 +261,7 @@ def absent(name: str) -> None:
     [
         (debian_netty_wheel(MS, 8), "apt-get install libnetty-java"),
         (caffeine_expiry(), "apt-get install libcaffeine-java"),
-        (NpmTimerWheel("virtual-steps"), "install Node.js"),
+        (npm_timer_wheel()[0], "install Node.js"),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
