@@ -215,7 +215,6 @@ class _Op:
         self._again = again
 
     def is_completed(self) -> bool:
-        """Whether it is, at this moment."""
         return self.completed
 
     def tried(self, rounds: int) -> bool:
@@ -234,11 +233,9 @@ class _Op:
         return done
 
     def force(self) -> bool:
-        """Complete it: True iff this call did."""
         return self.probe.force_complete(self._force)
 
     def expire(self, slip: str) -> None:
-        """Its time is over."""
         if slip == "last" and self.probe.try_complete(self.force):
             return
         if self.force() or slip == "batch":
@@ -259,5 +256,4 @@ class _Op:
 
 
 def small(slip: str, _: Promise) -> Small:
-    """A factory, but for the slip."""
     return Small(slip)

@@ -52,14 +52,12 @@ def subject(
     lines: str | None = "*",
     mode: Mode = "virtual-lines",
 ) -> CommandSubject:
-    """A case, to be driven with threads that are stopped."""
     own, classes = built
     command = [str(java or own), *QUICK, f"-Dcase={case}", "-cp", str(classes), "LineCases"]
     return next(one for one in command_subjects(command, lines=lines) if one.mode == mode)
 
 
 def found(one: CommandSubject, folder: Path) -> tuple[set[str], Path]:
-    """The clauses that a run breaks, and its trace."""
     (record,) = record_runs([one], folder, suffix=".jsonl")
     assert record.failure is None, record.failure
     assert record.path is not None
@@ -154,7 +152,6 @@ def test_lines_can_be_left_alone(built: tuple[Path, Path], tmp_path: Path) -> No
 def test_a_jvm_without_the_agent_is_driven_without_and_it_is_said(
     built: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """It does not start with the agent, and is started again."""
     java = tmp_path / "java"
     java.write_text(_FAILS_WITH_THE_AGENT.format(java=built[0]))
     java.chmod(0o755)
@@ -298,7 +295,6 @@ class _Stops:
         self.forgotten.append(request)
 
     def works(self, most_s: float) -> bool:
-        """See `LineChild`. It does nothing."""
         return False
 
     def look_anew(self) -> None:

@@ -73,7 +73,6 @@ def _only(monkeypatch: pytest.MonkeyPatch, *programs: str) -> None:
 
 
 def gated(command: tuple[str, ...], folder: Path) -> RunResult:
-    """One run with gates, judged."""
     subjects = [one for one in command_subjects(command) if one.mode.endswith("-gates")]
     (record,) = record_runs(subjects, folder, suffix=".jsonl")
     assert record.failure is None

@@ -49,7 +49,6 @@ def small_plan(subject: Subject, timers: int = 150) -> Plan:
 
 
 def judged(path: Path) -> dict[str, ClauseResult]:
-    """The verdicts by clause."""
     (run,) = check_files([path]).runs
     assert not run.problems
     return run.clauses
@@ -129,18 +128,14 @@ def test_netty_14959_is_found_where_it_is_and_not_where_it_was_mended(tmp_path: 
 
 
 class _Wrong:
-    """A timer of threads that a test breaks."""
-
     def __init__(self, run: Callable[[int, Callable[[], None]], None]) -> None:
         self._run = run
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """As the test says."""
         self._run(delay_ns, task)
         return task
 
     def cancel(self, handle: object) -> bool:
-        """Says that it won, whatever it did."""
         return True
 
     def stop(self) -> None:
@@ -148,20 +143,16 @@ class _Wrong:
 
 
 def after(seconds: float, task: Callable[[], None]) -> None:
-    """Run it on a thread of its own."""
     timer = threading.Timer(max(0.0, seconds), task)
     timer.daemon = True
     timer.start()
 
 
 def early(delay_ns: int, task: Callable[[], None]) -> None:
-    """At once, whatever was asked."""
     task()
 
 
 def twice(delay_ns: int, task: Callable[[], None]) -> None:
-    """Once more than it should."""
-
     def both() -> None:
         task()
         task()

@@ -15,7 +15,6 @@ from purgatorio_spec.verdict import Verdict
 
 
 def judged(subject: ReferenceSubject, folder: Path, operations: int, seed: int = 1) -> RunResult:
-    """Record one run and judge it."""
     plan = make_plan(
         seed, operations, subject.threads, subject.tick_ns, span_ns=500 * MS, longest_ns=200 * MS
     )
@@ -25,7 +24,6 @@ def judged(subject: ReferenceSubject, folder: Path, operations: int, seed: int =
 
 
 def assert_all_promises_kept(result: RunResult) -> None:
-    """Every clause of the profile PASS, each with occasions."""
     told = {name: (clause.verdict, clause.occasions) for name, clause in result.clauses.items()}
     assert {verdict for verdict, _ in told.values()} == {Verdict.PASS}, told
     assert min(occasions for _, occasions in told.values()) > 0, told

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -27,7 +26,7 @@ from purgatorio_conformance.protocol.message import (
     Start,
 )
 from purgatorio_conformance.protocol.script import AtGate, Caller
-from purgatorio_conformance.protocol.session import Session
+from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.plan import MS
 
@@ -44,26 +43,20 @@ _MOST_LINES: Final = 20_000
 """A call that is answered with more lines does not end."""
 
 
-def drive_periodic(
-    session: Session,
-    description: Description,
-    clock: VirtualClock | None,
-    seed: int,
-    tasks: int,
-    progress: Callable[[int], None],
-) -> None:
+def drive_periodic(drive: Drive, clock: VirtualClock | None) -> None:
     """Play programs until about so many tasks were added; in real time a few. Raises SubjectFailed."""
+    session, description, tasks = drive.session, drive.description, drive.operations
     gates = (_GATE,) if _GATE in description.gates else ()
     time_of = "real" if clock is None else "virtual"
     session.call(Start("timer", time_of, None if clock is None else clock.now_ns, gates))
-    rng = random.Random(f"periodic/{seed}")
+    rng = random.Random(f"periodic/{drive.seed}")
     programs = max(1, tasks // _PROGRAM)
     for number in range(programs if clock is not None else min(_REAL_PROGRAMS, programs)):
         if clock is not None:
             _Virtual(session, description, rng, number, clock).play()
         else:
             _Real(session, description, rng, number).play()
-        progress(min(tasks, (number + 1) * _PROGRAM))
+        drive.tell(min(tasks, (number + 1) * _PROGRAM))
     end = _Program(session, description, rng, programs)
     end.make(Quiesce())
     if clock is None and gates:
@@ -84,7 +77,7 @@ class _Program(Caller):
         self.description = description
         self.rng = rng
         self.number = number
-        self.tick_ns = max(description.tick_ns or MS, description.unit_ns)
+        self.tick_ns = description.grain_ns
         self.repeats: list[Repeat] = []
         self.shots: list[str] = []
         self.dues: list[tuple[int, int]] = []
@@ -102,15 +95,10 @@ class _Program(Caller):
     def can(self, capability: str) -> bool:
         return capability in self.description.capabilities
 
-    def fitting(self, delay_ns: int) -> int:
-        unit_ns, least_ns = self.description.unit_ns, max(0, self.description.least_delay_ns)
-        delay_ns = max(delay_ns, least_ns)
-        return min(delay_ns + -delay_ns % unit_ns, self.description.most_delay_ns // unit_ns * unit_ns)
-
     def repeat(self, first_ns: int, period_ns: int) -> Repeat:
         name = f"p-{self.number}-{len(self.repeats)}"
-        period_ns = self.fitting(period_ns)
-        first_ns = period_ns if self.can("period-first") else self.fitting(first_ns)
+        period_ns = self.description.fit(period_ns)
+        first_ns = period_ns if self.can("period-first") else self.description.fit(first_ns)
         task = Repeat(name, self.rng.choice(self.kinds), first_ns, period_ns)
         self.repeats.append(task)
         self.make(task)
@@ -118,7 +106,7 @@ class _Program(Caller):
 
     def add(self, delay_ns: int) -> None:
         self.shots.append(f"t-{self.number}-{len(self.shots)}")
-        self.make(Add(self.shots[-1], self.fitting(delay_ns)))
+        self.make(Add(self.shots[-1], self.description.fit(delay_ns)))
 
     def cancel(self, task: str, *, by_itself: bool = False) -> None:
         """From outside, or in its next run."""
@@ -156,7 +144,7 @@ class _Virtual(_Program):
         self._advance(2 * longest_ns + (self.description.late_ns or 0))
 
     def _more(self) -> None:
-        size = min(self.description.wheel_size or 20, 4_096)
+        size = min(self.description.buckets, 4_096)
         ticks = self.rng.choice((1, 2, 3, 7, size - 1, size, size + 1))
         if not self.kinds:
             self._add()
@@ -168,11 +156,11 @@ class _Virtual(_Program):
 
     def _add(self) -> None:
         delay_ns = self.rng.choice((1, 2, 5, 30)) * self.tick_ns
-        self.dues.append((self.now_ns + self.fitting(delay_ns), 0))
+        self.dues.append((self.now_ns + self.description.fit(delay_ns), 0))
         self.add(delay_ns)
 
     def _reset(self) -> None:
-        delay_ns = self.fitting(self.rng.choice((1, 1, 3, 10, 60)) * self.tick_ns)
+        delay_ns = self.description.fit(self.rng.choice((1, 1, 3, 10, 60)) * self.tick_ns)
         self.dues.append((self.now_ns + delay_ns, 0))
         self.make(Reset(self.rng.choice(self.shots[-4:]), delay_ns))
 
@@ -207,9 +195,7 @@ class _Virtual(_Program):
         self._advance(due_ns + beside_ns - now_ns)
 
     def _advance(self, by_ns: int) -> None:
-        to_ns = self.now_ns + max(0, by_ns)
-        to_ns += -to_ns % self.description.unit_ns
-        self.make(Advance(to_ns))
+        self.make(Advance(self.description.rounded(self.now_ns + max(0, by_ns))))
 
 
 class _Real(_Program):
@@ -244,8 +230,8 @@ class _Real(_Program):
         for delay_ms, until_ms, to_ms in ((150, 5, 20), (40, 10, 120), (30, 30, 60), (60, 20, 60)):
             self.add(delay_ms * MS)
             self._go_on(until_ms / 1e3)
-            self.make(Reset(self.shots[-1], self.fitting(to_ms * MS)))
-        self.make(Reset(self.rng.choice(self.shots), self.fitting(90 * MS)))
+            self.make(Reset(self.shots[-1], self.description.fit(to_ms * MS)))
+        self.make(Reset(self.rng.choice(self.shots), self.description.fit(90 * MS)))
         self._go_on(0.2)
 
     def stay(self, said: Held) -> None:

@@ -62,7 +62,6 @@ from purgatorio_conformance.protocol.small_program import (
     delays_for,
     late_for,
 )
-from purgatorio_conformance.subject.plan import MS
 
 SIZE_MOST: Final = 3
 """Calls of a program after its start."""
@@ -739,9 +738,7 @@ _STOPS: Final[Mapping[str, tuple[str, ...]]] = {
 
 def turn_of(description: Description) -> int:
     """What a revolution of its wheel takes, in whole units."""
-    tick_ns = max(description.tick_ns or MS, description.unit_ns)
-    turn_ns = tick_ns * (description.wheel_size or 20)
-    return turn_ns + -turn_ns % description.unit_ns
+    return description.rounded(description.grain_ns * description.buckets)
 
 
 SCOPE_S: Final = 300.0

@@ -32,7 +32,7 @@ from purgatorio_conformance.protocol.session import Peer, Session, noted
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.child import ChildLimits, LineChild
 from purgatorio_conformance.subject.contract import SubjectFailed
-from purgatorio_conformance.subject.plan import HUGE_NS, MS
+from purgatorio_conformance.subject.plan import HUGE_NS
 from purgatorio_spec.recording import Recording
 from purgatorio_spec.trace.record import Event, Header
 from purgatorio_spec.trace.recorder import Recorder
@@ -209,7 +209,7 @@ class Caller:
                 self.at[step.f, step.id] = step
             else:
                 self.make(step)
-        rest_ns = (description.late_ns or 0) + 2 * max(description.tick_ns or MS, description.unit_ns)
+        rest_ns = (description.late_ns or 0) + 2 * description.grain_ns
         if self.session.conversation.last_deadline_t(HUGE_NS) + rest_ns <= self.now_ns:
             self.make(Quiesce())
 

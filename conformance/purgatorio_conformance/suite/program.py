@@ -53,7 +53,7 @@ class CallProgram:
 
     def _calls(self, description: Description, expires: bool) -> Iterator[ScriptStep]:
         gauge = (Gauge(),) if "gauge" in description.capabilities else ()
-        tick_ns = max(description.tick_ns or MS, description.unit_ns)
+        tick_ns = description.grain_ns
         rest_ns = (description.late_ns or 0) + 2 * tick_ns
         now_ns = 0
         due: dict[str, int] = {}
