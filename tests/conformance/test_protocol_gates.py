@@ -863,23 +863,25 @@ class _Collected(TwoLists):
     """An add has the collector run; a cancel ends the thread that makes it."""
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        kept: list[list[None]] = list(map(list, [()] * 10_000))
-        return super().add(delay_ns + 0 * len(kept), task)
+        self.kept: list[list[None]] = list(map(list, [()] * 10_000))
+        return super().add(delay_ns, task)
 
     def cancel(self, handle: object) -> None:
         raise SystemExit
 
 
-def _ran(phase: str, info: Mapping[str, int]) -> None:
-    """Stands in for a finalizer of somebody else's."""
+def test_the_collector_runs_on_no_lane_and_who_ends_a_thread_answers() -> None:
+    """A finalizer of somebody else's would be a step of the call."""
+    ran: set[str] = set()
 
+    def collected(phase: str, info: Mapping[str, int]) -> None:
+        ran.add(threading.current_thread().name)
 
-def test_what_the_collector_runs_is_no_step_and_who_ends_a_thread_answers() -> None:
     lacks = {**_RAISES, "size": "it is not counted"}
     subject = of_timer(
         Promise("timer", MS, early_ns=0, threads=True, lacks=lacks), lambda _: _Collected(looks=True)
     ).peer()
-    gc.callbacks.append(_ran)
+    gc.callbacks.append(collected)
 
     def heard(**call: object) -> Iterator[dict[str, Any]]:
         subject.say(orjson.dumps({"n": 1, **call}))
@@ -893,11 +895,12 @@ def test_what_the_collector_runs_is_no_step_and_who_ends_a_thread_answers() -> N
     try:
         assert [*heard(m="start", now_ns=0, gates=[STEP])]
         steps = [[*heard(m="add", id="t", delay_ns=MS, step=step)] for step in range(20)]
-        assert not any("_ran" in said.get("at", "") for said in itertools.chain(*steps))
+        assert not any("collected" in said.get("at", "") for said in itertools.chain(*steps))
+        assert ran == {threading.current_thread().name}
         assert [one["m"] for one in steps[-1]] == ["answer"], "all its steps were seen"
         assert [one.get("err") for one in heard(m="cancel", id="t")] == ["SystemExit"]
     finally:
-        gc.callbacks.remove(_ran)
+        gc.callbacks.remove(collected)
         subject.close()
     assert gc.isenabled()
 

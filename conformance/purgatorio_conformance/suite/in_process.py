@@ -10,6 +10,7 @@ the process ends.
 from __future__ import annotations
 
 import ctypes
+import gc
 import queue
 import sys
 import sysconfig
@@ -107,7 +108,12 @@ class Driven(Protocol):
 
 
 class InProcess:
-    """A peer for `Session`; `make` makes a fresh subject for each `start`."""
+    """A peer for `Session`; `make` makes a fresh subject for each `start`. Close it.
+
+    Until then Python's garbage collector runs on the thread of the driver only. On a lane it would run finalizers of
+    others there: their lines are no steps of a call, a pause would keep their locks, and their time, which may be
+    seconds, is not the subject's.
+    """
 
     def __init__(self, name: str, make: Callable[[Stage, int], Driven]) -> None:
         self._name = name
@@ -119,9 +125,12 @@ class InProcess:
         self._error = ""
         self._others = set(threading.enumerate())
         self._at_work = AtWork(lambda: used_s(self._places()), self._looks)
+        self._collects = gc.isenabled()
+        gc.disable()
 
     def say(self, line: bytes) -> None:
         """One call of the driver."""
+        self._collect()
         call: Call = orjson.loads(line)
         name = call["m"]
         if name == "start":
@@ -144,6 +153,14 @@ class InProcess:
                 self._threads.append(thread)
                 thread.start()
             self._lanes[lane].put(call)
+
+    def _collect(self) -> None:
+        if self._collects:
+            gc.enable()
+            for _ in range(2):
+                # What is new, and of no free list, has the collector run, if it is due.
+                set().copy()
+            gc.disable()
 
     def _work(self, calls: queue.SimpleQueue[Call | None]) -> None:
         with suppress(Over):
@@ -244,6 +261,8 @@ class InProcess:
 
     def close(self) -> None:
         """Let all threads go that can."""
+        if self._collects:
+            gc.enable()
         self._stage.close()
         for calls in self._lanes.values():
             calls.put(None)
@@ -286,10 +305,7 @@ def _is_subjects(file: str) -> bool:
 
 
 class Steps:
-    """Counts the lines that this thread reaches inside a call, and pauses it at the requested ones.
-
-    Meanwhile the garbage collector is off. It runs finalizers of others on any thread: their lines are no steps of the
-    call, and a pause there would keep the locks that they hold."""
+    """Counts the lines that this thread reaches inside a call, and pauses it at the requested ones."""
 
     def __init__(self, stage: Stage, call: Call) -> None:
         self._stage = stage
@@ -300,12 +316,10 @@ class Steps:
 
     def __enter__(self) -> None:
         if self._left:
-            self._stage.collects.off(self)
             sys.settrace(self._function)
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(self._before)
-        self._stage.collects.on(self)
 
     def _function(self, frame: FrameType, event: str, arg: object) -> TraceFunction | None:
         return self._line if self._left and _is_subjects(frame.f_code.co_filename) else None
@@ -315,8 +329,6 @@ class Steps:
             self._seen += 1
             if self._seen > self._left[0]:
                 del self._left[0]
-                if not self._left:
-                    self._stage.collects.on(self)
                 self._stage.stop(STEP, at=_position(frame.f_code, frame.f_lineno))
         return self._line
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import queue
 import threading
@@ -23,27 +22,6 @@ class Over(BaseException):
     """Ends a thread of the suite that turns for ever, once its run has ended: no `except Exception` keeps it."""
 
 
-class Collector:
-    """Turns Python's garbage collector off as long as anybody wants."""
-
-    def __init__(self) -> None:
-        self._wanted = threading.Lock()
-        self._by: set[object] = set()
-        self._was_on = gc.isenabled()
-
-    def off(self, who: object) -> None:
-        with self._wanted:
-            self._by.add(who)
-            gc.disable()
-
-    def on(self, *who: object) -> None:
-        """As far as these are concerned; or all, if none are named."""
-        with self._wanted:
-            self._by.difference_update(who or tuple(self._by))
-            if self._was_on and not self._by:
-                gc.enable()
-
-
 class Stage:
     """The place where the threads of one run report events and are paused. After `close` no event is accepted and no
     thread is paused; a thread of the suite that reaches a callback then ends."""
@@ -57,9 +35,8 @@ class Stage:
         # Not a SimpleQueue: where CPython 3.11 and 3.12 run late, its `get` with a short timeout waits for ever.
         self.said: queue.Queue[bytes | Exception] = queue.Queue()
         self._numbers: Iterator[int] = itertools.count()
-        self.collects = Collector()
         if before is not None:
-            self.said, self._numbers, self.collects = before.said, before._numbers, before.collects
+            self.said, self._numbers = before.said, before._numbers
         self._answer = answer
         self._places = places
         self._held: dict[int, queue.SimpleQueue[Call]] = {}
@@ -117,7 +94,6 @@ class Stage:
         for calls in list(self._held.values()):
             calls.put({"m": "go"})
         self._held.clear()
-        self.collects.on()
 
     def around(self, f: str, operation: str, act: Callable[[], object] = lambda: None) -> None:
         """Reports a function of an operation without a result, and pauses at its beginning."""
