@@ -905,6 +905,38 @@ def test_the_collector_runs_on_no_lane_and_who_ends_a_thread_answers() -> None:
     assert gc.isenabled()
 
 
+class _Stuck(TwoLists):
+    """An add waits for ever, where no exception of Python's reaches it, unless somebody lets it `go_on`."""
+
+    def __init__(self, go_on: threading.Lock) -> None:
+        super().__init__(looks=True)
+        self._go_on = go_on
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        with self._go_on:
+            return super().add(delay_ns, task)
+
+
+def _stuck(go_on: threading.Lock, _: Promise) -> _Stuck:
+    return _Stuck(go_on)
+
+
+def test_a_thread_that_waits_for_ever_keeps_no_later_one_from_its_steps() -> None:
+    """CPython 3.11 turns for ever at the beginning of a traced function, while any thread has an asynchronous
+    exception that it has not taken note of."""
+    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
+    locks = threading.Lock(), threading.Lock()
+    locks[0].acquire()
+    for lock, answers in zip(locks, (False, True), strict=True):
+        subject = of_timer(promise, partial(_stuck, lock)).peer()
+        subject.say(orjson.dumps({"m": "start", "n": 0, "now_ns": 0, "gates": [STEP]}))
+        assert isinstance(subject.hear(10.0), bytes)
+        subject.say(orjson.dumps({"m": "add", "n": 1, "id": "t", "delay_ns": MS, "step": 100}))
+        assert isinstance(subject.hear(10.0 if answers else 0.1), bytes) is answers
+        subject.close()
+    locks[0].release()
+
+
 class _Refusing(TwoLists):
     """Every cancel ends with an error."""
 

@@ -110,9 +110,9 @@ class Driven(Protocol):
 class InProcess:
     """A peer for `Session`; `make` makes a fresh subject for each `start`. Close it.
 
-    Until then Python's garbage collector runs on the thread of the driver only. On a lane it would run finalizers of
-    others there: their lines are no steps of a call, a pause would keep their locks, and their time, which may be
-    seconds, is not the subject's.
+    From its first call until then Python's garbage collector runs on the thread of the driver only. On a lane it would
+    run finalizers of others: their lines are no steps of a call, a pause would keep their locks, and their time, which
+    may be seconds, is not the subject's.
     """
 
     def __init__(self, name: str, make: Callable[[Stage, int], Driven]) -> None:
@@ -125,8 +125,7 @@ class InProcess:
         self._error = ""
         self._others = set(threading.enumerate())
         self._at_work = AtWork(lambda: used_s(self._places()), self._looks)
-        self._collects = gc.isenabled()
-        gc.disable()
+        self._collects: bool | None = None
 
     def say(self, line: bytes) -> None:
         """One call of the driver."""
@@ -155,6 +154,8 @@ class InProcess:
             self._lanes[lane].put(call)
 
     def _collect(self) -> None:
+        if self._collects is None:
+            self._collects = gc.isenabled()
         if self._collects:
             gc.enable()
             for _ in range(2):
@@ -269,12 +270,28 @@ class InProcess:
         self._lanes = {}
         for thread in self._threads:
             thread.join(_ENDS_S)
-            if thread.is_alive() and thread.ident is not None:
-                # One that waits in C is told when it comes back, if ever.
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                    ctypes.c_ulong(thread.ident), ctypes.py_object(Over)
-                )
+        alive = [thread for thread in self._threads if thread.is_alive()]
+        for thread in alive:
+            # One that waits in C is told when it comes back, if ever.
+            _end(thread.ident)
+        if alive:
+            taking_note = threading.Thread(target=_take_note)
+            taking_note.start()
+            taking_note.join()
         self._threads = []
+
+
+def _end(thread: int | None) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread or 0), ctypes.py_object(Over))
+
+
+def _take_note() -> None:
+    """CPython notes for all threads at once that one has an asynchronous exception, and forgets it when any has taken
+    its own. Until then, a traced function of any thread turns for ever at its beginning (3.11)."""
+    with suppress(Over):
+        _end(threading.get_ident())
+        while True:
+            pass
 
 
 _OURS: Final = str(Path(__file__).resolve().parents[1])
