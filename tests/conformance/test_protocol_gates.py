@@ -33,7 +33,7 @@ from purgatorio_conformance.protocol.message import STEP, Add, Check, Descriptio
 from purgatorio_conformance.protocol.played_order import Orders, PausePoint, PlayedOrder, comes_of_order
 from purgatorio_conformance.protocol.scope import crossing_named
 from purgatorio_conformance.protocol.session import Peer, Session, noted
-from purgatorio_conformance.protocol.small_program import Expiry, SmallProgram, Stepped, delays_for
+from purgatorio_conformance.protocol.small_program import Expiry, SmallProgram, delays_for
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.subject.plan import MS
@@ -631,6 +631,7 @@ def test_each_program_is_watched_in_a_subject_of_its_own(
 
 
 _RAISES = {"raising": "what a task raises comes out of the call"}
+_UNCOUNTED = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
 
 
 class TwoLists:
@@ -689,10 +690,7 @@ class _Entry:
 @pytest.mark.parametrize("looks", [True, False])
 def test_a_cancel_that_is_held_twice_meets_the_move_and_the_add(looks: bool) -> None:
     """It has read where its task is; the task is moved; it changes a list that it has no lock of, beside an add."""
-    promise = Promise(
-        "timer", MS, early_ns=0, wheel_size=20, threads=True, lacks={**_RAISES, "size": "it is not counted"}
-    )
-    under = of_timer(promise, lambda _: TwoLists(looks=looks))
+    under = of_timer(replace(_UNCOUNTED, wheel_size=20), lambda _: TwoLists(looks=looks))
     judged = play(GatedProgram("steps"), under)
     assert not judged.broken_off
     assert not judged.unfinished
@@ -738,14 +736,8 @@ class _Task:
 @pytest.mark.parametrize("looks", [True, False])
 def test_a_cancel_meets_the_run_of_its_task_and_an_add(looks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has read which entry its task has; the task runs; another is added with that entry."""
-    programs = [
-        one
-        for one in gate_programs("timer", delays_for(_MILLISECONDS, MS * 3_600_000))
-        if one.name == "cancel-fire-add"
-    ]
-    monkeypatch.setattr(gates, "gate_programs", lambda *_: tuple(programs))
-    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
-    judged = play(GatedProgram("steps"), of_timer(promise, lambda _: Pools(looks=looks)))
+    _only(monkeypatch, "cancel-fire-add")
+    judged = play(GatedProgram("steps"), of_timer(_UNCOUNTED, lambda _: Pools(looks=looks)))
     assert not judged.broken_off
     assert bool(judged.result.clauses["T3"].violations) is not looks
 
@@ -793,12 +785,7 @@ def test_an_add_that_hands_its_work_over_meets_one_who_has_taken_all(
     looks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The add has seen that time moves; that ends; only then it says what there is to be done."""
-    programs = [
-        one
-        for one in gate_programs("timer", delays_for(_MILLISECONDS, MS * 3_600_000))
-        if one.schedule is Stepped.BEHIND_FIRST
-    ]
-    _only(monkeypatch, *(one.name for one in programs))
+    _only(monkeypatch, "add-behind-move")
     promise = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True, lacks=_RAISES)
     judged = play(GatedProgram("steps"), of_timer(promise, lambda _: HandsOver(looks=looks)))
     assert not judged.broken_off
@@ -836,8 +823,7 @@ class AtOnce(TwoLists):
 def test_what_is_due_at_its_add_meets_another_such_add(taken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """One has read what there is to run; another comes; only then the first clears it."""
     _only(monkeypatch, "adds-that-are-due")
-    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
-    judged = play(GatedProgram("steps"), of_timer(promise, lambda _: AtOnce(taken=taken)))
+    judged = play(GatedProgram("steps"), of_timer(_UNCOUNTED, lambda _: AtOnce(taken=taken)))
     assert not judged.broken_off
     assert bool(judged.result.clauses["T3"].violations) is not taken
 
@@ -877,10 +863,7 @@ def test_the_collector_runs_on_no_lane_and_who_ends_a_thread_answers() -> None:
     def collected(phase: str, info: Mapping[str, int]) -> None:
         ran.add(threading.current_thread().name)
 
-    lacks = {**_RAISES, "size": "it is not counted"}
-    subject = of_timer(
-        Promise("timer", MS, early_ns=0, threads=True, lacks=lacks), lambda _: _Collected(looks=True)
-    ).peer()
+    subject = of_timer(_UNCOUNTED, lambda _: _Collected(looks=True)).peer()
     gc.callbacks.append(collected)
 
     def heard(**call: object) -> Iterator[dict[str, Any]]:
@@ -924,11 +907,10 @@ def _stuck(go_on: threading.Lock, _: Promise) -> _Stuck:
 def test_a_thread_that_waits_for_ever_keeps_no_later_one_from_its_steps() -> None:
     """CPython 3.11 turns for ever at the beginning of a traced function, while any thread has an asynchronous
     exception that it has not taken note of."""
-    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
     locks = threading.Lock(), threading.Lock()
     locks[0].acquire()
     for lock, answers in zip(locks, (False, True), strict=True):
-        subject = of_timer(promise, partial(_stuck, lock)).peer()
+        subject = of_timer(_UNCOUNTED, partial(_stuck, lock)).peer()
         subject.say(orjson.dumps({"m": "start", "n": 0, "now_ns": 0, "gates": [STEP]}))
         assert isinstance(subject.hear(10.0), bytes)
         subject.say(orjson.dumps({"m": "add", "n": 1, "id": "t", "delay_ns": MS, "step": 100}))
@@ -970,8 +952,7 @@ def test_a_hang_by_its_order_of_threads_is_a_deadlock(
 @pytest.mark.parametrize("refuses", [True, False])
 def test_an_error_in_a_play_of_steps_counts_whatever_came_before(refuses: bool) -> None:
     """A program before it may have been told to end a callback with an error: that is over."""
-    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
-    under = of_timer(promise, lambda _: (_Refusing if refuses else TwoLists)(looks=True))
+    under = of_timer(_UNCOUNTED, lambda _: (_Refusing if refuses else TwoLists)(looks=True))
     clock = VirtualClock()
     conversation = Conversation(Recorder(clock), reported(under.description, "timer"), virtual=True)
     conversation.description = under.description
