@@ -149,7 +149,6 @@ def _tested(name: str) -> Callable[[str], bool]:
 
 
 def _lines(folder: Path, wanted: Callable[[str], bool], names: str = "*.py") -> list[str]:
-    """Where it stands, with the line."""
     found = []
     for path in sorted(folder.rglob(names)) if folder.is_dir() else ():
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
