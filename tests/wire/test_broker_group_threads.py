@@ -1,7 +1,7 @@
 """A group under real threads: members that join, sync, beat, commit and leave at random, while time goes by.
 
 (Kafka's GroupCoordinatorConcurrencyTest.) What an interleaving can break at all, the explorer's scenario
-`group-coming-and-going` says; this is the same code on the real interpreter.
+`test_broker_explored` says; this is the same code on the real interpreter.
 """
 
 from __future__ import annotations
