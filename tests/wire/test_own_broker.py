@@ -34,7 +34,6 @@ from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.client.connection import API_KEYS, Address, connect
 from purgatorio_wire.client.recorder import Recorder
 from purgatorio_wire.history.finding import Row, undecided
-from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.judge import judge_file
 from purgatorio_wire.scene import broker as known
 from purgatorio_wire.scene import play as playing
@@ -208,7 +207,7 @@ def test_what_looks_forgotten_is_asked_again_whatever_was_decided_beside_it(
 
     def doubtful(self: PlanRun, recorder: Recorder, name: str) -> list[Row]:
         repetitions.add(name)
-        doubt = undecided("D1", "answered late", Way.BELOW_ZERO, gaps=1.0)
+        doubt = undecided("D1", "answered late", "below-zero", gaps=1.0)
         return [*judged(self, recorder, name), *([doubt] if name.endswith("#1") else [])]
 
     async def below_zero(play: Play) -> None:

@@ -25,7 +25,6 @@ from purgatorio_wire.history.history import (
     items,
     text,
 )
-from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 ILLEGAL_GENERATION, OTHER_PROTOCOL, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 23, 25, 27, 79
@@ -347,12 +346,10 @@ def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
     """G9: refused at once, with that error, or one of these. A commit that gets REBALANCE_IN_PROGRESS has another
     cause."""
     wanted = " or ".join(named(error) for error in errors)
-    row = in_time(bounds, "G9", Way.REFUSAL_WAITS, one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
+    row = in_time(bounds, "G9", "refusal-waits", one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
     if row.held is RowStatus.KEPT and one.error not in errors:
         told = one.error == REBALANCING and one.api in COMMITS
-        row = broken(
-            "G9", Way.TOLD_OF_A_REBALANCE if told else Way.NOT_REFUSED, one, wanted, named(one.error)
-        )
+        row = broken("G9", "told-of-a-rebalance" if told else "not-refused", one, wanted, named(one.error))
     return row
 
 
