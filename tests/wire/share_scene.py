@@ -29,8 +29,6 @@ class WatchedLog(ShareLog):
     """Says what was read. `before` runs before each read, and may raise; `begun` when one is put on another thread;
     `ended` when that has ended, before anybody is told."""
 
-    __slots__ = ("before", "begun", "ended", "reads_later", "reads_now")
-
     def __init__(self, scene: Scene, executor: QueuedExecutor | None, tier: Tier) -> None:
         super().__init__(
             scene.manager.partition_or_raise,

@@ -197,7 +197,6 @@ class _Refused(Exception):
 
 
 def _records(node: Node, records: bytes) -> tuple[BatchHeader, list[NewRecord]]:
-    """The one batch that a partition's records are."""
     try:
         found = list(batches_of(records))
     except Corrupt:
@@ -284,8 +283,6 @@ def _all_of(node: Node, session: FetchSession) -> Asked:
 
 
 class _Fetched:
-    """Answers a fetch when the request layer does."""
-
     def __init__(
         self, node: Node, reply: Reply, asked: Asked, session: FetchSession | None, isolation: Isolation, *,
         whole: bool,

@@ -23,8 +23,6 @@ _MS: Final = timedelta(milliseconds=1)
 class Fields:
     """The fields of a request, or of an entry of one. What this version lacks, or is null, is `default`."""
 
-    __slots__ = ("_entity",)
-
     def __init__(self, entity: object) -> None:
         self._entity = entity
 
@@ -64,7 +62,6 @@ class Fields:
         return [one for one in self._all(name) if isinstance(one, str)]
 
     def entry(self, name: str) -> "Fields":
-        """A nested structure."""
         return Fields(self._get(name))
 
     def entries(self, name: str) -> "list[Fields]":

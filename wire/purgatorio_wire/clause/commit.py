@@ -152,7 +152,6 @@ def _stable(one: Exchange, error: int, within: list[_Within], plain: list[_Commi
 
 
 def _parts_of(scene: Scene, group: str) -> list[Part]:
-    """What the group commits in this scene."""
     commits = (one for one in scene.of("offset_commit") if text(one.body, "group_id") == group)
     return [part for one in commits for part, _ in parts(one.body, OTHERS[0])]
 

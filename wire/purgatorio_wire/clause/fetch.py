@@ -68,8 +68,6 @@ EPOCH_FAR: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One partition of a fetch."""
-
     part: Part
     what: Body
     log: Log
@@ -165,7 +163,6 @@ def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, t
 
 
 def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """All rows of the fetches of a scene."""
     spans = stopped_spans(scene.stimuli, scene.end_t)
     for fetching in _fetchings(bounds, scene, topics):
         yield from fetching.rows(spans)

@@ -100,7 +100,6 @@ def failed(scene: Scene) -> Rows:
 
 
 def standings(group: Group) -> Rows:
-    """All rows of the table."""
     gone = dict(_gone(group))
     for one in (*group.heartbeats, *group.syncs, *group.commits, *group.held, *group.joins):
         if one.answer_t is None or not member_id(one):

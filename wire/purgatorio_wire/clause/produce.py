@@ -60,7 +60,6 @@ UNHEARD: Final = frozenset({*LOADING, 13, NOT_ENOUGH, CONCURRENT})
 
 
 def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """All rows of the produces of a scene."""
     for one in scene.of("produce"):
         acks = integer(one.body, "acks")
         if acks == 0:

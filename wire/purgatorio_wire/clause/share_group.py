@@ -97,8 +97,6 @@ def shared(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """One group, by its bounds."""
-
     bounds: Bounds
     group: ShareGroup
 

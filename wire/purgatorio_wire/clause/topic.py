@@ -99,7 +99,6 @@ def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def _named_in(one: Exchange) -> Iterator[str]:
-    """The topics that it names."""
     return (part.topic for part, _ in parts(one.body, NAMED[one.api][0]))
 
 

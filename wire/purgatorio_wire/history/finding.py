@@ -159,7 +159,6 @@ def answered_with(
 
 
 def after(t: int, t0: int) -> str:
-    """A time as milliseconds after another."""
     return f"{(t - t0) / MS:.1f} ms"
 
 
@@ -169,5 +168,4 @@ def said(one: Exchange) -> str:
 
 
 def named(error: int) -> str:
-    """An error code with its name."""
     return f"{ERRORS.get(error, 'error')} ({error})"

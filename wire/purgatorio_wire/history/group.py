@@ -116,7 +116,6 @@ class Group:
     _told: dict[int, tuple[int, list[int]]] = field(default_factory=dict)
 
     def contacts(self, member: str) -> list[Exchange]:
-        """The requests of a member, in order of sending."""
         if member not in self._contacts:  # it is asked for with every row
             heard = [*self.joins, *self.syncs, *self.heartbeats, *self.commits]
             mine = (
@@ -249,7 +248,6 @@ class Group:
         return answer_t - self.bounds.added_ns(answer_t - self.bounds.declared.late_ms * MS, answer_t)
 
     def session_ms(self, member: str) -> int:
-        """The session time-out of a member's last join."""
         if member not in self._session_ms:
             joins = [x for x in self.joins if member in (given_id(x), member_id(x))]
             self._session_ms[member] = integer(joins[-1].body, "session_timeout_ms") if joins else 0
@@ -481,7 +479,6 @@ def number_of(one: Exchange) -> int:
 
 
 def given_id(join: Exchange) -> str:
-    """The member id that a join was answered with."""
     return text(join.got, "member_id")
 
 
@@ -492,7 +489,6 @@ def of_a_member(one: Exchange) -> bool:
 
 
 def instance_of(one: Exchange) -> str:
-    """The instance id of a static member."""
     return text(one.body, "group_instance_id")
 
 

@@ -26,8 +26,6 @@ PROTOCOL: Final = "range"
 
 @dataclass(slots=True)
 class Play(DataAsker):
-    """One scene in one repetition."""
-
     async def group(self) -> str:
         """A name of a group whose coordinator this broker is, and has loaded."""
         self.need("find_coordinator", "join_group", "sync_group", "heartbeat", "leave_group")

@@ -40,7 +40,6 @@ class SceneSpec:
 
     @property
     def clauses(self) -> tuple[str, ...]:
-        """Those of what it asks."""
         return tuple(dict.fromkeys(ask.partition(" ")[0] for ask in self.asks))
 
     @property
