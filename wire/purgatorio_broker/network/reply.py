@@ -63,3 +63,7 @@ class Request:
     fields: Fields
     reply: Reply
     connection: int = 0
+
+    def answer(self, **values: object) -> None:
+        """Answer with these fields, which are known."""
+        self.reply.send(lambda: values)
