@@ -36,7 +36,6 @@ class Answers(Generic[A]):
         self.got.append(answer)
 
     def only(self) -> A:
-        """The answer, which must be the only one."""
         assert len(self.got) == 1, self.got
         return self.got[0]
 
@@ -56,7 +55,6 @@ class Call(Generic[A]):
         self._answered.set()
 
     def wait(self) -> A:
-        """The answer."""
         assert self._answered.wait(PATIENCE_S), "never answered"
         return self.answers[0]
 
@@ -86,12 +84,10 @@ class Scene:
         follower_fetch(self.manager, follower, partition, offset, log_start)
 
     def append(self, partition: TopicPartition, *sizes_bytes: int) -> None:
-        """Append with acks=1."""
         self.manager.append_records(0, 1, {partition: sizes_bytes}, lambda results: None)
         self.manager.run_actions()
 
     def advance(self, by_ms: int) -> None:
-        """Let time pass, and check the structures."""
         self.runtime.advance(by_ms)
         self.manager.check()
 

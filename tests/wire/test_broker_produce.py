@@ -92,7 +92,6 @@ class Validator:
 
 
 def produce(results: Results, validator: Validator, answers: Answers[Results]) -> DelayedProduce:
-    """An operation outside of any broker."""
     runtime = VirtualRuntime()
     return DelayedProduce(10, results, validator, answers, ExpirationMeter(runtime.sync), runtime)
 
@@ -152,7 +151,6 @@ def test_acks_0_and_1_do_not_wait() -> None:
 
 @pytest.mark.parametrize("acks", [-2, 2, 77])
 def test_invalid_acks_append_nothing(acks: int) -> None:
-    """INVALID_REQUIRED_ACKS for every partition, and the logs are untouched."""
     scene = Scene().leads(P0)
     answers: Answers[Results] = Answers()
     scene.manager.append_records(30, acks, {P0: (10,), P1: (10,)}, answers)
@@ -213,7 +211,6 @@ def test_removing_a_partition_removes_its_meter() -> None:
 
 
 def test_shutdown_answers_who_waits() -> None:
-    """Nobody is left in limbo by a shutdown."""
     scene = Scene().leads(P0)
     answers: Answers[Results] = Answers()
     scene.manager.append_records(30, -1, {P0: (10,)}, answers)

@@ -45,7 +45,6 @@ def scene() -> tuple[Scene, RemoteReads]:
 
 
 def move(made: Scene, partition: TopicPartition, replica: Replica) -> None:
-    """Bring the partition where it is said to be."""
     manager = made.manager
     if replica is Replica.FOLLOWS:
         manager.become_follower(partition, 6)
@@ -56,14 +55,12 @@ def move(made: Scene, partition: TopicPartition, replica: Replica) -> None:
 
 
 def answer_of(result: FetchResult) -> Answer:
-    """Where it came from."""
     if result.error is Error.UNKNOWN_SERVER_ERROR:
         return Answer.FAILED
     return Answer.REMOTE if result.data is REMOTE_DATA else Answer.LOCAL
 
 
 def decide(future: Deferred[ReadRecords], read: Read) -> None:
-    """The tier answers."""
     if read is Read.DONE:
         future.complete(REMOTE_DATA)
     elif read is Read.FAILED:
@@ -164,7 +161,6 @@ def test_a_remote_fetch_that_expires() -> None:
 
 
 def test_followers_do_not_read_remotely() -> None:
-    """A programming error, said at once."""
     _, remote = scene()
     with pytest.raises(ValueError, match="replica 1"):
         remote.fetch(FetchParams(30, 1, 1000, replica_id=1), (), {}, lambda results: None)
