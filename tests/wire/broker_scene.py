@@ -15,6 +15,7 @@ from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Isolation
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.runtime import VirtualRuntime
+from purgatorio_wire.table.replica import Replica
 
 P0 = TopicPartition("t", 0)
 P1 = TopicPartition("t", 1)
@@ -78,6 +79,15 @@ class Scene:
             self.manager.become_leader(partition, epoch, (0, 1, 2), isr)
         self.manager.run_actions()
         return self
+
+    def moves(self, partition: TopicPartition, replica: Replica, epoch: int = 6) -> None:
+        """Bring the partition where it is said to be; what waits is not tried by this."""
+        if replica is Replica.FOLLOWS:
+            self.manager.become_follower(partition, epoch)
+        elif replica is Replica.OFFLINE:
+            self.manager.fail_directory(partition)
+        elif replica is not Replica.LEADS:
+            self.manager.stop_replica(partition, deleted=replica is Replica.UNKNOWN)
 
     def follower(self, follower: int, partition: TopicPartition, offset: int, log_start: int = 0) -> None:
         """A follower says by a fetch that it has all below `offset`."""

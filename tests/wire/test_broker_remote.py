@@ -27,7 +27,6 @@ from purgatorio_wire.table.remote import (
     Remote,
     fetch_is_complete,
 )  # fmt: skip
-from purgatorio_wire.table.replica import Replica
 from wire.broker_scene import P0, P1, Answers, Scene
 
 Fetched = Mapping[TopicPartition, FetchResult]
@@ -42,16 +41,6 @@ def scene() -> tuple[Scene, RemoteReads]:
     """A leader of both partitions; a fetch waits 50 ms for the tier, an offset request 70 ms."""
     made = Scene().leads(P0, P1)
     return made, RemoteReads(made.runtime, made.manager, fetch_wait_ms=50, list_wait_ms=70)
-
-
-def move(made: Scene, partition: TopicPartition, replica: Replica) -> None:
-    manager = made.manager
-    if replica is Replica.FOLLOWS:
-        manager.become_follower(partition, 6)
-    elif replica is Replica.OFFLINE:
-        manager.fail_directory(partition)
-    elif replica is not Replica.LEADS:
-        manager.stop_replica(partition, deleted=replica is Replica.UNKNOWN)
 
 
 def answer_of(result: FetchResult) -> Answer:
@@ -82,7 +71,7 @@ def test_remote_fetches() -> None:
             for p, s in pairs
         }
         for partition, situation in pairs:
-            move(made, partition, situation.replica)
+            made.moves(partition, situation.replica)
             decide(futures[partition], situation.read)
         answers: Answers[Fetched] = Answers()
         remote.fetch(PARAMS, reads, local, answers)
@@ -186,7 +175,7 @@ def test_list_offsets_of_each_kind() -> None:
     for situations in product(REMOTE_OFFSETS.situations, kinds.values()):
         made, remote = scene()
         for partition, look in zip((P0, P1), situations, strict=True):
-            move(made, partition, look.replica)
+            made.moves(partition, look.replica)
         lookups = tuple(lookup(p, look) for p, look in zip((P0, P1), situations, strict=True))
         answers: Answers[Listed] = Answers()
         remote.list_offsets(30, lookups, answers)

@@ -141,16 +141,6 @@ def test_a_time_out_in_real_time() -> None:
     assert manager.produce_expirations.total() == 1
 
 
-def test_a_shutdown_in_real_time() -> None:
-    manager = ReplicaManager(Runtime(), min_isr=2)
-    manager.become_leader(P0, 1, (0, 1, 2), (0, 1, 2))
-    manager.run_actions()
-    call: Call[Produced] = Call()
-    manager.append_records(LONG_MS, -1, {P0: (10,)}, call)
-    manager.shutdown()
-    assert call.wait()[P0].error is Error.REQUEST_TIMED_OUT
-
-
 def test_a_share_group_in_real_time() -> None:
     """A read on a thread of its own; a record that is kept too long; an answer that comes late, from the timer."""
     runtime = Runtime()
