@@ -409,6 +409,15 @@ def completed_under_a_lost_key(made: Trace, broken: bool) -> None:
     made.check("k" if broken else "l", "a")
 
 
+@twin("O2", "completed-under-a-lost-key")
+def completed_under_another_lost_key(made: Trace, broken: bool) -> None:
+    """One key gave the operation back and took it off the other too."""
+    made.register("a", ["k", "l"])
+    made.give_back("k", "a", off=["l"] if broken else [])
+    made.ready("a")
+    made.check("l", "a")
+
+
 @twin("O2", "given-back-by-another-key")
 def given_back_by_another_key(made: Trace, broken: bool) -> None:
     made.register("a", ["k", "l"])

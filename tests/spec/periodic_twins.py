@@ -219,6 +219,16 @@ def former_deadline(made: Trace, broken: bool) -> None:
     made.fire("a")
 
 
+@twin("T11", "fired-at-former-deadline", "timer-cancel-barrier")
+def former_deadline_that_had_come(made: Trace, broken: bool) -> None:
+    """Due, and reset before it ran; its twin was started by another thread, which may have taken it before."""
+    declared(made)
+    made.add("a", delay_ns=P)
+    made.wait(P)
+    reset(made, 4 * P)
+    made.fire("a", th="w" if broken else "exec")
+
+
 @twin("T11", "fired-late-after-reset", "timer")
 def reset_to_earlier(made: Trace, broken: bool) -> None:
     """The timer sleeps to the former deadline: the reset does not wake it."""
