@@ -136,8 +136,9 @@ def caused(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with an `on_complete`, with a `try_complete` that returned true, or that a
     `cancel_for_key` returned.
 
-    After a key has returned an operation, no check of this key completes it. This is judged only if the registration
-    had returned before the `cancel_for_key` began, because an open registration may watch the key again. One call may
+    After a key has returned an operation, no check of this key completes it, nor one of another key that the event
+    `cancelled` names. This is judged only if the registration had returned before the `cancel_for_key` began, because
+    an open registration may watch the key again. One call may
     return an operation several times, because the operation may be registered several times under one key.
 
     An operation waited throughout a `cancel_for_key` if its registration had returned false before the call, and
@@ -271,13 +272,14 @@ def _under_a_lost_key(history: OperationHistory, truths: list[Call]) -> Broken |
     for back in history.given_back:
         if not _is_registered(history, back.call_i):
             continue
+        keys = ", ".join(back.point.keys)
         for attempt in truths:
             check = history.under.get(attempt.call_i)
-            if check is not None and check.key == back.key and check.call_i > back.point.i:
+            if check is not None and check.key in back.point.keys and check.call_i > back.point.i:
                 return Broken(
                     "completed-under-a-lost-key",
                     [back.call_i, back.point.i, check.call_i, attempt.end_i],
-                    f"cancel_for_key({back.key}) returned it: no later check of that key completes it",
+                    f"cancel_for_key({back.key}) returned it: no later check of {keys} completes it",
                     f"check_and_complete({check.key}) on {attempt.th} completed it",
                 )
     return None
