@@ -300,5 +300,4 @@ def _due_t(history: OperationHistory, registration: Call) -> int | None:
 
 
 def _due_by_registration(registration: Call) -> int | None:
-    """When its time-out passes, counted from its return; None while it is open."""
     return None if registration.ret_t is None else registration.ret_t + max(registration.delay_ns or 0, 0)

@@ -105,7 +105,6 @@ class _Task:
         return _Due(self._deadline(answered) - self.early_ns, latest_t)
 
     def _answered(self, fire_t: int) -> int:
-        """The slot that a fire at this time answers."""
         missed = self._last_missed(fire_t)
         if self.rule == "once":
             return max(self.slot, missed)

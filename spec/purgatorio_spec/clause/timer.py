@@ -264,7 +264,6 @@ def _fired_all_the_same(run: Run, stop: _Stop, fire: Call) -> Broken:
 
 
 def _earliest_deadline_t(adds: list[Call]) -> int | None:
-    """None if there are no adds, or one of the deadlines is unknown."""
     known = [add.deadline_t for add in adds if add.deadline_t is not None]
     return min(known) if known and len(known) == len(adds) else None
 
