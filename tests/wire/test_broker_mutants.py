@@ -30,7 +30,6 @@ class Broken(Exception):
 
 
 def every_action_runs() -> None:
-    """Two actions, the first of which raises."""
     queue = ActionQueue()
     ran: list[int] = []
 

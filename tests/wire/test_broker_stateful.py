@@ -28,7 +28,6 @@ MACHINES = [BrokerMachine, GroupMachine, WholeMachine, ShareMachine]
 
 
 def run(machine: type[RuleBasedStateMachine], examples: int, steps: int, *, fixed: bool) -> None:
-    """Run the machine; `fixed`: the same examples each time."""
     chosen = settings(
         max_examples=examples,
         stateful_step_count=steps,
@@ -114,7 +113,6 @@ SHARE_TWINS = {
 
 @pytest.mark.parametrize("said", SHARE_TWINS)
 def test_a_broken_promise_to_a_share_group_is_found(said: str) -> None:
-    """As above."""
     shared()
     with patched([SHARE_TWINS[said]]), pytest.raises(AssertionError, match=said):
         shared()
@@ -193,5 +191,4 @@ def test_a_generation_without_a_member_is_found() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", MACHINES)
 def test_many_arbitrary_days(machine: type[RuleBasedStateMachine]) -> None:
-    """The same, longer and not always the same."""
     run(machine, 400, 50, fixed=False)

@@ -42,11 +42,9 @@ class Advance(NamedTuple):
     ret_t: int
 
     def returned_t(self) -> int:
-        """Its `ret_t`, to search by."""
         return self.ret_t
 
     def ended_i(self) -> int:
-        """Its `ret_i`, to search by."""
         return self.ret_i
 
 
@@ -126,7 +124,6 @@ class Run:
         return advances[place].ret_t if place < len(advances) else MAX_INT
 
     def records(self, *functions: str) -> bool:
-        """Whether this recorder writes all of these functions."""
         return self.recorded.issuperset(functions)
 
 
