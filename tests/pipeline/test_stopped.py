@@ -25,18 +25,19 @@ GONE_S = 60.0
 """A bound, not a wait: what is not gone by then stays."""
 
 STUBBORN = """
-import subprocess, sys, time
+import os, subprocess, time
 {bound}
 subprocess.Popen(["sleep", "600"])
-said = "begun"
+said = b"begun\\n"
 while True:
     try:
-        print(said, flush=True)
+        os.write(1, said)
         time.sleep(600)
     except KeyboardInterrupt:
-        said = "still here"
+        said = b"still here\\n"
 """
-"""A main thread that an interrupt does not end, as inside a library; and a program that it started."""
+"""A main thread that an interrupt does not end, as inside a library; and a program that it started. `print` could write
+its buffer twice, where the interrupt comes inside."""
 POOL = """
 import multiprocessing, os, time
 from concurrent.futures import ProcessPoolExecutor

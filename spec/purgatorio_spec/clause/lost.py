@@ -53,8 +53,8 @@ def at_the_end(run: Run, due_t: int) -> Due:
 
 O4 = Clause(
     "O4",
-    "no lost completion: a check_and_complete that starts after the operation is ready completes it; the operation "
-    "is not left to its timeout",
+    "no lost completion: if an operation is ready when a check_and_complete of its key starts, the "
+    "operation is completed and does not wait for its timeout",
     formula="ready < check(k).call => claim.call < max(check(k).ret, registration.ret)  (locked);  "
     "the claim is not left to the expiry  (pending-flag);  "
     "ready < registration.call => claim.call < registration.ret  (both)",
@@ -65,14 +65,13 @@ O4 = Clause(
 
 @O4.of_operation
 def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a registered operation that was ready before its registration started. Another is an operation
-    with a key that was checked after it was ready, if the check returned.
-
-    Not judged are keys under which the operation was cancelled, because it is no longer watched there. If a
-    `try_complete` of the operation raised, registrations and checks that began before its end are not judged, because
-    the operation may not have been completable then. A check that ended with an exception is not judged either: in
-    Kafka the exception of one operation ends the check (O8 is the reference's own promise).
-    """
+    """An occasion is a registered operation that was ready before the registration started. Another occasion is an
+    operation with a key that was checked after the operation was ready, if the check returned. After a
+    `cancel_for_key` has returned the operation, the operation is not watched under this key, and checks of the key are
+    not judged. If a `try_complete` of the operation raised, registrations and checks that began before the end of this
+    `try_complete` are not judged, because the operation may not have been completable. A check that ended with an
+    exception is not judged, because in Kafka the exception of one operation ends the check. (O8 forbids this for the
+    reference.)"""
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION
@@ -227,9 +226,9 @@ def _how_it_ended(history: OperationHistory) -> str:
 
 O5 = Clause(
     "O5",
-    "no operation waits forever: at the end every operation with a timeout is completed, unless it was cancelled by "
-    "key or the purgatory was shut down; in virtual time none expires later than its time-out after its registration "
-    "plus late_ns",
+    "no operation waits forever: at the end of the run every operation with a timeout is completed, "
+    "unless cancel_for_key returned the operation or the purgatory was shut down; in virtual time, an "
+    "operation expires no later than its timeout plus late_ns after its registration",
     formula="registration.out = 0, with a time-out, not cancelled, overdue at the end => some force claimed it;  "
     "in virtual time its expiry began at t <= registration.ret.t + delay_ns + late_ns",
     records=("try_complete_else_watch", "force_complete"),
@@ -240,14 +239,12 @@ O5 = Clause(
 
 @O5.of_operation
 def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with a time-out whose registration returned false, and that was completed, or
-    overdue at the end. The time-out counts from the return of the last add, or of the registration if no add is
-    recorded.
-
-    In virtual time it also says when an operation expires at the latest. This counts from the registration, because a
-    time-out that is armed anew by each failed check never ends. An expiry is a completion inside a `timer_fire`, or
-    one with an `on_expiration` after it on its thread. If `late_ns` is not declared, or the operation was registered
-    twice, this is not judged."""
+    """An occasion is an operation with a time-out whose registration returned false, if the operation was completed,
+    or is overdue at the end. The time-out counts from the return of the last add. If no add is recorded, the time-out
+    counts from the return of the registration. In virtual time, the clause also gives the latest time of an expiry.
+    This time counts from the registration, because a failed check may add the time-out again, and so move the deadline
+    for ever. An expiry is a completion inside a `timer_fire`, or a completion with a later `on_expiration` on its
+    thread. The latest time is not judged if `late_ns` is not declared, or if the operation was registered twice."""
     registration = history.registration
     if registration is None or registration.out != 0 or registration.delay_ns is None or history.cancelled:
         return NO_OCCASION
@@ -303,5 +300,4 @@ def _due_t(history: OperationHistory, registration: Call) -> int | None:
 
 
 def _due_by_registration(registration: Call) -> int | None:
-    """When its time-out passes, counted from its return; None while it is open."""
     return None if registration.ret_t is None else registration.ret_t + max(registration.delay_ns or 0, 0)

@@ -105,7 +105,6 @@ class _Task:
         return _Due(self._deadline(answered) - self.early_ns, latest_t)
 
     def _answered(self, fire_t: int) -> int:
-        """The slot that a fire at this time answers."""
         missed = self._last_missed(fire_t)
         if self.rule == "once":
             return max(self.slot, missed)
@@ -174,8 +173,9 @@ def _played(task: _Task, history: OperationHistory) -> Iterator[tuple[Call, _Due
 
 T8 = Clause(
     "T8",
-    "a periodic task runs at most once per period and never before its deadline: at a fixed rate, deadlines are one "
-    "period apart, counted from the first; with a fixed delay, each is one period after the end of the previous run",
+    "a periodic task runs at most once per period, and never before its deadline; at a fixed rate, each "
+    "deadline is one period after the previous deadline; with a fixed delay, each deadline is one period "
+    "after the end of the previous run",
     formula="fixed delay: f(n).t >= f(n-1).ret.t + P - early_ns (less late_ns in real time: it may be recorded late);  "
     "fixed rate: f.t >= deadline_t + k * P - early_ns, where k is the slot that f answers, and no two answer one  "
     "(burst: the n-th answers slot n; once: one answers all late slots; skip: late slots have none; restart: the "
@@ -188,8 +188,9 @@ T8 = Clause(
 
 @T8.of_operation
 def once_a_period(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a periodic task that ran. A fixed rate is an occasion only if the header gives `catch_up`.
-    Without `late_ns` it is unknown which runs were late, so `once` and `skip` are judged as `burst`."""
+    """An occasion is a periodic task that ran. With a fixed rate, the task is an occasion only if the header gives
+    `catch_up`. Without `late_ns`, the clause cannot know which runs were late, so `once` and `skip` are judged as
+    `burst`."""
     task = _task(run, history)
     if task is None or not history.fires:
         return NO_OCCASION
@@ -214,8 +215,8 @@ def _kind(task: _Task) -> str:
 
 T9 = Clause(
     "T9",
-    "a periodic task does not drift or stop: each run starts at most late_ns after its deadline; missed runs are made "
-    "up as the header declares",
+    "a periodic task neither drifts nor stops: each run starts at most late_ns after its deadline; the "
+    "header declares how missed runs are made up",
     formula="fixed delay: f(n).t <= f(n-1).ret.t + P + late_ns;  "
     "fixed rate: f.t <= max(deadline_t + k * P, f(n-1).ret.t) + late_ns, where k is the slot that must be answered "
     "next;  in virtual time: or by the first advance_clock after that",
@@ -270,7 +271,7 @@ def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
 
 T10 = Clause(
     "T10",
-    "a cancel ends a periodic task, also if the task cancels itself",
+    "after a cancel, a periodic task does not run again, even if the task itself makes the cancel",
     formula="cancel.out != 0 => no fire with fire.i > cancel.ret.i;  "
     "but one that was due by cancel.ret.t, where the cancel is no barrier and no fire of the task contains it",
     records=(_ADDED, "timer_fire", "timer_cancel"),

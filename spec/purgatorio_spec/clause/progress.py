@@ -16,8 +16,8 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
 T12 = Clause(
     "T12",
-    "every advance_clock ends: a task that another task adds without a delay runs in the same turn, or in the next "
-    "turn, as the header declares",
+    "every advance_clock call returns; if a task adds another task without a delay, the new task runs in "
+    "the same advance_clock call or in the next advance_clock call, as the header declares",
     formula="add.delay_ns <= 0, add inside an advance_clock A:  "
     "turn next => no fire of it inside A;  turn same => its fire.i < A.ret.i",
     records=("timer_add", "timer_fire", "advance_clock"),
@@ -28,7 +28,7 @@ T12 = Clause(
 
 @T12.of_operation
 def runs_in_the_declared_turn(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task that was added once, without a delay, from inside an `advance_clock`, and that fired or
+    """An occasion is a task that was added once, without a delay, from inside an `advance_clock`, if the task fired or
     could have fired. A task that was cancelled, moved or completed is no occasion."""
     if len(history.adds) != 1 or history.cancels or history.resets or history.forces or history.cancelled:
         return NO_OCCASION
