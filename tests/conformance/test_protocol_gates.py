@@ -22,7 +22,7 @@ from conformance.test_protocol_conversation import Scene
 from purgatorio_conformance.protocol import driver, gate_play, gates
 from purgatorio_conformance.protocol.conversation import Conversation
 from purgatorio_conformance.protocol.coverage import not_looked_for
-from purgatorio_conformance.protocol.describe import reported
+from purgatorio_conformance.protocol.describe import Part, reported
 from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.protocol.gate_play import Play, Plays
 from purgatorio_conformance.protocol.gate_program import gate_programs
@@ -99,30 +99,6 @@ def test_a_task_is_held_in_javascript_while_others_are_called(tmp_path: Path) ->
     run = gated((NODE or "node", str(EXAMPLES / "toy_wheel.js")), tmp_path)
     assert run.verdict is Verdict.PASS
     assert run.clauses["T3"].occasions > 20
-
-
-WHICH_PATH = Path(__file__).resolve().parents[1] / "which_path.py"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mutant", "clause"),
-    [(0, ""), (3, "O4"), (4, "O4"), (9, "P3"), (19, "O1"), (33, "O4"), (51, "T4")],
-)
-def test_what_lies_between_two_lines_is_found_step_by_step(mutant: int, clause: str, tmp_path: Path) -> None:
-    """No callback is near, and no luck needed: each call of the reference is stopped at each of its lines. A deadlock
-    comes by the orders of gates, an error in a callback too."""
-    reference = (sys.executable, str(EXAMPLES / "reference_purgatory.py"))
-    served = (sys.executable, str(WHICH_PATH), "--serve", str(mutant))
-    subjects = command_subjects(served if mutant else reference, time="virtual")
-    records = record_runs([one for one in subjects if one.held], tmp_path)
-    if clause == "P3":
-        assert "deadlock" in [record.failure and record.failure.kind for record in records]
-        return
-    runs = check_files([record.path for record in records if record.path is not None]).runs
-    assert len(runs) == 2, records
-    broken = {name for run in runs for name, found in run.clauses.items() if found.violations}
-    assert clause in broken if clause else {run.verdict for run in runs} == {Verdict.PASS}
 
 
 SLIP = """
@@ -1171,6 +1147,14 @@ class _HoldsItsOutput:
         return self.said.pop(0) if self.said else Quiet.SILENT
 
 
+def _plays(
+    peer: object, scene: Scene, clock: VirtualClock | None = None, lines: Lines | None = None
+) -> Plays:
+    session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
+    part: Part = "purgatory" if clock is None else "timer"
+    return Plays(session, Description(0, "", "x", (part,), ()), part, clock, lines=lines)
+
+
 def test_a_thread_at_a_line_of_the_adapter_goes_on_when_nothing_is_answered() -> None:
     """Its lines are not known from the subject's; without that the run is a hang."""
     scene = Scene(
@@ -1182,9 +1166,7 @@ def test_a_thread_at_a_line_of_the_adapter_goes_on_when_nothing_is_answered() ->
     scene.hear("enter", '"f":"timer_fire","id":"op","th":"reaper"')
     scene.hear("held", '"hold":2,"f":"timer_fire","id":"op","th":"reaper"')
     peer = _HoldsItsOutput()
-    session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
-    described = Description(0, "", "x", ("purgatory", "real-time"), ())
-    run = Plays(session, described, "purgatory", None, lines=cast(Lines, object()))
+    run = _plays(peer, scene, lines=cast(Lines, object()))
     run.go([hold for hold in scene.conversation.standing() if hold.number == 2])
     assert peer.asked == [[2], [1]]
     assert scene.conversation.standing() == []
@@ -1214,8 +1196,7 @@ def test_an_expiry_that_comes_before_its_play_begins_is_held(waited_for: bool) -
     if waited_for:
         scene.conversation.ask(Register("p1-other", ("k",), 50))
     peer = _Goes()
-    described = Description(0, "", "x", ("purgatory", "real-time"), ())
-    run = Plays(Session(cast(Peer, peer), scene.conversation, ChildLimits()), described, "purgatory", None)
+    run = _plays(peer, scene)
     program = SmallProgram("expiry", "", ((Expiry("op"),),), ("timer_fire",))
     run.let_go(Play(run, program, 1))
     assert peer.asked == ([[1]] if waited_for else [])
@@ -1244,9 +1225,7 @@ def test_who_waits_for_one_that_is_held_is_waited_for_again_where_something_came
     scene.conversation.ask(Add("t", 50), steps=(1,))
     scene.hear("held", f'"hold":1,"f":"step","during":{called}')
     peer = _Slow(scene)
-    described = Description(0, "", "x", ("timer", "virtual-time"), ())
-    session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
-    run = Plays(session, described, "timer", VirtualClock())
+    run = _plays(peer, scene, VirtualClock())
     play_of_it = Play(run, SmallProgram("adds", "", (), ()), 1)
     for name in ("u", "v"):
         scene.conversation.ask(Add(name, 50), 1)
@@ -1289,7 +1268,5 @@ def test_a_run_is_at_rest_when_a_thread_has_gone_from_gate_to_gate(lost: list[st
     )
     scene.now += 50
     peer = _OneByOne([one for one in sorted([*tasks, "t-5"]) if one not in lost])
-    session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
-    described = Description(0, "", "x", ("timer", "virtual-time"), ())
-    Plays(session, described, "timer", VirtualClock()).come_to_rest()
+    _plays(peer, scene, VirtualClock()).come_to_rest()
     assert scene.conversation.settled.pending == {*lost}
