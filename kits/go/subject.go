@@ -302,6 +302,9 @@ func (r *run) ofTimer(call message, line map[string]any) {
 	handle, known := r.handles[call.ID]
 	r.lock.Unlock()
 	switch {
+	case call.M == "cancel" && !known:
+		// It comes before its add has returned: the adapter has no handle yet.
+		line["out"] = asInt(false)
 	case call.M == "cancel":
 		if cancelled, tells := r.timer.Cancel(handle); tells {
 			line["out"] = asInt(cancelled)

@@ -146,7 +146,8 @@ function run(promises, factory) {
           return {};
         }
         case "cancel":
-          return flag(await under.cancel(this.handles.get(call.id)));
+          // One that comes before its add has returned finds no handle yet.
+          return flag(this.handles.has(call.id) && (await under.cancel(this.handles.get(call.id))));
         case "advance":
           await under.advanceTo(call.now_ns);
           return {};

@@ -47,25 +47,25 @@ def _command(name: str, summary: str, stops_within_s: float = SOON_S) -> Command
 
 GROUPS: Final[dict[str, dict[str, Command]]] = {
     "Judge implementations": {
-        "verify": _command("verify", "Drive a timer or purgatory, record it, judge it.", ORDERLY_S),
+        "verify": _command("verify", "Drive a timer or purgatory, and judge the recorded calls.", ORDERLY_S),
         "check": _command("check", "Judge recorded traces."),
-        "wire": _command("wire", "Drive and judge a Kafka-compatible broker from outside.", ORDERLY_S),
-        "explore": _command(
-            "explore", "Run Python code, yours (--package) or the reference, under every interleaving."
+        "wire": _command(
+            "wire", "Send requests to a Kafka-compatible broker, and judge the responses.", ORDERLY_S
         ),
+        "explore": _command("explore", "Run Python code under every interleaving of its threads."),
         "watch": _command("watch", "Judge traces as they arrive.", ORDERLY_S),
         "compare": _command("compare", "Compare two sets of traces, before and after a change."),
         "convert": _command("convert", "Convert a trace between JSON lines, gzip, zstd and Parquet."),
-        "report": _command("report", "Combine the results of several commands on one page."),
+        "report": _command("report", "Combine the results of several commands on one HTML page."),
         "subjects": _command("subjects", "Judge third-party timers by their own documentation."),
-        "clause": _command("clause", "Explain a clause: promise, formula, code and tests."),
+        "clause": _command("clause", "Explain a clause: the promise, the formula, code and tests."),
     },
     "Check this project's own reference": {
-        "stress": _command("stress", "Run the scenarios on real threads and count the outcomes.", ORDERLY_S),
-        "model": _command("model", "Search the models of the protocols and the wheel completely."),
-        "prove": _command("prove", "Prove the wheel's arithmetic (z3), search its contracts (CrossHair)."),
-        "campaign": _command("campaign", "Run many explorer and stress jobs, and resume them."),
-        "broker": _command("broker", "Run our own broker on a socket, to test clients with."),
+        "stress": _command("stress", "Run test scenarios on real threads and count the outcomes.", ORDERLY_S),
+        "model": _command("model", "Check every state of small models of purgatory and wheel."),
+        "prove": _command("prove", "Prove the arithmetic of the timing wheel (z3, CrossHair)."),
+        "campaign": _command("campaign", "Run many `explore` and `stress` jobs."),
+        "broker": _command("broker", "Run a small broker for tests of Kafka clients."),
     },
 }
 COMMANDS: Final = {name: command for group in GROUPS.values() for name, command in group.items()}

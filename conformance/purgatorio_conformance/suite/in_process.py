@@ -396,6 +396,9 @@ class DrivenTimer:
                     self._handles[name] = timer.fixed_delay(first_ns, period_ns, task)
             case {"m": "reset", "id": str(name), "delay_ns": int(delay_ns)} if isinstance(timer, Resets):
                 return {"out": int(timer.reset(self._handles[name], delay_ns))}
+            case {"m": "cancel", "id": str(name)} if name not in self._handles:
+                # It comes before its add has returned: the adapter has no handle yet.
+                return {"out": 0}
             case {"m": "cancel", "id": str(name)} if isinstance(timer, Cancels):
                 won = timer.cancel(self._handles[name])
                 return {} if won is None else {"out": int(won)}

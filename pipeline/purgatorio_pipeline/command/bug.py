@@ -10,7 +10,7 @@ from purgatorio_stress.mutant.patch import Bug
 mutant_option = click.option(
     "--mutant",
     metavar="FILE[:NAME]",
-    help="Put a bug into the code before the run: all patches of this file, or only its entry NAME.",
+    help="Patch the code with a bug before the run. FILE has patches; NAME selects one patch.",
 )
 """The option of every command that takes one."""
 

@@ -23,8 +23,8 @@ EPILOG = """
   purgatorio campaign two-events --out soak --stress-rounds 20000
   purgatorio campaign --out hunt --mutant my_bug.py --first
 
-Each job is a process with a time limit. A job that crashes or hangs is UNKNOWN. Start an interrupted campaign again
-with the same --out, and it runs only the jobs without a result.
+Each job is a process with a time limit. A job that crashes or hangs is UNKNOWN. To resume an interrupted campaign, run
+the command again with the same --out. Jobs that have a result are not repeated.
 
 Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jobs left).
 """
@@ -43,29 +43,48 @@ Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jo
     "strategies",
     multiple=True,
     type=click.Choice(STRATEGIES),
-    help="May be repeated. Default: random.",
+    help="Strategy of the explorer jobs. Default: random. May be repeated.",
 )
-@click.option("--seeds", default="0-9", show_default=True, help="FIRST-LAST, for sampling and stress.")
+@click.option(
+    "--seeds",
+    default="0-9",
+    show_default=True,
+    help="Range of seeds, FIRST-LAST, for `pct`, `random` and stress jobs.",
+)
 @click.option(
     "--schedules",
     type=click.IntRange(1),
     default=1000,
     show_default=True,
-    help="Schedules of each explorer job.",
+    help="Largest number of schedules in an explorer job.",
 )
 @click.option(
-    "--preemptions", type=click.IntRange(0, 10), default=2, show_default=True, help="For `bounded`."
+    "--preemptions",
+    type=click.IntRange(0, 10),
+    default=2,
+    show_default=True,
+    help="Largest number of preemptions in a schedule, for `bounded`.",
 )
 @click.option(
-    "--stress-rounds", type=click.IntRange(0), default=0, help="Also run stress jobs of this many rounds."
+    "--stress-rounds",
+    type=click.IntRange(0),
+    default=0,
+    help="Also run stress jobs, each with this number of rounds.",
 )
 @mutant_option
-@click.option("--limit", "limit_s", default=300.0, show_default=True, help="Seconds for one job.")
-@click.option("--budget", type=click.IntRange(1), help="End after so many schedules and rounds in all.")
-@click.option("--minutes", type=float, help="End after so many minutes.")
+@click.option("--limit", "limit_s", default=300.0, show_default=True, help="Time limit of a job, in seconds.")
+@click.option(
+    "--budget", type=click.IntRange(1), help="End after this number of schedules and rounds in total."
+)
+@click.option("--minutes", type=float, help="End after this number of minutes.")
 @click.option("--first", is_flag=True, help="End at the first violation.")
-@click.option("--jobs", "workers", type=click.IntRange(1), help="Processes at a time; default: one a core.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option(
+    "--jobs",
+    "workers",
+    type=click.IntRange(1),
+    help="Number of processes at a time. Default: the number of cores.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
     scenarios: tuple[str, ...],
     out: Path,
@@ -82,7 +101,7 @@ def command(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """Explore and stress many scenarios with many seeds; an interrupted campaign can be resumed.
+    """Run many jobs of `purgatorio explore` and `purgatorio stress`, with many seeds.
 
     \b
       purgatorio campaign --out nightly --seeds 0-99 --strategy pct

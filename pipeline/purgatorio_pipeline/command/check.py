@@ -22,8 +22,8 @@ from purgatorio_spec.show.visible import counted
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
 
 EPILOG = """
-A trace is JSON lines (plain, gzip, zstd) or Parquet. Its format is purgatorio-trace/1 or purgatorio-trace/2 (a header,
-events, an end record), or purgatorio-wire/1, which `purgatorio wire` writes.
+A trace is a file of JSON lines (plain, gzip, zstd) or Parquet. The formats are purgatorio-trace/1, purgatorio-trace/2
+and purgatorio-wire/1. `purgatorio wire` writes purgatorio-wire/1.
 
 \b
   purgatorio check examples/traces             # chooses the engine by size
@@ -45,13 +45,13 @@ Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.
     metavar="ID",
     help="Show only this clause, such as O4.",
 )
-@click.option("--operation", help="Judge only this operation or task. Uses --engine process.")
+@click.option("--operation", help="Judge only this operation or task, with --engine process.")
 @click.option(
     "--allow-idle",
     is_flag=True,
-    help="Let a clause that had no chance to fail pass. By default such a clause makes the run UNKNOWN.",
+    help="Ignore clauses that had no chance to fail. By default such a clause makes the run UNKNOWN.",
 )
-@click.option("--profiles", is_flag=True, help="List the profiles that a trace header can name.")
+@click.option("--profiles", is_flag=True, help="List the profiles.")
 @click.option("--clauses", is_flag=True, help="List the clauses.")
 def command(
     traces: Sequence[str],
@@ -64,7 +64,10 @@ def command(
     profiles: bool,
     clauses: bool,
 ) -> None:
-    """Judge recorded TRACES (files, folders, globs) by the clauses of their profiles."""
+    """Judge recorded TRACES (files, folders, globs).
+
+    The header of a trace names a profile. A profile is a set of clauses, and a clause is one promise.
+    """
     if profiles or clauses:
         _list(profiles, clauses)
         return
@@ -110,7 +113,9 @@ def _list(profiles: bool, clauses: bool) -> None:
     if clauses:
         for one in CLAUSES.values():
             click.echo(_wrapped(f"{one.id:3} ", one.promise))
-        click.echo("of a broker, from wire traces:")
+        click.echo(
+            "Clauses of a broker, from wire traces, each with its basis (documented: by the protocol guide):"
+        )
         for asked in WIRE_CLAUSES.values():
             click.echo(_wrapped(f"{asked.id:3} ", f"{asked.promise} ({asked.basis})"))
 

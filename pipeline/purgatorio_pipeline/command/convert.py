@@ -18,28 +18,30 @@ from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_wire.trace.file import convert_wire, is_wire_trace
 
 
-@click.command("convert", epilog="Exit status: 0 converted, 2 broken lines, a cut file, or wrong usage.")
+@click.command(
+    "convert", epilog="Exit status: 0 converted, 2 broken lines, an incomplete file, or wrong usage."
+)
 @click.argument("trace", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--force", is_flag=True, help="Overwrite OUT if it exists.")
 @click.option(
     "--keep-going",
     is_flag=True,
-    help="Write the readable records even if lines are broken; the end record counts those as dropped.",
+    help="Leave out broken lines. The end record counts these lines as dropped.",
 )
 @click.option(
     "--from-log",
     "mapping",
     metavar="MAPPING.toml",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="TRACE is your own log (JSON lines, CSV, Parquet); this file says what its columns mean.",
+    help="Read TRACE as your own log (JSON lines, CSV, Parquet). MAPPING.toml explains the columns of the log.",
 )
 @click.option(
     "--map",
     "assigned",
     metavar="NAME=VALUE",
     multiple=True,
-    help="One entry of the mapping, such as id=request_id; overrides the entry in the file.",
+    help="Set one entry of the mapping, such as id=request_id, instead of the entry in MAPPING.toml.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
@@ -51,10 +53,10 @@ def command(
     assigned: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Convert TRACE, of a purgatory or of the wire, to OUT: JSON lines, gzip, zstd or Parquet, chosen by OUT's suffix.
+    """Convert the file TRACE to the file OUT.
 
-    The suffixes are .jsonl, .ndjson, .jsonl.gz, .jsonl.zst and .parquet. The form of TRACE is detected from its first
-    bytes. Every line is validated. OUT appears only when it is complete.
+    The suffix of OUT determines the new form: .jsonl, .ndjson, .jsonl.gz, .jsonl.zst or .parquet. The first bytes of
+    TRACE determine the old form. Every line is validated. OUT appears only when OUT is complete.
 
     \b
       purgatorio convert run.jsonl run.parquet

@@ -33,47 +33,62 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO[/DIALECT]]...")
 @click.option("--list", "show_list", is_flag=True, help="List the scenarios.")
 @click.option(
-    "--strategy", type=click.Choice(STRATEGIES), help="Default: one that can explore the scenario completely."
+    "--strategy",
+    type=click.Choice(STRATEGIES),
+    help="Search strategy. Default: a strategy that can explore the scenario completely.",
 )
 @click.option(
     "--preemptions",
     type=click.IntRange(0, 10),
     default=2,
     show_default=True,
-    help="Preemptions, for `bounded`.",
+    help="Largest number of preemptions in a schedule, for `bounded`.",
 )
 @click.option(
-    "--schedules", type=click.IntRange(1), default=200_000, show_default=True, help="Limit of schedules."
+    "--schedules",
+    type=click.IntRange(1),
+    default=200_000,
+    show_default=True,
+    help="Largest number of schedules.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(0),
     default=300.0,
     show_default=True,
-    help="Time limit: CPU seconds per scenario. With --drawn: CPU seconds in total. With --package: elapsed seconds.",
+    help="Time limit in CPU seconds for each scenario. With --drawn: CPU seconds for all programs. With --package: "
+    "elapsed seconds.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="For `pct`, `random` and --drawn.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Random seed, for `pct`, `random` and --drawn."
+)
 @mutant_option
 @click.option(
     "--drawn",
     is_flag=True,
-    help="Run random programs. SCENARIO then names the class to test, such as `hashed`.",
+    help="Run random programs. With --drawn, SCENARIO names the class to test, such as `hashed`.",
 )
 @click.option(
-    "--package", "packages", multiple=True, metavar="NAME", help="Explore this Python package, unmodified."
+    "--package",
+    "packages",
+    multiple=True,
+    metavar="NAME",
+    help="Explore this Python package. The package is not modified.",
 )
 @click.option(
-    "--adapter", metavar="MODULE:CLASS", help="For --package: class with methods thread_... and check()."
+    "--adapter",
+    metavar="MODULE:CLASS",
+    help="For --package: your class, with methods thread_... and check().",
 )
 @click.option(
     "--early",
     type=click.IntRange(0, 9),
     default=0,
-    help="For --package: how many time-outs of each thread may come early, while other threads can still run.",
+    help="For --package: number of time-outs of each thread that may pass while other threads can still run.",
 )
 @click.option("--races", is_flag=True, help="Count data races of plain variables as violations.")
 @click.option(
-    "--replay", "token", metavar="TOKEN", help="Repeat the execution that a counterexample printed as TOKEN."
+    "--replay", "token", metavar="TOKEN", help="Repeat one execution. A counterexample prints the TOKEN."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
@@ -93,15 +108,22 @@ def command(
     token: str | None,
     as_json: bool,
 ) -> None:
-    """Explore the interleavings of Python code, yours (--package) or the reference, and judge them by the clauses.
+    """Run Python code under many interleavings of its threads, and judge each run by the clauses.
 
-    Strategies: `dpor` (one run per class of equivalent interleavings), `states` (every reachable state), `bounded`
-    (all interleavings with few preemptions), `pct` and `random` (samples, so never a PASS).
+    The code is the reference (Purgatorio's own timers and purgatories), or your package (--package).
+
+    \b
+    Strategies:
+      dpor     one run for each class of equivalent interleavings
+      states   every reachable state
+      bounded  all interleavings with few preemptions
+      pct      random samples with random priorities of threads; never PASS
+      random   random samples; never PASS
 
     \b
       purgatorio explore                         # all scenarios
       purgatorio explore two-events/pending-flag
-      purgatorio explore --mutant my_bug.py      # with your own bug
+      purgatorio explore --mutant my_bug.py      # with a bug in the code
       purgatorio explore --drawn --seconds 60    # random programs
       purgatorio explore --package my_timer --adapter my_adapter:MyTimer
       purgatorio explore --replay TOKEN

@@ -139,21 +139,23 @@ def engine_options(function: Callable[..., R]) -> Callable[..., R]:
     @click.option(
         "--engine",
         type=click.Choice([e.value for e in Engine]),
-        help="Spark or this process; both give the same verdicts. Default: by the size of the input.",
+        help="Judge on Spark or in this process, with equal verdicts. Default: process for small inputs.",
     )
     @click.option(
-        "--master", help="Spark master, such as spark://host:7077. Default: local[*] or spark-submit's."
+        "--master",
+        help="Spark master, such as spark://host:7077. Default: local[*], or the master that spark-submit sets.",
     )
     @click.option("--memory", help="Heap of the Spark driver, such as 3g.")
     @click.option(
         "--full",
         is_flag=True,
-        help="Judge every operation event by event, also those that a quick test passes. Slower; the same verdicts.",
+        help="Judge every operation event by event, without the fast check. Slower, with equal verdicts.",
     )
     @click.option(
         "--out",
         type=place,
-        help="Folder or Hadoop URI for Spark's tables. Traces that have a verdict in the tables are not read again.",
+        help="Folder or Hadoop URI for Spark's tables of verdicts. The next check with this folder reads only new or "
+        "changed traces.",
     )
     @output_options
     @functools.wraps(function)
@@ -167,14 +169,14 @@ def output_options(function: Callable[..., R]) -> Callable[..., R]:
     """Adds the output options; the function gets them as a `CheckOutput`."""
 
     @click.option("--report", "--html", type=file, help="Write an HTML page that needs no network.")
-    @click.option("--junit", type=file, help="Write JUnit XML: a suite per run, a test case per clause.")
+    @click.option("--junit", type=file, help="Write JUnit XML, with a test case for each clause.")
     @click.option("--sarif", type=file, help="Write SARIF 2.1.0 for code scanning.")
-    @click.option("--markdown", type=file, help="Write a Markdown summary for the page of a CI job.")
+    @click.option("--markdown", type=file, help="Write a Markdown summary for a CI job.")
     @click.option("--json", is_flag=True, help="Print one JSON object and nothing else.")
     @click.option(
         "--verbose",
         is_flag=True,
-        help="Show all runs, all causes of violations, and why clauses were SKIPPED.",
+        help="Show every run, every cause of a violation, and the reason of every SKIPPED clause.",
     )
     @functools.wraps(function)
     def wrapped(**options: Any) -> R:

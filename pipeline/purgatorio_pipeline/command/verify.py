@@ -41,15 +41,13 @@ RECORDERS = 8
     epilog="Exit status: 0 pass, 1 violated, 2 wrong usage or an invalid trace, 3 unknown.",
 )
 @click.argument("subjects", nargs=-1)
-@click.option(
-    "--seed", default=1, show_default=True, help="Seed of the calls; the same seed makes the same calls."
-)
+@click.option("--seed", default=1, show_default=True, help="Seed of the random calls.")
 @click.option(
     "--operations",
     type=click.IntRange(1),
     default=2_000,
     show_default=True,
-    help="Timers or operations per run.",
+    help="Number of tasks or operations in each run.",
 )
 @click.option("--traces", type=click.Path(path_type=Path), help="Keep the recorded traces in this folder.")
 @click.option("--list", "listing", is_flag=True, help="List the subjects.")
@@ -57,22 +55,22 @@ RECORDERS = 8
     "--command",
     "commands",
     multiple=True,
-    help="Program to drive, such as 'node my.js'; it speaks purgatorio-subject/1. It is started without a shell. "
-    "May be repeated.",
+    help="Program to drive, such as 'node my.js'. The program implements the protocol purgatorio-subject/1. `verify` "
+    "uses no shell. May be repeated.",
 )
 @click.option(
     "--time",
     type=click.Choice(["virtual", "real", "all"]),
     default="all",
     show_default=True,
-    help="For --command: virtual time, real time, or all that the program declares.",
+    help="For --command: test the program in virtual time, in real time, or in both if the program offers both.",
 )
 @click.option(
     "--lines",
     default=ANY_CLASS,
     metavar="CLASSES",
-    help="For --command on a JVM: pause threads at the source lines of these classes, such as 'org.acme.*'; "
-    "'none' pauses at no line. Default: all classes except the JDK's.",
+    help="For a --command that runs a JVM: pause threads at source lines of these classes, such as 'org.acme.*'. "
+    "'none': at no line. Default: all classes except the JDK's.",
 )
 @engine_options
 def command(
@@ -92,10 +90,8 @@ def command(
     \b
       purgatorio verify --command 'node my.js'
 
-    SUBJECTS are timers and purgatories that this package can drive (--list). Default: reference, netty and asyncio;
-    with --command, only the command.
-
-    --report PAGE.html writes one page that needs no network.
+    SUBJECTS are timers and purgatories that this package can drive (see --list). Default: reference, netty and
+    asyncio. With --command, the default is the command alone.
     """
     if listing:
         for name in SUBJECTS:

@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 EPILOG = """
-A run may come in several files: each begins with the run's header, the last one ends with its end record. Files must
-appear whole: write them elsewhere and rename them. From Kafka a run comes in messages: the key is the run's name, the
-value some of its lines, the header first.
+A run may have several files. Each file begins with the header of the run. The last file ends with the end record. A
+file must be complete when it appears in FOLDER: write the file in another folder, then rename it.
+
+With --kafka, a run comes in messages. The key of a message is the name of the run. The value is one or more lines of
+the trace. The first message begins with the header.
 
 \b
   purgatorio watch runs --out lake          # until Ctrl-C
@@ -39,8 +41,8 @@ value some of its lines, the header first.
   purgatorio watch --kafka host:9092 --topic runs --out lake \\
     --packages org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION
 
-An open run is UNKNOWN, or VIOLATED as soon as a clause is broken; its end brings the final verdict. Started
-again over the same --out, it continues where it stopped.
+A run without an end record is open. An open run is UNKNOWN, or VIOLATED if a clause is broken. To continue
+after a stop, start `purgatorio watch` again with the same --out.
 
 Exit status: 0 all runs closed and pass, 1 violated, 2 invalid input, 3 unknown (a run is open).
 """
@@ -79,9 +81,9 @@ def name_value(value: str) -> tuple[str, str]:
     type=click.IntRange(1),
     default=64,
     show_default=True,
-    help="Limit of files per batch.",
+    help="Largest number of files in a batch.",
 )
-@click.option("--kafka", metavar="SERVERS", help="Kafka's bootstrap servers, instead of FOLDER.")
+@click.option("--kafka", metavar="SERVERS", help="Bootstrap servers of Kafka, instead of FOLDER.")
 @click.option("--topic", "topics", multiple=True, help="Topic of Kafka; may be repeated.")
 @click.option(
     "--kafka-option",
@@ -96,15 +98,19 @@ def name_value(value: str) -> tuple[str, str]:
     type=click.IntRange(1),
     default=100_000,
     show_default=True,
-    help="Limit of messages per batch.",
+    help="Largest number of messages in a batch.",
 )
-@click.option("--packages", help="Maven coordinates of the connector, fetched by Spark.")
-@click.option("--jars", help="Jars for Spark by path, with commas.")
+@click.option(
+    "--packages", help="Maven coordinates of Spark's Kafka connector. Spark downloads the connector."
+)
+@click.option("--jars", help="Paths of jars for Spark, separated by commas.")
 @click.option("--metrics", type=file, help="Write Prometheus text to this file after each batch.")
 @click.option(
-    "--allow-idle", is_flag=True, help="When a run is closed, let a clause that had no chance to fail pass."
+    "--allow-idle",
+    is_flag=True,
+    help="Ignore clauses that had no chance to fail. By default such a clause makes a closed run UNKNOWN.",
 )
-@click.option("--master", help="Spark master; default local[*] or spark-submit's.")
+@click.option("--master", help="Spark master. Default: local[*], or the master that spark-submit sets.")
 @click.option("--memory", help="Heap of the Spark driver, such as 3g.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end and nothing else.")
 def command(
@@ -125,7 +131,7 @@ def command(
     memory: str | None,
     as_json: bool,
 ) -> None:
-    """Judge the runs of FOLDER, or of a Kafka topic, as they arrive.
+    """Judge runs as they arrive, in FOLDER or in a Kafka topic.
 
     \b
       purgatorio watch runs --out lake

@@ -41,9 +41,9 @@ SECONDS_WITH_SECOND: Final = 480.0
 """Longer, because the second broker is stopped for a minute or more, until the cluster removes it from the ISR."""
 
 EPILOG = """
-The command runs scenes on topics and groups of its own: fetches that wait, appends that complete them, groups that
-rebalance. It judges each response and its time by the clauses of `purgatorio check --clauses`. Then it deletes its
-topics and groups.
+`purgatorio wire` creates topics and groups, and deletes them at the end. It runs scenes: sequences of requests, such as
+a Fetch that waits and an append that completes the Fetch. Each response is judged by the clauses that `purgatorio check
+--clauses` lists.
 
 \b
   purgatorio wire localhost:9092 --declare initial-delay=3000,late=100
@@ -65,22 +65,25 @@ class _Unreachable(click.ClickException):
 @click.option(
     "--declare",
     default="",
-    help="Times in ms: initial-delay (default: asks the broker); late (100) and late-topics (2000), the lateness "
-    "allowed.",
+    help="Constants of the broker in ms, such as late=100,late-topics=2000. initial-delay: duration of a group's "
+    "first rebalance (default: read from the broker). late: allowed lateness of a response (default: 100). "
+    "late-topics: allowed lateness after a change of a topic (default: 2000).",
 )
 @click.option(
-    "--only", multiple=True, help="Run these areas, scenes or clauses only, such as fetch,groups or F3."
+    "--only",
+    multiple=True,
+    help="Run only these scenes, or the scenes of these areas or clauses, such as fetch,groups or F3.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
-    help=f"Time limit. Default {SECONDS:g}; with a second broker {SECONDS_WITH_SECOND:g}.",
+    help=f"Time limit. Default: {SECONDS:g}, or {SECONDS_WITH_SECOND:g} with --second.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0),
     default=None,
-    help="Seed of the random programs. Default: a new one each time.",
+    help="Seed of the random programs. Default: a new seed for each run.",
 )
 @click.option(
     "--drawn",
@@ -88,31 +91,35 @@ class _Unreachable(click.ClickException):
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="Seconds for random programs. With --only, they run only if it includes `drawn`.",
+    help="Seconds for random programs. If --only is given, random programs run only if --only names `drawn`.",
 )
 @click.option(
-    "--program", metavar="TEXT", help="Run only this random program, as a counterexample prints it."
+    "--program",
+    metavar="TEXT",
+    help="Run only this random program. A counterexample prints the text of the program.",
 )
-@click.option("--name", help="Name of the run; `purgatorio compare` pairs runs by name.")
+@click.option("--name", help="Name of the run, for `purgatorio compare`.")
 @click.option(
     "--trace",
     type=file,
-    help="File for the trace, such as x.jsonl; with .gz or .zst at the end it is compressed.",
+    help="File for the trace, such as x.jsonl, x.jsonl.gz or x.jsonl.zst.",
 )
 @click.option(
-    "--second", metavar="HOST:PORT", help="Second broker of the cluster; M4, M5, M6 and F9 need it."
+    "--second",
+    metavar="HOST:PORT",
+    help="Second broker of the cluster. The clauses M4, M5, M6 and F9 need two brokers.",
 )
 @click.option(
     "--second-pid",
     type=click.IntRange(1),
-    help="Process id of the second broker. The command stops it for a while.",
+    help="Process id of the second broker. `purgatorio wire` stops and resumes this process.",
 )
-@click.option("--stop-command", help="Command that stops the second broker, instead of --second-pid.")
-@click.option("--continue-command", help="Command that resumes the second broker.")
+@click.option("--stop-command", help="Command line that stops the second broker, instead of --second-pid.")
+@click.option("--continue-command", help="Command line that resumes the second broker.")
 @click.option(
     "--pid",
     type=click.IntRange(1),
-    help="Process id of the broker. The command counts its open files, for C1.",
+    help="Process id of the broker. With this id, `purgatorio wire` counts open files of the broker, for clause C1.",
 )
 @click.option("--allow-remote", is_flag=True, help="Allow a broker on another machine.")
 @click.option("--tls", is_flag=True, help="Connect with TLS.")
@@ -140,7 +147,7 @@ def command(
     scenes: bool,
     output: CheckOutput,
 ) -> None:
-    """Drive the Kafka-compatible broker at HOST:PORT and judge how it answers waiting requests.
+    """Send requests to the Kafka-compatible broker at HOST:PORT and judge the responses.
 
     \b
       purgatorio wire localhost:9092

@@ -26,8 +26,8 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
 O1 = Clause(
     "O1",
-    "on_complete starts at most once; exactly one force_complete call returns true, and on_complete runs inside that "
-    "call",
+    "on_complete starts at most once; exactly one force_complete call returns true, and on_complete runs "
+    "inside this call",
     formula="|done| <= 1;  |force.out = 1| <= 1;  force.out = 1 iff the force contains the done;  "
     "registration.ret < force.call, force.out = 0 => some claim.call < force.ret",
     records=("force_complete", "on_complete"),
@@ -118,9 +118,10 @@ def _lost_to_nobody(run: Run, history: OperationHistory) -> Broken | None:
 
 O2 = Clause(
     "O2",
-    "every completion has a cause: on_complete runs only inside a force_complete; try_complete returns true only if "
-    "the operation could be ready, and not under a key whose cancel_for_key had already returned it; "
-    "cancel_for_key(key) returns every operation that waits under the key, and each only once",
+    "every completion has a cause: on_complete runs only inside a force_complete call; try_complete "
+    "returns true only if the operation could be ready; after cancel_for_key(key) has returned an "
+    "operation, no check of this key completes the operation; cancel_for_key(key) returns every operation "
+    "that waits under the key, and returns each operation only once",
     formula="every done in a force;  try.out = 1 => ready.t_call <= try.ret.t;  "
     "try.out = 1 under check(k) => no cancel_for_key(k) returned it before check(k).call;  "
     "cancel_for_key(k) returned it => k in its keys, and no cancel_for_key(k) did before;  "
@@ -342,8 +343,8 @@ def _same_expiry(run: Run, history: OperationHistory, done: Call, expired: Call)
 
 O6 = Clause(
     "O6",
-    "two try_complete calls of one operation never overlap; if the operation's lock is held over on_complete, "
-    "neither do try_complete and on_complete",
+    "two try_complete calls of one operation never overlap; if on_complete runs under the operation's "
+    "lock, try_complete and on_complete never overlap either",
     formula="th(try) != th(other) => try and other are disjoint, for every other try;  and every done  (locked)",
     records=("try_complete", "on_complete"),
     asks=("try_complete_else_watch",),

@@ -35,8 +35,9 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, STILL_OPEN
 
 P1 = Clause(
     "P1",
-    "completed operations are removed: when nothing runs, the watched entries belong to waiting operations, except "
-    "those of at most purge_interval completed operations and those that the last purge could not see",
+    "completed operations are removed: when no call runs, every watched entry belongs to a waiting "
+    "operation, except entries of at most purge_interval completed operations and entries that the last "
+    "purge could not see",
     formula="at rest: watched <= waiting + most_entries(purge_interval) + unseen",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
     constants=("purge_interval",),
@@ -74,7 +75,7 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
 
 P2 = Clause(
     "P2",
-    "the gauges PurgatorySize and NumDelayedOperations stay within the bounds that the trace implies",
+    "the gauges PurgatorySize and NumDelayedOperations stay within the bounds that follow from the trace",
     formula="watched_least <= watched <= watched_most;  at rest: delayed <= live + plain tasks + raced",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
 )
@@ -117,7 +118,8 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
 
 P4 = Clause(
     "P4",
-    "a key without entries has no list: at rest, there are no more keys with a list than watched entries",
+    "a key without entries has no list: when no call runs, the number of keys with a list is at most the "
+    "number of watched entries",
     formula="at rest: keys <= watched",
     records=("gauge|quiesce", "try_complete_else_watch"),
     asked_by=("keys",),
@@ -144,8 +146,8 @@ def empty_lists_are_dropped(run: Run, reading: Reading) -> Finding:
 
 T5 = Clause(
     "T5",
-    "size() returns the number of pending tasks, and is never negative; a call that overlaps the reading may be "
-    "counted or not",
+    "size() returns the number of pending tasks, and is never negative; if another call overlaps size(), "
+    "size() may count the task of this call or not",
     formula="0 <= size();  tasks_least <= size() <= tasks_most + raced",
     records=("timer_add", "timer_fire", "timer_cancel", "gauge|quiesce"),
     constants=("tick_ns",),

@@ -53,8 +53,8 @@ def at_the_end(run: Run, due_t: int) -> Due:
 
 O4 = Clause(
     "O4",
-    "no lost completion: a check_and_complete that starts after the operation is ready completes it; the operation "
-    "is not left to its timeout",
+    "no lost completion: if an operation is ready when a check_and_complete of its key starts, the "
+    "operation is completed and does not wait for its timeout",
     formula="ready < check(k).call => claim.call < max(check(k).ret, registration.ret)  (locked);  "
     "the claim is not left to the expiry  (pending-flag);  "
     "ready < registration.call => claim.call < registration.ret  (both)",
@@ -227,9 +227,9 @@ def _how_it_ended(history: OperationHistory) -> str:
 
 O5 = Clause(
     "O5",
-    "no operation waits forever: at the end every operation with a timeout is completed, unless it was cancelled by "
-    "key or the purgatory was shut down; in virtual time none expires later than its time-out after its registration "
-    "plus late_ns",
+    "no operation waits forever: at the end of the run every operation with a timeout is completed, "
+    "unless cancel_for_key returned the operation or the purgatory was shut down; in virtual time, an "
+    "operation expires no later than its timeout plus late_ns after its registration",
     formula="registration.out = 0, with a time-out, not cancelled, overdue at the end => some force claimed it;  "
     "in virtual time its expiry began at t <= registration.ret.t + delay_ns + late_ns",
     records=("try_complete_else_watch", "force_complete"),

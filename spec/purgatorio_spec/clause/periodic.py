@@ -173,8 +173,9 @@ def _played(task: _Task, history: OperationHistory) -> Iterator[tuple[Call, _Due
 
 T8 = Clause(
     "T8",
-    "a periodic task runs at most once per period and never before its deadline: at a fixed rate, deadlines are one "
-    "period apart, counted from the first; with a fixed delay, each is one period after the end of the previous run",
+    "a periodic task runs at most once per period, and never before its deadline; at a fixed rate, each "
+    "deadline is one period after the previous deadline; with a fixed delay, each deadline is one period "
+    "after the end of the previous run",
     formula="fixed delay: f(n).t >= f(n-1).ret.t + P - early_ns (less late_ns in real time: it may be recorded late);  "
     "fixed rate: f.t >= deadline_t + k * P - early_ns, where k is the slot that f answers, and no two answer one  "
     "(burst: the n-th answers slot n; once: one answers all late slots; skip: late slots have none; restart: the "
@@ -213,8 +214,8 @@ def _kind(task: _Task) -> str:
 
 T9 = Clause(
     "T9",
-    "a periodic task does not drift or stop: each run starts at most late_ns after its deadline; missed runs are made "
-    "up as the header declares",
+    "a periodic task neither drifts nor stops: each run starts at most late_ns after its deadline; the "
+    "header declares how missed runs are made up",
     formula="fixed delay: f(n).t <= f(n-1).ret.t + P + late_ns;  "
     "fixed rate: f.t <= max(deadline_t + k * P, f(n-1).ret.t) + late_ns, where k is the slot that must be answered "
     "next;  in virtual time: or by the first advance_clock after that",
@@ -269,7 +270,7 @@ def keeps_its_rate(run: Run, history: OperationHistory) -> Finding:
 
 T10 = Clause(
     "T10",
-    "a cancel ends a periodic task, also if the task cancels itself",
+    "after a cancel, a periodic task does not run again, even if the task itself makes the cancel",
     formula="cancel.out != 0 => no fire with fire.i > cancel.ret.i;  "
     "but one that was due by cancel.ret.t, where the cancel is no barrier and no fire of the task contains it",
     records=(_ADDED, "timer_fire", "timer_cancel"),

@@ -16,8 +16,8 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
 T12 = Clause(
     "T12",
-    "every advance_clock ends: a task that another task adds without a delay runs in the same turn, or in the next "
-    "turn, as the header declares",
+    "every advance_clock call returns; if a task adds another task without a delay, the new task runs in "
+    "the same advance_clock call or in the next advance_clock call, as the header declares",
     formula="add.delay_ns <= 0, add inside an advance_clock A:  "
     "turn next => no fire of it inside A;  turn same => its fire.i < A.ret.i",
     records=("timer_add", "timer_fire", "advance_clock"),

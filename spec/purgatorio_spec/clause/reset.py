@@ -15,7 +15,8 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION
 
 T11 = Clause(
     "T11",
-    "a reset moves the deadline: the task does not fire at the old deadline and fires once at the new one",
+    "a reset moves the deadline: the task does not fire at the old deadline, and fires once at the new "
+    "deadline",
     formula="reset.ret.t < d - early_ns => no fire answers the deadline d from before it;  "
     "fire.t >= reset.deadline_t - early_ns;  fire.t <= max(reset.deadline_t, reset.ret.t + delay_ns) + late_ns;  "
     "|fires| <= |adds and resets in force at them|",

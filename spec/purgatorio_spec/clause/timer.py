@@ -203,8 +203,9 @@ def _taken_back(history: OperationHistory, add: Call) -> bool:
 
 T4 = Clause(
     "T4",
-    "a task does not fire if, before its deadline, it was cancelled, or its operation was returned by cancel_for_key "
-    "or completed by another call than its expiry; no cancel reports success after its thread has run the task",
+    "a task does not fire if one of these events happens before its deadline: the task is cancelled; "
+    "cancel_for_key returns its operation; a call other than the expiry completes its operation. A cancel "
+    "does not report success if the thread of this cancel has run the task before",
     formula="stop.ret.t < deadline_t - early_ns => no fire of an earlier add starts after stop.call;  "
     "cancel.out = 1 and the cancel is a barrier => no fire of the add;  "
     "cancel.out = 1 => no fire of the add ended before cancel.call on its thread",

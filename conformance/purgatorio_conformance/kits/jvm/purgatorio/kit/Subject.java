@@ -367,7 +367,9 @@ public final class Subject {
                 return out(resettable.reset(handles.get(id), number(call, "delay_ns")));
             }
             if ("cancel".equals(name)) {
-                Boolean won = timer.cancel(handles.get(id));
+                Object handle = handles.get(id);
+                // It comes before its add has returned: the adapter has no handle yet.
+                Boolean won = handle == null ? Boolean.FALSE : timer.cancel(handle);
                 return won == null ? "" : out(won.booleanValue());
             }
             throw new IllegalArgumentException("unknown call " + name);
