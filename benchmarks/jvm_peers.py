@@ -78,8 +78,6 @@ _children: dict[GridWorkload, "JvmChild"] = {}
 
 
 class JvmChild:
-    """A JVM with one workload loaded."""
-
     def __init__(self, workload: GridWorkload) -> None:
         java, jars, classes = _built()
         self._ops = (workload.copies * workload.size, workload.copies * len(workload.churned))
@@ -119,7 +117,6 @@ class JvmChild:
         return [int(word) for word in answer]
 
     def close(self) -> None:
-        """End the process."""
         self._process.kill()
         self._process.communicate(timeout=_TIMEOUT_S)
         self._folder.cleanup()

@@ -19,7 +19,6 @@ def rows(page: str) -> dict[str, list[tuple[str, str]]]:
 
 
 def forgotten(page: str) -> list[str]:
-    """Listed, and without a row."""
     return sorted(LISTED - rows(page).keys())
 
 
@@ -29,7 +28,6 @@ def unlisted(page: str) -> list[str]:
 
 
 def unshown(page: str) -> list[str]:
-    """A row that names no test."""
     return [kafka for kafka, named in rows(page).items() if not named]
 
 
@@ -47,7 +45,6 @@ def missing(page: str) -> list[str]:
 
 
 def page() -> str:
-    """As it stands."""
     return (ROOT / "docs" / "measured" / "conformance.md").read_text()
 
 

@@ -73,8 +73,6 @@ class Run:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Another test does it."""
-
     test: str
 
 
@@ -288,13 +286,11 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def patches_of(page: str) -> str:
-    """The file of patches on the explorer's page."""
     block = page[page.index("    from purgatorio.timer.bucket") : page.index("`edited(")]
     return "".join(line.removeprefix("    ") for line in block.splitlines(keepends=True))
 
 
 def cases() -> list[object]:
-    """Those that are run here."""
     runs = [(command, how) for command, how in KNOWN.items() if isinstance(how, Run)]
     return [
         pytest.param(command, how, id=command, marks=[pytest.mark.slow] if how.slow else [])
