@@ -76,8 +76,7 @@ def _code() -> str:
 def _broker() -> str:
     return (
         "## Clauses of the broker\n\n[The decision tables](measured/broker-tables.md) of the concrete operations have "
-        f"{len(broker_clauses())} more clauses. Tests put the reference into every situation of every table; scenarios "
-        "of the explorer name these clauses.\n"
+        f"{len(broker_clauses())} more clauses. Tests put the reference into every situation of every table.\n"
     )
 
 

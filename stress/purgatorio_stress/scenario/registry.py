@@ -3,9 +3,6 @@
 from collections.abc import Callable
 from typing import Final
 
-from purgatorio_stress.scenario.broker import BROKER
-from purgatorio_stress.scenario.broker_group import BROKER_GROUP
-from purgatorio_stress.scenario.broker_share import BROKER_SHARE
 from purgatorio_stress.scenario.completion import COMPLETION
 from purgatorio_stress.scenario.contract import Scenario
 from purgatorio_stress.scenario.every_timer import EVERY_TIMER
@@ -25,9 +22,6 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         *INTRUSIVE,
         *EVERY_TIMER,
         *SEQUENCES,
-        *BROKER,
-        *BROKER_GROUP,
-        *BROKER_SHARE,
     )
 }
 """In the order in which they are shown."""
