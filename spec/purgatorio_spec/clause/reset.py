@@ -33,8 +33,8 @@ _MOVED: Final = "a reset moves the deadline: "
 
 @T11.of_operation
 def reset_moves_the_deadline(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task with a reset that fired, or that is overdue at the end. Lateness is judged if the header
-    gives `late_ns`."""
+    """An occasion is a task with a reset, if the task fired, or is overdue at the end. If the header gives `late_ns`,
+    lateness is judged too."""
     if not history.resets or history.is_periodic:
         return NO_OCCASION
     armed = replace(history, resets=[])
