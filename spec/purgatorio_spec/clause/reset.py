@@ -1,7 +1,7 @@
-"""T11: a reset moves the deadline of a task. The former deadline never fires.
+"""T11: a reset moves the deadline of a task. The task never fires at the former deadline.
 
-A `timer_reset` that did not return 0 arms its task once, as an add does. So T1, T2 and T3 judge a task with resets
-over its adds and resets alike, and violations are reported here as T11. T4 judges its cancels.
+A `timer_reset` that did not return 0 arms its task once, as an add does. So for a task with resets, T1, T2 and T3
+treat adds and resets alike, and violations are reported as T11. T4 judges cancels of such a task.
 """
 
 from dataclasses import replace

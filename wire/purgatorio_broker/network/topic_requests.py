@@ -1,4 +1,5 @@
-"""CreateTopics, DeleteTopics, CreatePartitions, ElectLeaders, Metadata, DescribeConfigs, DescribeCluster."""
+"""The requests CreateTopics, DeleteTopics, CreatePartitions, ElectLeaders, Metadata, DescribeConfigs,
+DescribeCluster."""
 
 import re
 from collections.abc import Mapping
