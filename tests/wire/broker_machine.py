@@ -53,15 +53,12 @@ class BrokerMachine(RuleBasedStateMachine):
         self.start_leading()
 
     def start_leading(self) -> None:
-        """Both partitions, with everybody in sync."""
         self.scene.leads(P0, P1, epoch=self.epoch)
 
     def now_ms(self) -> int:
-        """The present time."""
         return self.scene.runtime.clock.now_ms()
 
     def ask(self, wait_ms: int) -> Asked:
-        """Note a request that is about to be made."""
         asked = Asked(self.now_ms() + max(wait_ms, 0))
         self.asked.append(asked)
         return asked
@@ -85,7 +82,6 @@ class BrokerMachine(RuleBasedStateMachine):
         wait_ms=waits_ms,
     )
     def produce(self, chosen: tuple[TopicPartition, ...], acks: int, sizes: list[int], wait_ms: int) -> None:
-        """A producer's request."""
         asked = self.ask(wait_ms if acks == -1 else 0)
         before = {p: len(self.sizes[p]) for p in chosen}
 
@@ -140,7 +136,6 @@ class BrokerMachine(RuleBasedStateMachine):
         wait_ms=waits_ms,
     )
     def consume(self, chosen: tuple[TopicPartition, ...], back: int, min_bytes: int, wait_ms: int) -> None:
-        """A consumer fetches from near the high watermark."""
         asked = self.ask(wait_ms)
         asked.min_bytes = min_bytes
         asked.wanted = {p: max(self.high_watermark(p) - back, 0) for p in chosen}
@@ -194,14 +189,12 @@ class BrokerMachine(RuleBasedStateMachine):
 
     @rule(partition=partitions, isr=st.sampled_from(ISRS))
     def shrink(self, partition: TopicPartition, isr: tuple[int, ...]) -> None:
-        """Laggards leave the ISR."""
         if self.leads[partition]:
             self.manager.shrink_isr(partition, isr)
             self.manager.run_actions()
 
     @rule(partition=partitions)
     def lose_leadership(self, partition: TopicPartition) -> None:
-        """Another broker leads; what was not replicated is gone."""
         self.epoch += 1
         end = self.high_watermark(partition)
         self.leads[partition] = False
@@ -211,7 +204,6 @@ class BrokerMachine(RuleBasedStateMachine):
 
     @rule(partition=partitions, isr=st.sampled_from(ISRS))
     def gain_leadership(self, partition: TopicPartition, isr: tuple[int, ...]) -> None:
-        """This broker leads (again), in a new epoch."""
         self.epoch += 1
         self.leads[partition] = True
         self.starts[partition][1:] = [0, 0]
@@ -220,7 +212,6 @@ class BrokerMachine(RuleBasedStateMachine):
 
     @rule(by_ms=st.sampled_from((1, 4, 20)))
     def pass_time(self, by_ms: int) -> None:
-        """Time passes."""
         self.scene.advance(by_ms)
 
     @invariant()
@@ -246,11 +237,9 @@ class BrokerMachine(RuleBasedStateMachine):
 
     @invariant()
     def structures_are_sound(self) -> None:
-        """The broker's own invariants."""
         self.manager.check()
 
     def teardown(self) -> None:
-        """In the end nobody waits."""
         self.scene.advance(1000)
         self.every_request_is_answered_once_and_in_time()
         assert self.asked == []

@@ -9,12 +9,15 @@ from purgatorio.delayed.dialect import Dialect
 from purgatorio.delayed.locked import LOCKED
 from purgatorio.delayed.pending_flag import PENDING_FLAG
 from purgatorio.faults import PROPAGATE
+from purgatorio.sync import Sync
+from purgatorio.threads import THREADS
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Isolation
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.runtime import VirtualRuntime
+from purgatorio_wire.table.replica import Replica
 
 P0 = TopicPartition("t", 0)
 P1 = TopicPartition("t", 1)
@@ -36,7 +39,6 @@ class Answers(Generic[A]):
         self.got.append(answer)
 
     def only(self) -> A:
-        """The answer, which must be the only one."""
         assert len(self.got) == 1, self.got
         return self.got[0]
 
@@ -56,7 +58,6 @@ class Call(Generic[A]):
         self._answered.set()
 
     def wait(self) -> A:
-        """The answer."""
         assert self._answered.wait(PATIENCE_S), "never answered"
         return self.answers[0]
 
@@ -70,8 +71,9 @@ class Scene:
         min_isr: int = 2,
         segment_bytes: int = 100,
         dialect: Dialect = PENDING_FLAG,
+        sync: Sync = THREADS,
     ) -> None:
-        self.runtime = VirtualRuntime(7, dialect=dialect, faults=PROPAGATE)
+        self.runtime = VirtualRuntime(7, dialect=dialect, faults=PROPAGATE, sync=sync)
         self.manager = ReplicaManager(self.runtime, min_isr=min_isr, segment_bytes=segment_bytes)
 
     def leads(self, *partitions: TopicPartition, isr: tuple[int, ...] = (0, 1, 2), epoch: int = 5) -> Scene:
@@ -81,17 +83,24 @@ class Scene:
         self.manager.run_actions()
         return self
 
+    def moves(self, partition: TopicPartition, replica: Replica, epoch: int = 6) -> None:
+        """Bring the partition where it is said to be; what waits is not tried by this."""
+        if replica is Replica.FOLLOWS:
+            self.manager.become_follower(partition, epoch)
+        elif replica is Replica.OFFLINE:
+            self.manager.fail_directory(partition)
+        elif replica is not Replica.LEADS:
+            self.manager.stop_replica(partition, deleted=replica is Replica.UNKNOWN)
+
     def follower(self, follower: int, partition: TopicPartition, offset: int, log_start: int = 0) -> None:
         """A follower says by a fetch that it has all below `offset`."""
         follower_fetch(self.manager, follower, partition, offset, log_start)
 
     def append(self, partition: TopicPartition, *sizes_bytes: int) -> None:
-        """Append with acks=1."""
         self.manager.append_records(0, 1, {partition: sizes_bytes}, lambda results: None)
         self.manager.run_actions()
 
     def advance(self, by_ms: int) -> None:
-        """Let time pass, and check the structures."""
         self.runtime.advance(by_ms)
         self.manager.check()
 

@@ -25,8 +25,6 @@ class Client:
 
 
 class GroupMachine(RuleBasedStateMachine):
-    """One group; every call's answer falls into a box."""
-
     def __init__(self) -> None:
         super().__init__()
         self.group = self.make_group()
@@ -45,11 +43,9 @@ class GroupMachine(RuleBasedStateMachine):
         """A member's request is over: the broker that it came to does what was put off."""
 
     def now_ms(self) -> int:
-        """The present time."""
         return self.group.runtime.clock.now_ms()
 
     def collect(self) -> None:
-        """Read the answers that have come."""
         for box in self.joins:
             for result in box.got:
                 if result.error is Error.NONE:
@@ -69,12 +65,10 @@ class GroupMachine(RuleBasedStateMachine):
         self.syncs = [box for box in self.syncs if not box]
 
     def pick(self, number: int) -> Client:
-        """One of the clients."""
         return list(self.clients.values())[number % len(self.clients)]
 
     @rule()
     def come(self) -> None:
-        """A new member joins."""
         if len(self.group.group.members()) < 4:
             self.joins.append(self.group.join())
         self.request_ends()
@@ -83,7 +77,6 @@ class GroupMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.clients)
     @rule(number=st.integers(0, 3))
     def rejoin(self, number: int) -> None:
-        """A member joins again."""
         self.joins.append(self.group.join(self.pick(number).member))
         self.request_ends()
         self.collect()
@@ -91,7 +84,6 @@ class GroupMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.clients)
     @rule(number=st.integers(0, 3))
     def sync(self, number: int) -> None:
-        """A member syncs."""
         client = self.pick(number)
         box = self.group.sync(JoinResult(Error.NONE, client.member, client.generation, members=client.leads))
         if box.got and box.only().error is Error.NONE:
@@ -103,7 +95,6 @@ class GroupMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.clients)
     @rule(number=st.integers(0, 3))
     def beat(self, number: int) -> None:
-        """A member's heartbeat."""
         client = self.pick(number)
         error = self.group.coordinator.heartbeat("g", client.generation, client.member)
         if error in (Error.NONE, Error.REBALANCE_IN_PROGRESS):
@@ -114,7 +105,6 @@ class GroupMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.clients)
     @rule(number=st.integers(0, 3))
     def leave(self, number: int) -> None:
-        """A member goes."""
         client = self.pick(number)
         self.group.coordinator.leave("g", client.member)
         self.clients.pop(client.member, None)
@@ -169,7 +159,6 @@ class GroupMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_group_is_sound(self) -> None:
-        """The coordinator's own invariants; nobody waits in vain."""
         self.group.coordinator.check()
         group = self.group.group
         waiting = [m for m in group.members() if m.awaiting_join is not None]

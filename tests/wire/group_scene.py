@@ -40,12 +40,10 @@ class GroupScene:
         self.group: Group = self.coordinator.group("g")
 
     def persist(self, group: str, generation: int) -> None:
-        """Under the group's lock."""
         self.stored.append(generation)
         self.store()
 
     def join(self, member: str = "", instance: str = "", id_required: bool = False) -> Answers[JoinResult]:
-        """A member joins."""
         answers: Answers[JoinResult] = Answers()
         self.coordinator.join(
             "g", member, ("range",), answers, session_timeout_ms=SESSION_MS,
@@ -63,11 +61,9 @@ class GroupScene:
         return answers
 
     def beat(self, joined: JoinResult) -> Error:
-        """Its heartbeat."""
         return self.coordinator.heartbeat("g", joined.generation, joined.member)
 
     def advance(self, by_ms: int) -> None:
-        """Let time pass, and check."""
         self.runtime.advance(by_ms)
         self.coordinator.check()
 
@@ -79,7 +75,6 @@ class GroupScene:
         return [box.only() for box in boxes]
 
     def stable(self, members: int, instance: str = "") -> list[JoinResult]:
-        """A stable group with this many members."""
         joined = self.joined(members, instance)
         for result in reversed(joined):
             self.sync(result)

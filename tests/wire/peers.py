@@ -56,7 +56,6 @@ class Served:
 
 
 def frame(payload: bytes) -> bytes:
-    """With its length."""
     return struct.pack(">i", len(payload)) + payload
 
 

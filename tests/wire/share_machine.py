@@ -54,7 +54,6 @@ class ShareMachine(RuleBasedStateMachine):
         self.asked: list[Asked] = []
 
     def now_ms(self) -> int:
-        """The present time."""
         return self.scene.scene.runtime.clock.now_ms()
 
     def answered(self, member: str, answer: Fetched) -> None:
@@ -86,13 +85,11 @@ class ShareMachine(RuleBasedStateMachine):
 
     @rule(partition=partitions, records=st.integers(1, 3))
     def append(self, partition: TopicPartition, records: int) -> None:
-        """A producer."""
         self.scene.scene.append(partition, *[10] * records)
         self.appended[partition] += records
 
     @rule()
     def reads_end(self) -> None:
-        """Those of the local log, on their thread."""
         self.scene.executor.run_all()
 
     @rule(partition=partitions, fails=st.booleans())
@@ -125,12 +122,10 @@ class ShareMachine(RuleBasedStateMachine):
         self.scene.manager.run_actions()
 
     def has(self, owned: Owned, member: str) -> bool:
-        """Whether it is still this member's."""
         return owned.member == member and self.now_ms() < owned.since_ms + LIMITS.lock_ms
 
     @rule(member=members)
     def close(self, member: str) -> None:
-        """A member goes."""
         for owned in self.owned.values():
             if self.has(owned, member):
                 owned.member = ""
@@ -139,7 +134,6 @@ class ShareMachine(RuleBasedStateMachine):
 
     @rule(partition=partitions)
     def lose_leadership_and_gain_it(self, partition: TopicPartition) -> None:
-        """For a moment another broker leads."""
         epoch = self.scene.manager.partition_or_raise(partition).epoch()
         self.scene.manager.become_follower(partition, epoch + 1)
         self.scene.manager.run_actions()
@@ -148,7 +142,6 @@ class ShareMachine(RuleBasedStateMachine):
 
     @rule(by_ms=st.sampled_from((1, 9, 30)))
     def pass_time(self, by_ms: int) -> None:
-        """Time passes."""
         self.scene.advance(by_ms)
 
     @invariant()
@@ -167,11 +160,9 @@ class ShareMachine(RuleBasedStateMachine):
 
     @invariant()
     def structures_are_sound(self) -> None:
-        """The group's own invariants."""
         self.scene.fetches.check()
 
     def teardown(self) -> None:
-        """In the end nobody waits, and nothing is locked."""
         self.scene.advance(200)
         self.every_fetch_is_answered_once_and_in_time()
         assert self.asked == []

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from purgatorio.delayed.dialect import Dialect
 from purgatorio.delayed.pending_flag import PENDING_FLAG
 from purgatorio.executors import QueuedExecutor
+from purgatorio.sync import Sync
 from purgatorio.threads import THREADS
 from purgatorio_broker.deferred import Deferred
 from purgatorio_broker.delayed_share_fetch import DelayedShareFetch, ShareResult
@@ -29,12 +30,10 @@ class WatchedLog(ShareLog):
     """Says what was read. `before` runs before each read, and may raise; `begun` when one is put on another thread;
     `ended` when that has ended, before anybody is told."""
 
-    __slots__ = ("before", "begun", "ended", "reads_later", "reads_now")
-
     def __init__(self, scene: Scene, executor: QueuedExecutor | None, tier: Tier) -> None:
         super().__init__(
             scene.manager.partition_or_raise,
-            THREADS,
+            scene.runtime.sync,
             executor=executor,
             tier=tier.read,
             local_start=tier.start,
@@ -75,11 +74,9 @@ class Tier:
         self.fails_for: set[TopicPartition] = set()
 
     def start(self, partition: TopicPartition) -> int:
-        """Of the local log."""
         return self.starts.get(partition, 0)
 
     def read(self, partition: TopicPartition, offset: int, max_bytes: int) -> Deferred[ReadRecords]:
-        """Begin."""
         if partition in self.fails_for:
             raise OSError("no thread left")
         future = self.futures[partition] = Deferred[ReadRecords](THREADS)
@@ -100,13 +97,14 @@ class ShareScene:
         remote_wait_ms: int = REMOTE_MS,
         segment_bytes: int = 1_000_000,
         wired: bool = False,
+        sync: Sync = THREADS,
     ) -> None:
-        self.scene = Scene(min_isr=1, dialect=dialect, segment_bytes=segment_bytes)
+        self.scene = Scene(min_isr=1, dialect=dialect, segment_bytes=segment_bytes, sync=sync)
         self.manager = self.scene.manager
         for partition in (P0, P1):
             self.manager.become_leader(partition, 1, (0,), (0,))
         self.manager.run_actions()
-        self.executor = QueuedExecutor()
+        self.executor = QueuedExecutor(sync=sync)
         self.tier = Tier()
         self.log = WatchedLog(self.scene, self.executor if later else None, self.tier)
         self.fetches = ShareFetches(
@@ -117,11 +115,9 @@ class ShareScene:
             self.manager.also_check(self.fetches.partition_moved)
 
     def share(self, partition: TopicPartition) -> SharePartition:
-        """The group's part of it."""
         return self.fetches.share(partition)
 
     def bring(self, partition: TopicPartition, share: Share) -> None:
-        """Bring the partition into this state."""
         if share is Share.FETCHED_BY_ANOTHER:
             assert self.share(partition).lock_for_fetch()
         elif share is Share.FULL:
@@ -138,20 +134,16 @@ class ShareScene:
     def fetch(
         self, params: FetchParams = PARAMS, *partitions: TopicPartition, member: str = "m"
     ) -> tuple[DelayedShareFetch, Answers[Fetched]]:
-        """A member's fetch, of both unless said otherwise."""
         answers: Answers[Fetched] = Answers()
         return self.fetches.fetch(member, params, partitions or (P0, P1), answers), answers
 
     def advance(self, by_ms: int) -> None:
-        """Let time pass, and check."""
         self.scene.runtime.advance(by_ms)
         self.fetches.check()
 
     def locked(self) -> list[bool]:
-        """The fetch locks."""
         return [self.share(partition).is_locked() for partition in (P0, P1)]
 
 
 def offsets(answer: Fetched, partition: TopicPartition = P0) -> list[int]:
-    """Of the records that were acquired."""
     return [record.offset for record in answer[partition].records] if partition in answer else []

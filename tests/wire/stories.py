@@ -49,7 +49,6 @@ class Event:
 
     @property
     def variants(self) -> int:
-        """How many it tells apart."""
         return max([2 if self.side is not None else 1, *(len(_sides(x)) for x in ast.walk(self.call))])
 
 
@@ -64,8 +63,6 @@ class Expected:
 
 @dataclass(slots=True)
 class Told:
-    """One story."""
-
     name: str
     events: list[Event] = field(default_factory=list)
     expected: list[Expected] = field(default_factory=list)
@@ -81,7 +78,6 @@ class Told:
         return max(one.variants for one in self.events)
 
     def tell(self, story: Story, variant: int = 0) -> Story:
-        """Tell it so."""
         if self.events[0].verb == "twice":
             for number in range(2):
                 story.scene = f"told#{number}"
@@ -107,7 +103,6 @@ class Told:
         return story.results()
 
     def wrong(self, variant: int) -> list[str]:
-        """What is not as it is expected."""
         results, found = self.judged(variant), list[str]()
         if self.clause:
             right, one = (Verdict.PASS, Verdict.VIOLATED)[variant], results[self.clause]
@@ -153,7 +148,6 @@ def _over_time(verb: Callable[..., object]) -> Callable[..., None]:
 
 
 def _sides(node: ast.AST) -> list[ast.expr]:
-    """What a node has for each variant."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         return [*(_sides(node.left) or [node.left]), node.right]
     return []
@@ -170,12 +164,10 @@ class _Chosen(ast.NodeTransformer):
 
 @cache
 def stories() -> dict[str, Told]:
-    """Every story, by its name."""
     return {one.name: one for path in sorted(FOLDER.glob("*.txt")) for one in _read(path)}
 
 
 def of_clause(clause: str) -> list[Told]:
-    """Those of a clause."""
     return [one for one in stories().values() if one.clause == clause]
 
 

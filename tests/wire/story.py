@@ -93,7 +93,6 @@ class Story:
         self, t: float, answer: float | None, base: int, *, name: str = "t", number: int = 0, acks: int = 1,
         error: int = 0, timeout: int = 1000, conn: str = "", start: int = -1, corrupt: bool = False,
     ) -> int:  # fmt: skip
-        """An append of one record."""
         batch = {"base": 0, "last": 0, "count": 1, "bytes": SIZE, "corrupt": corrupt}
         data = [{"index": number, "records": [batch]}]
         said = {"index": number, "error_code": error, "base_offset": base, "log_start_offset": start}
@@ -103,7 +102,6 @@ class Story:
         )  # fmt: skip
 
     def metadata(self, t: float, error: int = 0, *, name: str = "t", in_sync: int = 1, epoch: int = 0) -> int:
-        """What the broker says of a topic, at once."""
         part = {"partition_index": 0, "leader_epoch": epoch, "isr_nodes": list(range(in_sync))}
         said = {"name": name, "error_code": error, "partitions": [part] if not error else []}
         asked = {"topics": [{"name": name}], "allow_auto_topic_creation": False}
@@ -153,7 +151,6 @@ class Story:
         self, t: float, member: str, generation: int, error: int = 0, answer: float | None = None,
         instance: str = "",
     ) -> int:  # fmt: skip
-        """A heartbeat, answered after a millisecond unless said otherwise."""
         body = {
             "group_id": "g", "member_id": member, "generation_id": generation, "group_instance_id": instance or None,
         }  # fmt: skip
@@ -163,7 +160,6 @@ class Story:
         self, t: float, member: str, generation: int, error: int = 0, at: int = 0, instance: str = "",
         api: str = "offset_commit",
     ) -> int:  # fmt: skip
-        """A commit, answered after a millisecond."""
         part = {"partition_index": 0, "committed_offset": at, "committed_metadata": ""}
         body = {
             "group_id": "g", "member_id": member, "generation_id_or_member_epoch": generation,
@@ -181,7 +177,6 @@ class Story:
         return self.ask(t, "offset_fetch", {"groups": [{"group_id": "g"}]}, t + 1, got)
 
     def leave(self, t: float, member: str, error: int = 0, instance: str = "") -> int:
-        """A member leaves."""
         named = {"member_id": member, "group_instance_id": instance or None}
         said = {"error_code": 0, "members": [{**named, "error_code": error}]}
         return self.ask(t, "leave_group", {"group_id": "g", "members": [named]}, t + 1, said)
@@ -205,7 +200,6 @@ class Story:
         self.sync(at + 7 + joins, at + 8 + joins, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
 
     def close(self, t: float, conn: str, by: str = "us", err: str = "") -> int:
-        """A connection ends."""
         return self.event(t, "close", conn=conn, by=by, err=err or None)
 
     def set(self, **fields: object) -> None:
@@ -214,7 +208,6 @@ class Story:
             setattr(self, name, value)
 
     def declare(self, **constants: int) -> None:
-        """Other constants of the broker than usual."""
         self.declared = Declared(**constants)
 
     def repeat(self) -> None:
@@ -228,11 +221,9 @@ class Story:
             self._events.append((t + END_MS, len(self._events), again))
 
     def judged(self, clause: str) -> ClauseResult:
-        """The verdict of one clause over the story."""
         return self.results()[clause]
 
     def results(self) -> dict[str, ClauseResult]:
-        """That of every clause."""
         end_ms = self._times * END_MS
         self.event(end_ms, "stimulus", body={"what": "the end"})
         control = {"t_from": 0, "late_ns": int(self.late_ms * MS), "rtt_ns": MS // 10}

@@ -11,27 +11,10 @@ from purgatorio.delayed.dialect import Dialect
 from purgatorio_broker.delayed_delete_records import DeleteResult
 from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
-from purgatorio_wire.table.produce import DELETE_RECORDS, Deleted, request_is_complete
-from purgatorio_wire.table.replica import Replica
+from purgatorio_wire.table.produce import DELETE_RECORDS, request_is_complete
 from wire.broker_scene import DIALECTS, P0, P1, Answers, Scene
 
 Results = Mapping[TopicPartition, DeleteResult]
-
-
-def put_after(scene: Scene, partition: TopicPartition, situation: Deleted) -> None:
-    """Bring the partition into the situation; nobody is tried by this."""
-    replica = scene.manager.partition_or_raise(partition)
-    if situation.replica is Replica.FOLLOWS:
-        replica.become_follower(6)
-    elif situation.replica is Replica.ELSEWHERE:
-        scene.manager.replicas.stop(partition, deleted=False)
-    elif situation.replica is Replica.UNKNOWN:
-        scene.manager.replicas.stop(partition, deleted=True)
-    elif situation.replica is Replica.OFFLINE:
-        scene.manager.replicas.fail(partition)
-    elif situation.reached:
-        for follower in (1, 2):
-            replica.follower_fetched(follower, 2, log_start=1)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.name))
@@ -51,7 +34,9 @@ def test_every_pair_of_situations(dialect: Dialect) -> None:
         accepted = any(situation.accepted for situation in situations.values())
         assert bool(answers) is not accepted
         for partition, situation in situations.items():
-            put_after(scene, partition, situation)
+            scene.moves(partition, situation.replica)
+            for follower in (1, 2) if situation.reached else ():
+                scene.manager.partition_or_raise(partition).follower_fetched(follower, 2, log_start=1)
         scene.manager.check_key(P1)
         decided = {partition: DELETE_RECORDS.decide(situation) for partition, situation in situations.items()}
         seen |= {decision.clause for decision in decided.values()}

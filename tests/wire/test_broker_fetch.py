@@ -48,12 +48,7 @@ def scene_of(replica: Replica, throttled: bool) -> Scene:
     scene.append(P0, 10, 10, 10)
     scene.leads(P0, epoch=5)
     scene.append(P0, *[10] * 17)
-    if replica is Replica.FOLLOWS:
-        scene.manager.become_follower(P0, 5)
-    elif replica is Replica.OFFLINE:
-        scene.manager.fail_directory(P0)
-    elif replica is not Replica.LEADS:
-        scene.manager.stop_replica(P0, deleted=replica is Replica.UNKNOWN)
+    scene.moves(P0, replica, epoch=5)
     if throttled:
         scene.manager.throttle(frozenset({P0}))
     return scene

@@ -75,7 +75,6 @@ def test_who_does_not_rejoin_is_removed_at_the_time_out() -> None:
 
 
 def test_who_rejoins_has_the_time_outs_that_it_asks_for_now() -> None:
-    """Those of its first join are over."""
     scene = GroupScene()
     leader, second = scene.stable(2)
     scene.join(leader.member)
@@ -132,8 +131,24 @@ def test_a_heartbeat_in_time_keeps_the_member() -> None:
     assert scene.group.state() is GroupState.EMPTY
 
 
+def test_a_sync_that_took_longer_than_a_session_begins_one() -> None:
+    """While it awaits its answer it has none (B605); silent from then on, it goes after a session."""
+    scene = GroupScene()
+    leader, silent = scene.joined(2)
+    box = scene.sync(silent)
+    for _ in range(2):
+        scene.advance(SESSION_MS - 1)
+        scene.beat(leader)
+    scene.sync(leader)
+    assert box.only().error is Error.NONE
+    for left in (True, False):
+        assert (scene.group.get(silent.member) is not None) is left
+        scene.advance(SESSION_MS - 1)
+        scene.beat(leader)
+        scene.advance(1)
+
+
 def test_an_expired_member_makes_the_others_rebalance() -> None:
-    """The others learn of it by their heartbeats."""
     scene = GroupScene()
     silent, alive = scene.stable(2)
     scene.advance(SESSION_MS - 1)
@@ -208,7 +223,6 @@ def test_a_pending_member_is_waited_for() -> None:
 
 
 def test_a_pending_member_that_does_not_come_is_dropped() -> None:
-    """Its session time-out ends the wait of all."""
     scene = GroupScene()
     (first,) = scene.stable(1)
     told = scene.join(id_required=True).only()
@@ -259,7 +273,6 @@ def test_a_rebalance_does_not_time_out_when_all_have_synced() -> None:
 
 
 def test_a_follower_that_syncs_early_waits_for_the_leader() -> None:
-    """Its assignment is what the leader brings."""
     scene = GroupScene()
     leader, follower = scene.joined(2)
     early = scene.sync(follower)
@@ -327,7 +340,6 @@ def test_joins_that_are_refused() -> None:
 
 
 def test_the_protocol_is_the_leader_s_first_that_all_have() -> None:
-    """Two members with different favourites."""
     scene = GroupScene()
     boxes: list[Answers[JoinResult]] = [Answers(), Answers()]
     for box, protocols in zip(boxes, (("a", "b", "c"), ("c", "b")), strict=True):

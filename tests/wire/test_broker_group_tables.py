@@ -69,7 +69,6 @@ def test_joins() -> None:
 def assert_ended(
     scene: GroupScene, boxes: dict[str, Answers[JoinResult]], situation: Joining, outcome: RebalanceResult
 ) -> None:
-    """The rebalance ended with `outcome`."""
     group = scene.group
     ids = [member.id for member in group.members()]
     static = [f"m{n}" for n, kind in enumerate(situation.members) if kind is Join.STATIC]
@@ -128,7 +127,6 @@ def test_heartbeats() -> None:
 
 
 def member_of(situation: Session) -> Member:
-    """The member as it stands."""
     joins: Answers[JoinResult] = Answers()
     syncs: Answers[SyncResult] = Answers()
     return replace(

@@ -93,7 +93,6 @@ def test_epochs_end_where_the_next_begins() -> None:
 
 
 def partition(min_isr: int = 1) -> Partition:
-    """Of broker 0, which follows nobody yet."""
     return Partition(0, min_isr=min_isr, segment_bytes=1000, sync=THREADS)
 
 
@@ -124,7 +123,6 @@ def test_the_high_watermark_is_the_smallest_end_in_sync() -> None:
 
 
 def test_a_stranger_s_fetch_counts_for_nothing() -> None:
-    """Only replicas of the partition move its watermarks."""
     replica = partition()
     replica.become_leader(1, (0, 1), (0, 1))
     with pytest.raises(BrokerError, match="NOT_LEADER_OR_FOLLOWER"):

@@ -29,8 +29,6 @@ PATIENCE_S = 720
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A broker's."""
-
     address: str
     pid: int
 

@@ -20,19 +20,16 @@ NAMED = re.compile(r"`(test_broker_\w+\.py)::(test_\w+)`")
 
 @pytest.mark.parametrize("example", ["broker_requests.py", "share_fetch.py"])
 def test_the_output_on_the_page_is_the_example_s(example: str) -> None:
-    """What a reader sees is what the program prints."""
     command = [sys.executable, str(ROOT / "examples" / example)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert printed in PAGE.read_text()
 
 
 def test_the_tables_on_the_page_are_the_specification_s() -> None:
-    """One text a clause."""
     assert tables() in TABLES.read_text()
 
 
 def test_the_tests_on_the_page_exist() -> None:
-    """What is said to be shown is."""
     named = NAMED.findall(PAGE.read_text())
     assert named
     missing = [
@@ -58,6 +55,5 @@ def test_every_clause_is_named_by_a_test() -> None:
 
 
 def test_a_clause_that_no_test_names_is_found() -> None:
-    """The twin."""
     assert named_clauses("B101 to B103, and B105.") == {"B101", "B102", "B103", "B105"}
     assert broker_clauses().keys() - named_clauses("B101")

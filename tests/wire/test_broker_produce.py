@@ -22,27 +22,13 @@ Results = Mapping[TopicPartition, ProduceResult]
 SECOND_OFFSET = 2
 
 
-def put_before(scene: Scene, partition: TopicPartition, situation: Produced) -> None:
-    """The append fails where the partition is not known at that time."""
-    if situation.appended:
-        scene.leads(partition)
-
-
 def put_after(scene: Scene, partition: TopicPartition, situation: Produced) -> None:
     """Bring the partition into the situation, without trying anybody: actions are left queued."""
-    manager = scene.manager
     if not situation.appended:
         scene.leads(partition)
-    replica = manager.partition_or_raise(partition)
-    if situation.replica is Replica.FOLLOWS:
-        replica.become_follower(6)
-    elif situation.replica is Replica.ELSEWHERE:
-        manager.replicas.stop(partition, deleted=False)
-    elif situation.replica is Replica.UNKNOWN:
-        manager.replicas.stop(partition, deleted=True)
-    elif situation.replica is Replica.OFFLINE:
-        manager.replicas.fail(partition)
-    else:
+    scene.moves(partition, situation.replica)
+    if situation.replica is Replica.LEADS:
+        replica = scene.manager.partition_or_raise(partition)
         end = replica.ends(None, leader_only=False).log_end.offset
         for follower in (1, 2):
             replica.follower_fetched(follower, end if situation.reached else 0)
@@ -57,8 +43,8 @@ def test_every_pair_of_situations(dialect: Dialect) -> None:
     for first, second in product(PRODUCE.situations, repeat=2):
         scene = Scene(min_isr=3, dialect=dialect)
         situations = {P0: first, P1: second}
-        for partition, situation in situations.items():
-            put_before(scene, partition, situation)
+        # The append fails where the partition is not known at that time.
+        scene.leads(*(partition for partition, situation in situations.items() if situation.appended))
         answers: Answers[Results] = Answers()
         scene.manager.append_records(30, -1, {P0: (10, 10), P1: (10, 10)}, answers)
         appended = any(situation.appended for situation in situations.values())
@@ -92,7 +78,6 @@ class Validator:
 
 
 def produce(results: Results, validator: Validator, answers: Answers[Results]) -> DelayedProduce:
-    """An operation outside of any broker."""
     runtime = VirtualRuntime()
     return DelayedProduce(10, results, validator, answers, ExpirationMeter(runtime.sync), runtime)
 
@@ -152,7 +137,6 @@ def test_acks_0_and_1_do_not_wait() -> None:
 
 @pytest.mark.parametrize("acks", [-2, 2, 77])
 def test_invalid_acks_append_nothing(acks: int) -> None:
-    """INVALID_REQUIRED_ACKS for every partition, and the logs are untouched."""
     scene = Scene().leads(P0)
     answers: Answers[Results] = Answers()
     scene.manager.append_records(30, acks, {P0: (10,), P1: (10,)}, answers)
@@ -213,7 +197,6 @@ def test_removing_a_partition_removes_its_meter() -> None:
 
 
 def test_shutdown_answers_who_waits() -> None:
-    """Nobody is left in limbo by a shutdown."""
     scene = Scene().leads(P0)
     answers: Answers[Results] = Answers()
     scene.manager.append_records(30, -1, {P0: (10,)}, answers)

@@ -27,7 +27,6 @@ from purgatorio_wire.table.remote import (
     Remote,
     fetch_is_complete,
 )  # fmt: skip
-from purgatorio_wire.table.replica import Replica
 from wire.broker_scene import P0, P1, Answers, Scene
 
 Fetched = Mapping[TopicPartition, FetchResult]
@@ -44,26 +43,13 @@ def scene() -> tuple[Scene, RemoteReads]:
     return made, RemoteReads(made.runtime, made.manager, fetch_wait_ms=50, list_wait_ms=70)
 
 
-def move(made: Scene, partition: TopicPartition, replica: Replica) -> None:
-    """Bring the partition where it is said to be."""
-    manager = made.manager
-    if replica is Replica.FOLLOWS:
-        manager.become_follower(partition, 6)
-    elif replica is Replica.OFFLINE:
-        manager.fail_directory(partition)
-    elif replica is not Replica.LEADS:
-        manager.stop_replica(partition, deleted=replica is Replica.UNKNOWN)
-
-
 def answer_of(result: FetchResult) -> Answer:
-    """Where it came from."""
     if result.error is Error.UNKNOWN_SERVER_ERROR:
         return Answer.FAILED
     return Answer.REMOTE if result.data is REMOTE_DATA else Answer.LOCAL
 
 
 def decide(future: Deferred[ReadRecords], read: Read) -> None:
-    """The tier answers."""
     if read is Read.DONE:
         future.complete(REMOTE_DATA)
     elif read is Read.FAILED:
@@ -85,7 +71,7 @@ def test_remote_fetches() -> None:
             for p, s in pairs
         }
         for partition, situation in pairs:
-            move(made, partition, situation.replica)
+            made.moves(partition, situation.replica)
             decide(futures[partition], situation.read)
         answers: Answers[Fetched] = Answers()
         remote.fetch(PARAMS, reads, local, answers)
@@ -164,7 +150,6 @@ def test_a_remote_fetch_that_expires() -> None:
 
 
 def test_followers_do_not_read_remotely() -> None:
-    """A programming error, said at once."""
     _, remote = scene()
     with pytest.raises(ValueError, match="replica 1"):
         remote.fetch(FetchParams(30, 1, 1000, replica_id=1), (), {}, lambda results: None)
@@ -190,7 +175,7 @@ def test_list_offsets_of_each_kind() -> None:
     for situations in product(REMOTE_OFFSETS.situations, kinds.values()):
         made, remote = scene()
         for partition, look in zip((P0, P1), situations, strict=True):
-            move(made, partition, look.replica)
+            made.moves(partition, look.replica)
         lookups = tuple(lookup(p, look) for p, look in zip((P0, P1), situations, strict=True))
         answers: Answers[Listed] = Answers()
         remote.list_offsets(30, lookups, answers)

@@ -140,7 +140,6 @@ def test_completion_queues_the_checks() -> None:
 
 
 def test_forced_twice_it_completes_once() -> None:
-    """Completing what is completed changes nothing."""
     made = ShareScene()
     operation, answers = made.fetch()
     assert operation.force_complete()
@@ -177,7 +176,6 @@ def raises() -> None:
 
 
 def test_a_read_that_raises_leaves_no_lock() -> None:
-    """Answered with UNKNOWN_SERVER_ERROR."""
     made = ShareScene()
     made.scene.runtime.faults = CONTAIN
     made.log.before.append(raises)
@@ -187,7 +185,6 @@ def test_a_read_that_raises_leaves_no_lock() -> None:
 
 
 def test_a_callback_that_raises_leaves_no_lock() -> None:
-    """And the others are told all the same."""
     made = ShareScene()
     made.scene.runtime.faults = CONTAIN
     made.bring(P0, Share.ENOUGH)

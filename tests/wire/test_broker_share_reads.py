@@ -43,7 +43,6 @@ class Once:
 
 
 def is_cancelled(future: Deferred[ReadRecords]) -> bool:
-    """Whether nobody waits for it any more."""
     outcome = future.outcome()
     return outcome is not None and isinstance(outcome.error, Cancelled)
 
@@ -317,7 +316,6 @@ def test_a_read_of_the_tier_that_cannot_begin() -> None:
 
 
 def test_whoever_lets_faults_through_loses_no_lock_either() -> None:
-    """The error reaches the caller, after the answer."""
     made = ShareScene()
     made.tier.fails_for.add(P0)
     made.bring(P0, Share.TIERED)
@@ -369,7 +367,6 @@ def test_what_moved_to_the_tier_is_found_there() -> None:
 
 
 def test_a_callback_that_raises_late_leaves_no_lock() -> None:
-    """On the tier's thread, contained as in `on_complete`."""
     made = ShareScene()
     made.scene.runtime.faults = CONTAIN
     for partition in (P0, P1):

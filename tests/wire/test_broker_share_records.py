@@ -144,6 +144,5 @@ def test_a_closed_session_gives_back_what_it_had() -> None:
 
 @pytest.mark.parametrize("field", ["capacity", "lock_ms", "max_deliveries"])
 def test_limits_below_one_are_refused(field: str) -> None:
-    """They would give out nothing, for ever."""
     with pytest.raises(ValueError, match=f"{field}=0"):
         ShareLimits(**{field: 0})

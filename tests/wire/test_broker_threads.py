@@ -44,8 +44,6 @@ class Cluster:
         self.errors: list[BaseException] = []
 
     def guarded(self, body: Callable[[], None]) -> Callable[[], None]:
-        """An error on a thread is the test's."""
-
         def run() -> None:
             try:
                 body()
@@ -55,7 +53,6 @@ class Cluster:
         return run
 
     def produce(self) -> None:
-        """Records to both partitions, one request after the other."""
         for _ in range(REQUESTS):
             call: Call[Produced] = Call()
             self.calls.append(call)
@@ -99,7 +96,6 @@ class Cluster:
 
 @contextmanager
 def cluster(dialect: Dialect) -> Iterator[Cluster]:
-    """With its followers."""
     made = Cluster(dialect)
     followers = [
         threading.Thread(target=made.guarded(partial(made.follow, replica)), daemon=True)
@@ -135,7 +131,6 @@ def test_everybody_is_answered_once(dialect: Dialect) -> None:
 
 
 def test_a_time_out_in_real_time() -> None:
-    """Nobody follows: the reaper answers, and counts."""
     manager = ReplicaManager(Runtime(), min_isr=2)
     manager.become_leader(P0, 1, (0, 1, 2), (0, 1, 2))
     manager.run_actions()
@@ -144,17 +139,6 @@ def test_a_time_out_in_real_time() -> None:
     assert call.wait()[P0].error is Error.REQUEST_TIMED_OUT
     manager.shutdown()
     assert manager.produce_expirations.total() == 1
-
-
-def test_a_shutdown_in_real_time() -> None:
-    """What waits is answered, as at its time-out."""
-    manager = ReplicaManager(Runtime(), min_isr=2)
-    manager.become_leader(P0, 1, (0, 1, 2), (0, 1, 2))
-    manager.run_actions()
-    call: Call[Produced] = Call()
-    manager.append_records(LONG_MS, -1, {P0: (10,)}, call)
-    manager.shutdown()
-    assert call.wait()[P0].error is Error.REQUEST_TIMED_OUT
 
 
 def test_a_share_group_in_real_time() -> None:

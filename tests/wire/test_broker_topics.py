@@ -22,13 +22,11 @@ NAMES = ("a", "b")
 
 
 def scene() -> tuple[VirtualRuntime, Topics]:
-    """A broker without topics."""
     runtime = VirtualRuntime(3, faults=PROPAGATE)
     return runtime, Topics(runtime)
 
 
 def show(topics: Topics, name: str, situation: Created) -> None:
-    """The metadata follows the controller as far as said."""
     for number, has_leader in enumerate(situation.leaders):
         topics.metadata.set_leader(TopicPartition(name, number), 1 if has_leader else None)
 
@@ -142,8 +140,6 @@ def test_no_time_to_wait() -> None:
 
 
 class Futures:
-    """A purgatory of futures, whose executor runs when told."""
-
     def __init__(self) -> None:
         self.runtime = VirtualRuntime(3, faults=PROPAGATE)
         self.executor = QueuedExecutor(faults=PROPAGATE)
@@ -151,19 +147,16 @@ class Futures:
         self.called: list[str] = []
 
     def wait(self, *futures: Deferred[object]) -> None:
-        """Wait for these, up to 20 ms."""
         self.purgatory.try_complete_else_watch(20, futures, lambda: self.called.append("called"))
 
 
 def done(value: object) -> Deferred[object]:
-    """A future that is done."""
     future: Deferred[object] = Deferred(THREADS)
     future.complete(value)
     return future
 
 
 def undone() -> Deferred[object]:
-    """A future that is not."""
     return Deferred(THREADS)
 
 

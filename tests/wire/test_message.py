@@ -100,12 +100,10 @@ def test_garbage_is_our_error_and_no_other(garbage: bytes, api: tuple[int, int])
 
 
 def as_request(entity: object) -> RequestPayload:
-    """The typed request, for the checker of types."""
     assert hasattr(entity, "__api_key__")
     return entity  # type: ignore[return-value] # the loader of messages by number cannot say which one it is
 
 
 def as_answer(entity: object) -> ResponsePayload:
-    """The same of an answer."""
     assert hasattr(entity, "__api_key__")
     return entity  # type: ignore[return-value] # as above

@@ -44,44 +44,31 @@ def drive(
     return judge_file(path)[1]
 
 
-async def http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await reader.read(100)
-    writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
-    await writer.drain()
+def answering(said: bytes = b"", *, stays: bool = True, for_ever: bool = False) -> Serve:
+    """Answers what comes with this, once or for ever, and then stays or goes."""
 
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(said)
+        while for_ever:
+            writer.write(said)
+            await writer.drain()
+        if stays:
+            await reader.read()
 
-async def closes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await reader.read(10)
-
-
-async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await reader.read()
-
-
-async def garbage(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await reader.read(10)
-    writer.write(frame(os.urandom(200)))
-    await reader.read()
-
-
-async def huge(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await reader.read(10)
-    writer.write(b"\x7f\xff\xff\xff" + b"x" * 100_000)
-    await reader.read()
-
-
-async def floods(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await reader.read(10)
-    while True:
-        writer.write(frame(b"\x7f" * 60_000) * 10)
-        await writer.drain()
+    return serve
 
 
 @pytest.mark.parametrize(
     ("serve", "said"),
-    [(http, "HTTP"), (closes, "closed by peer"), (silent, "not answered"), (garbage, "offers nothing|not answered"),
-     (huge, "no frames"),
-     (floods, "unsolicited responses")],
+    [
+        (answering(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", stays=False), "HTTP"),
+        (answering(stays=False), "closed by peer"),
+        (answering(), "not answered"),
+        (answering(frame(os.urandom(200))), "offers nothing|not answered"),
+        (answering(b"\x7f\xff\xff\xff" + b"x" * 100_000), "no frames"),
+        (answering(frame(b"\x7f" * 60_000) * 10, for_ever=True), "unsolicited responses"),
+    ],
     ids=["http", "closes", "silent", "garbage", "huge", "floods"],
 )  # fmt: skip
 def test_what_is_no_broker_is_said_to_be_none(
@@ -94,39 +81,21 @@ def test_what_is_no_broker_is_said_to_be_none(
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MOST_GROWTH_MIB * 1024
 
 
-def twice() -> Spoil:
+def changed(change: Callable[[bytes], bytes]) -> Callable[[], Spoil]:
+    """Each answer is sent as this makes it."""
+
     async def spoil(answer: bytes, writer: asyncio.StreamWriter) -> None:
-        writer.write(frame(answer) * 2)
+        writer.write(change(answer))
 
-    return spoil
-
-
-def unasked() -> Spoil:
-    async def spoil(answer: bytes, writer: asyncio.StreamWriter) -> None:
-        writer.write(frame(b"\x00\x00\x7f\x7f") + frame(answer))
-
-    return spoil
+    return lambda: spoil
 
 
-def cut_short() -> Spoil:
-    async def spoil(answer: bytes, writer: asyncio.StreamWriter) -> None:
-        writer.write(frame(answer[:-3]))
-
-    return spoil
-
-
-def longer() -> Spoil:
-    async def spoil(answer: bytes, writer: asyncio.StreamWriter) -> None:
-        writer.write(frame(answer + b"\0\0"))
-
-    return spoil
-
-
-def not_frames() -> Spoil:
-    async def spoil(answer: bytes, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"\xff" * 50)
-
-    return spoil
+twice = changed(lambda answer: frame(answer) * 2)
+unasked = changed(lambda answer: frame(b"\x00\x00\x7f\x7f") + frame(answer))
+cut_short = changed(lambda answer: frame(answer[:-3]))
+longer = changed(lambda answer: frame(answer + b"\0\0"))
+not_frames = changed(lambda answer: b"\xff" * 50)
+never = changed(lambda answer: b"")
 
 
 def backwards() -> Spoil:
@@ -147,13 +116,6 @@ def dripping() -> Spoil:
             writer.write(bytes([byte]))
             await writer.drain()
             await asyncio.sleep(1)
-
-    return spoil
-
-
-def never() -> Spoil:
-    async def spoil(answer: bytes, writer: asyncio.StreamWriter) -> None:
-        return
 
     return spoil
 

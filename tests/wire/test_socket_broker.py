@@ -8,7 +8,6 @@ import struct
 import threading
 from collections.abc import Iterator, Mapping
 from typing import cast, get_args, get_type_hints
-from uuid import UUID
 
 import pytest
 from kio.index import load_request_schema
@@ -28,9 +27,7 @@ from purgatorio_wire.client.frame import Frames, framed
 from purgatorio_wire.client.message import entity_of, read_answer, request_payload
 from purgatorio_wire.client.record_batch import batch_of
 
-PRODUCE, FETCH, LIST_OFFSETS, METADATA = (0, 9), (1, 12), (2, 7), (3, 12)
-OFFSET_COMMIT, OFFSET_FETCH, JOIN, HEARTBEAT, LEAVE, SYNC = (8, 8), (9, 8), (11, 9), (12, 4), (13, 5), (14, 5)
-CREATE, DELETE, DELETE_RECORDS = (19, 7), (20, 6), (21, 2)
+PRODUCE, FETCH, METADATA, JOIN, CREATE = (0, 9), (1, 12), (3, 12), (11, 9), (19, 7)
 LONG_MS = 60_000
 """Longer than a test may take: what waits so long was woken by an event, or the test fails."""
 
@@ -83,7 +80,6 @@ def peer(broker: Running) -> Iterator[Peer]:
 
 @pytest.fixture
 def topic(peer: Peer, request: pytest.FixtureRequest) -> str:
-    """A topic of the test's own, of two partitions."""
     name = str(request.node.name).replace("[", ".").replace("]", "")
     created = peer.ask(
         CREATE,
@@ -189,71 +185,6 @@ def test_a_batch_comes_back_as_it_went_but_for_its_place(peer: Peer, topic: str)
     assert inside == thirds[1] + thirds[2]
 
 
-def test_a_fetch_waits_for_its_bytes_and_is_woken_by_them(broker: Running, peer: Peer, topic: str) -> None:
-    batch = batch_of([b"x" * 100])
-    waiting = Peer(broker.port)
-    waiting.send(FETCH, fetch(topic, min_bytes=2 * len(batch), max_wait_ms=LONG_MS))
-    for _ in range(2):
-        assert error_of(produced(peer.ask(PRODUCE, produce(topic, batch)))) is ErrorCode.none
-    assert len(fetched(waiting.receive(FETCH)).data("records")) == 2 * len(batch)
-
-
-def test_at_its_time_out_a_fetch_gets_what_there_is(peer: Peer, topic: str) -> None:
-    batch = batch_of([b"x"])
-    peer.ask(PRODUCE, produce(topic, batch, acks=1))
-    answer = peer.ask(FETCH, fetch(topic, min_bytes=10_000, max_wait_ms=50))
-    assert len(fetched(answer).data("records")) == len(batch)
-
-
-@pytest.mark.parametrize(
-    ("asked", "error"),
-    [
-        ({"offset": 5}, ErrorCode.offset_out_of_range),
-        ({"epoch": 9}, ErrorCode.unknown_leader_epoch),
-    ],
-)
-def test_an_error_does_not_wait(peer: Peer, topic: str, asked: dict[str, int], error: ErrorCode) -> None:
-    answer = peer.ask(FETCH, fetch(topic, min_bytes=1, max_wait_ms=LONG_MS, **asked))
-    assert error_of(fetched(answer)) is error
-
-
-def test_an_unknown_topic_alone_does_not_wait(peer: Peer) -> None:
-    answer = peer.ask(FETCH, fetch("nowhere", min_bytes=1, max_wait_ms=LONG_MS))
-    assert error_of(fetched(answer)) is ErrorCode.unknown_topic_or_partition
-
-
-def test_a_deleted_topic_wakes_who_waits_for_it(broker: Running, peer: Peer, topic: str) -> None:
-    waiting = Peer(broker.port)
-    waiting.send(FETCH, fetch(topic, min_bytes=1, max_wait_ms=LONG_MS))
-    while broker.node.manager.waiting()[1] < 1:
-        pass  # The deletion shall come when the fetch waits.
-    deleted = peer.ask(DELETE, {"topics": [{"name": topic}], "timeout_ms": LONG_MS})
-    assert error_of(deleted.entries("responses")[0]) is ErrorCode.none
-    assert error_of(fetched(waiting.receive(FETCH))) is ErrorCode.unknown_topic_or_partition
-    again = peer.ask(DELETE, {"topics": [{"name": topic}], "timeout_ms": LONG_MS})
-    assert error_of(again.entries("responses")[0]) is ErrorCode.unknown_topic_or_partition
-
-
-def test_acks_0_is_answered_by_nothing(peer: Peer, topic: str) -> None:
-    peer.send(PRODUCE, produce(topic, batch_of([b"quiet"]), acks=0), 1)
-    peer.send(METADATA, {"topics": None}, 2)
-    peer.receive(METADATA, 2)
-    assert fetched(peer.ask(FETCH, fetch(topic))).data("records")
-
-
-def test_acks_0_that_fails_closes_the_connection(peer: Peer) -> None:
-    """Nothing else can tell the producer."""
-    peer.send(PRODUCE, produce("nowhere", batch_of([b"x"]), acks=0))
-    assert peer.is_closed()
-
-
-def test_other_acks_are_refused(peer: Peer, topic: str) -> None:
-    assert (
-        error_of(produced(peer.ask(PRODUCE, produce(topic, batch_of([b"x"]), acks=2))))
-        is ErrorCode.invalid_required_acks
-    )
-
-
 def test_records_that_are_no_batch_are_refused(peer: Peer, topic: str) -> None:
     batch = batch_of([b"one"])
     flipped = batch[:-1] + bytes([batch[-1] ^ 1])
@@ -283,47 +214,6 @@ def test_a_batch_cannot_claim_more_records_than_it_may_have() -> None:
         read_header(bytes(batch[:30]))
 
 
-def test_offsets_are_listed_and_records_deleted(peer: Peer, topic: str) -> None:
-    for _ in range(3):
-        peer.ask(PRODUCE, produce(topic, batch_of([b"a", b"b"])))
-
-    def listed(timestamp: int) -> int:
-        wanted = [{"name": topic, "partitions": [{"partition_index": 0, "timestamp": timestamp}]}]
-        answer = peer.ask(LIST_OFFSETS, {"replica_id": -1, "topics": wanted})
-        return answer.entries("topics")[0].entries("partitions")[0].number("offset")
-
-    def deleted(offset: int) -> Fields:
-        wanted = [{"name": topic, "partitions": [{"partition_index": 0, "offset": offset}]}]
-        answer = peer.ask(DELETE_RECORDS, {"topics": wanted, "timeout_ms": LONG_MS})
-        return answer.entries("topics")[0].entries("partitions")[0]
-
-    assert (listed(-2), listed(-1)) == (0, 6)
-    assert deleted(4).number("low_watermark") == 4
-    assert (listed(-2), listed(-1)) == (4, 6)
-    assert error_of(deleted(7)) is ErrorCode.offset_out_of_range
-    assert error_of(fetched(peer.ask(FETCH, fetch(topic, 3)))) is ErrorCode.offset_out_of_range
-    assert fetched(peer.ask(FETCH, fetch(topic, 4))).data("records")
-
-
-def test_a_topic_is_created_once_and_has_an_id(peer: Peer, topic: str) -> None:
-    again = peer.ask(
-        CREATE,
-        {"topics": [{"name": topic, "num_partitions": 1, "replication_factor": 1}], "timeout_ms": LONG_MS},
-    )
-    assert error_of(again.entries("topics")[0]) is ErrorCode.topic_already_exists
-    (found,) = peer.ask(METADATA, {"topics": [{"name": topic}]}).entries("topics")
-    assert [one.number("leader_id") for one in found.entries("partitions")] == [0, 0]
-    topic_id = found.uuid("topic_id")
-    assert isinstance(topic_id, UUID)
-    asked = {
-        **fetch(topic),
-        "topics": [{"topic_id": topic_id, "partitions": [{"partition": 0, "partition_max_bytes": 9}]}],
-    }
-    assert error_of(fetched(peer.ask((1, 13), asked))) is ErrorCode.none
-    stranger = {**asked, "topics": [{"topic_id": UUID(int=7), "partitions": [{"partition": 0}]}]}
-    assert error_of(fetched(peer.ask((1, 13), stranger))) is ErrorCode.unknown_topic_id
-
-
 def join(group: str, member: str = "", instance: str | None = None) -> Values:
     return {
         "group_id": group,
@@ -334,89 +224,6 @@ def join(group: str, member: str = "", instance: str | None = None) -> Values:
         "protocol_type": "consumer",
         "protocols": [{"name": "range", "metadata": b"m"}],
     }
-
-
-def in_generation(group: str, joined: Fields, **more: object) -> Values:
-    return {
-        "group_id": group,
-        "generation_id": joined.number("generation_id"),
-        "member_id": joined.text("member_id"),
-        **more,
-    }
-
-
-def test_two_members_rebalance(broker: Running, peer: Peer, topic: str) -> None:
-    """From the first join, with an id that is given out, to the generation of both and the end of it."""
-    group, other = topic, Peer(broker.port)
-    named = peer.ask(JOIN, join(group))
-    assert error_of(named) is ErrorCode.member_id_required
-    alone = peer.ask(JOIN, join(group, named.text("member_id")))
-    assert (alone.number("generation_id"), len(alone.entries("members"))) == (1, 1)
-    assert alone.entries("members")[0].data("metadata") == b"m"
-
-    second = other.ask(JOIN, join(group)).text("member_id")
-    other.send(JOIN, join(group, second))
-    while error_of(peer.ask(HEARTBEAT, in_generation(group, alone))) is ErrorCode.none:
-        pass  # Until the other's join is there.
-    both = peer.ask(JOIN, join(group, alone.text("member_id")))
-    joined = other.receive(JOIN)
-    assert both.number("generation_id") == joined.number("generation_id") == 2
-    assert [len(both.entries("members")), len(joined.entries("members"))] in ([2, 0], [0, 2])
-
-    leader, follower = (peer, other) if both.entries("members") else (other, peer)
-    led, followed = (both, joined) if leader is peer else (joined, both)
-    follower.send(SYNC, in_generation(group, followed))
-    assignments = [
-        {"member_id": one.text("member_id"), "assignment": one.text("member_id").encode()}
-        for one in led.entries("members")
-    ]
-    own = leader.ask(SYNC, in_generation(group, led, assignments=assignments))
-    assert own.data("assignment") == led.text("member_id").encode()
-    assert follower.receive(SYNC).data("assignment") == followed.text("member_id").encode()
-
-    offsets = [
-        {
-            "name": topic,
-            "partitions": [{"partition_index": 0, "committed_offset": 5, "committed_metadata": "here"}],
-        }
-    ]
-    committed = leader.ask(
-        OFFSET_COMMIT,
-        {
-            "group_id": group,
-            "generation_id_or_member_epoch": 2,
-            "member_id": led.text("member_id"),
-            "topics": offsets,
-        },
-    )
-    assert error_of(committed.entries("topics")[0].entries("partitions")[0]) is ErrorCode.none
-    found = peer.ask(OFFSET_FETCH, {"groups": [{"group_id": group, "topics": None}]})
-    entry = found.entries("groups")[0].entries("topics")[0].entries("partitions")[0]
-    assert (entry.number("committed_offset"), entry.text("metadata")) == (5, "here")
-
-    old = {**in_generation(group, followed), "generation_id": 1}
-    assert error_of(follower.ask(HEARTBEAT, old)) is ErrorCode.illegal_generation
-    leaving = {"group_id": group, "members": [{"member_id": followed.text("member_id")}]}
-    assert error_of(follower.ask(LEAVE, leaving)) is ErrorCode.none
-    assert error_of(leader.ask(HEARTBEAT, in_generation(group, led))) is ErrorCode.rebalance_in_progress
-    assert error_of(follower.ask(HEARTBEAT, in_generation(group, followed))) is ErrorCode.unknown_member_id
-
-
-def test_a_static_member_comes_back_in_its_place(broker: Running, peer: Peer, topic: str) -> None:
-    """No rebalance, the same assignment, and the id that it had is fenced."""
-    group = topic
-    before = peer.ask(JOIN, join(group, instance="i"))
-    assignments = [{"member_id": before.text("member_id"), "assignment": b"mine"}]
-    peer.ask(SYNC, in_generation(group, before, assignments=assignments))
-    after = Peer(broker.port)
-    back = after.ask(JOIN, join(group, instance="i"))
-    assert back.number("generation_id") == before.number("generation_id")
-    assert back.text("member_id") != before.text("member_id")
-    assert back.text("leader") == back.entries("members")[0].text("member_id") == back.text("member_id")
-    assert back.number("skip_assignment"), "it is not asked to assign: its assignments stand"
-    assert after.ask(SYNC, in_generation(group, back, group_instance_id="i")).data("assignment") == b"mine"
-    fenced = peer.ask(HEARTBEAT, in_generation(group, before, group_instance_id="i"))
-    assert error_of(fenced) is ErrorCode.fenced_instance_id
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,6 @@ def test_kafka_python(address: str) -> None:
 
 
 def test_aiokafka(address: str) -> None:
-    """And one on an event loop."""
     aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
 
     async def there_and_back() -> list[bytes]:

@@ -17,7 +17,6 @@ from purgatorio_wire.table.fetch import FETCH
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: str(table.operation))
 def test_tables_are_sound(table: DecisionTable[object, object]) -> None:
-    """Every situation is decided, and no case is idle."""
     assert sum(table.check().values()) == len(table.situations) == len(set(table.situations))
 
 
@@ -46,7 +45,6 @@ def test_the_clauses_of_the_tables_are_public() -> None:
 
 
 def case(clause: str, least: int) -> Case[int, str]:
-    """A case that holds from `least` on."""
     return Case(clause, "a sentence", "an answer", lambda number: number >= least)
 
 
@@ -56,7 +54,6 @@ def case(clause: str, least: int) -> Case[int, str]:
     ids=["undecided", "idle", "twice"],
 )
 def test_an_unsound_table_is_found(cases: tuple[Case[int, str], ...]) -> None:
-    """The twins of soundness."""
     with pytest.raises(TableUnsound):
         DecisionTable("X", (0, 1, 2), cases).check()
 

@@ -208,7 +208,6 @@ def say(
 
 
 def share_append(s: Story, t: float, base: int, count: int = 1) -> None:
-    """Records, acknowledged a millisecond later."""
     batch = {"base": 0, "last": count - 1, "count": count, "bytes": SIZE * count}
     data = [{"name": "t", "partition_data": [{"index": 0, "records": [batch]}]}]
     said = {"index": 0, "error_code": 0, "base_offset": base}
@@ -234,7 +233,6 @@ def elected(s: Story, t: float, topic: str, error: int, number: int = 0) -> None
 
 
 def init(s: Story, t: float, epoch: int, error: int = 0, name: str = "x", producer: int = 7) -> None:
-    """A transactional id is asked for."""
     body = {
         "transactional_id": name,
         "transaction_timeout_ms": 30_000,
@@ -249,7 +247,6 @@ def add(
     s: Story, t: float, epoch: int = 0, error: int = 0, name: str = "x", producer: int = 7,
     numbers: Sequence[int] = (0,),
 ) -> None:  # fmt: skip
-    """Partitions are added."""
     body = {
         "v3_and_below_transactional_id": name, "v3_and_below_producer_id": producer,
         "v3_and_below_producer_epoch": epoch, "v3_and_below_topics": [{"name": "t", "partitions": [*numbers]}],
@@ -263,7 +260,6 @@ def end(
     s: Story, t: float, commits: bool, error: int = 0, epoch: int = 0, name: str = "x", producer: int = 7,
     takes: float | None = 1,
 ) -> None:  # fmt: skip
-    """An end is asked for."""
     body = {
         "transactional_id": name,
         "producer_id": producer,
@@ -278,7 +274,6 @@ def write(
     s: Story, t: float, base: int, error: int = 0, epoch: int = 0, sequence: int = 0, producer: int = 7,
     number: int = 0,
 ) -> None:  # fmt: skip
-    """An append in a transaction."""
     batch = {
         "base": 0, "last": 0, "count": 1, "bytes": SIZE, "producer_id": producer, "producer_epoch": epoch,
         "base_sequence": sequence, "transactional": True,

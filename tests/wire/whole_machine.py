@@ -18,7 +18,6 @@ class WholeMachine(GroupMachine, BrokerMachine):
     where a time-out stored it, then; not later."""
 
     def make_group(self) -> GroupScene:
-        """The scene of the broker has been made before."""
         return GroupScene(self.scene.runtime, self.manager.actions, self.store)
 
     def store(self) -> None:
@@ -28,12 +27,10 @@ class WholeMachine(GroupMachine, BrokerMachine):
         self.manager.append_records(0, 1, {P1: (STORED_BYTES,)}, lambda results: None)
 
     def request_ends(self) -> None:
-        """See `GroupMachine`."""
         self.manager.run_actions()
 
     @rule(by_ms=st.sampled_from((1, 4, 20, 50, SESSION_MS - 1, SESSION_MS)))
     def pass_time(self, by_ms: int) -> None:
-        """For both."""
         GroupMachine.pass_time(self, by_ms)
 
     def teardown(self) -> None:

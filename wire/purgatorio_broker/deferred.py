@@ -32,8 +32,6 @@ class Deferred(Generic[T]):
     Where an action raises, the others run all the same; the first exception comes out of the call that decided.
     """
 
-    __slots__ = ("_actions", "_lock", "_outcome")
-
     def __init__(self, sync: Sync) -> None:
         self._lock: Lock = sync.lock("deferred")
         self._outcome: Cell[Settled[T] | None] = sync.cell(None, "deferred.outcome")

@@ -33,8 +33,6 @@ LowWatermark = Callable[[TopicPartition], tuple[Error, int]]
 class DelayedDeleteRecords(DelayedParts[TopicPartition, DeleteResult]):
     """Waits until every replica has moved its log start so far, partition by partition."""
 
-    __slots__ = ("_low_watermark", "_meter")
-
     def __init__(
         self,
         timeout_ms: int,
@@ -58,7 +56,6 @@ class DelayedDeleteRecords(DelayedParts[TopicPartition, DeleteResult]):
         return DeleteResult(Error.NONE, low_watermark, requested) if low_watermark >= requested else None
 
     def on_expiration(self) -> None:
-        """Count the partitions that were left."""
         for partition in self.undecided():
             self._meter.mark(partition)
 

@@ -62,8 +62,6 @@ class DelayedFetch(DelayedOperation):
     """Waits until the request's `min_bytes` can be read, or a partition changed so that it need not. `answer` reads and
     calls back."""
 
-    __slots__ = ("_answer", "_meter", "_params", "_source", "_statuses")
-
     def __init__(
         self,
         params: FetchParams,
@@ -83,7 +81,6 @@ class DelayedFetch(DelayedOperation):
         self._meter = meter
 
     def try_complete(self) -> bool:
-        """The table of the module."""
         available_bytes = 0
         for status in self._statuses:
             if status.start is None:  # [B211]
@@ -98,11 +95,9 @@ class DelayedFetch(DelayedOperation):
         return available_bytes >= self._params.min_bytes and self.force_complete()  # [B214]
 
     def on_complete(self) -> None:
-        """Read again and answer."""
         self._answer()
 
     def on_expiration(self) -> None:
-        """Count it."""
         self._meter.mark(FOLLOWER_METER if self._params.is_from_follower() else CONSUMER_METER)
 
     def _bytes_available(self, status: FetchStatus, start: OffsetMetadata) -> int | None:

@@ -24,8 +24,6 @@ class _FutureKey:
 class DelayedFuture(DelayedOperation):
     """Waits until all futures are done; at its time-out the others fail."""
 
-    __slots__ = ("_callback", "_futures")
-
     def __init__(
         self,
         timeout_ms: int,
@@ -38,7 +36,6 @@ class DelayedFuture(DelayedOperation):
         self._callback = callback
 
     def try_complete(self) -> bool:
-        """All are done."""
         return all(future.is_done() for future in self._futures) and self.force_complete()  # [B751]
 
     def on_complete(self) -> None:
@@ -50,8 +47,6 @@ class DelayedFuture(DelayedOperation):
 
 class DelayedFuturePurgatory:
     """`executor`: where operations are completed when their futures are done."""
-
-    __slots__ = ("_executor", "_purgatory", "_runtime")
 
     def __init__(self, name: str, executor: Executor, runtime: Runtime) -> None:
         self._executor = executor
@@ -70,7 +65,6 @@ class DelayedFuturePurgatory:
         return operation
 
     def num_delayed(self) -> int:
-        """How many wait."""
         return self._purgatory.num_delayed()
 
     def shutdown(self) -> None:

@@ -29,8 +29,6 @@ from purgatorio_broker.runtime import Runtime
 class _InGroup(DelayedOperation):
     """What waits under the group's lock; it does nothing on completion unless it says so."""
 
-    __slots__ = ("_group",)
-
     def __init__(self, timeout_ms: int, group: Group, runtime: Runtime) -> None:
         super().__init__(
             timeout_ms, dialect=LOCKED, lock=group.lock, faults=runtime.faults, sync=runtime.sync
@@ -44,8 +42,6 @@ class _InGroup(DelayedOperation):
 class DelayedJoin(_InGroup):
     """Waits until all members have joined; its expiry continues without the others. `end`: ends the rebalance, under
     the lock. `run_actions`: what that has queued; run at expiry too, where no request does it (KAFKA-8334) [B408]."""
-
-    __slots__ = ("_end", "_run_actions")
 
     def __init__(
         self,
@@ -64,7 +60,6 @@ class DelayedJoin(_InGroup):
         return self._group.all_have_joined() and self.force_complete()  # [B401] [B402] [B403]
 
     def on_complete(self) -> None:
-        """End the rebalance."""
         self._end(self._group)
 
     def on_expiration(self) -> None:
@@ -76,8 +71,6 @@ class InitialDelayedJoin(DelayedJoin):
     """The first rebalance of an empty group: waits its delay out, and once more where somebody joined meanwhile.
     `remaining_ms`: how long it may still be put off after this delay. `again(delay, remaining)`
     registers its successor."""
-
-    __slots__ = ("_again", "_configured_ms", "_remaining_ms")
 
     def __init__(
         self,
@@ -113,8 +106,6 @@ class DelayedSync(_InGroup):
     """Waits until all members of a generation have synced. `expire(group, generation)` runs at the time-out, without
     the lock."""
 
-    __slots__ = ("_expire", "_generation")
-
     def __init__(
         self, timeout_ms: int, group: Group, expire: Callable[[Group, int], None], runtime: Runtime
     ) -> None:
@@ -138,8 +129,6 @@ class DelayedSync(_InGroup):
 class DelayedHeartbeat(_InGroup):
     """A member's session: completed by a sign of life, and its expiry removes the member. `pending`: of a member that
     has an id and has not joined. `expire(group, member, pending)` runs at the time-out, without the lock."""
-
-    __slots__ = ("_expire", "_member", "_pending")
 
     def __init__(
         self,

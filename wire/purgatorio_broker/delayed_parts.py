@@ -28,8 +28,6 @@ class DelayedParts(DelayedOperation, Generic[P, R]):
     """`results`: with what each part came. `at_time_out`: what it is answered if nothing is decided before; None: its
     result stands. `callback` gets every part's result, once."""
 
-    __slots__ = ("_callback", "_statuses")
-
     def __init__(
         self,
         timeout_ms: int,
@@ -68,11 +66,9 @@ class DelayedParts(DelayedOperation, Generic[P, R]):
         return self.decide() and self.force_complete()  # [B108] [B307]
 
     def on_complete(self) -> None:
-        """Answer."""
         self._callback(self.results())
 
     def results(self) -> dict[P, R]:
-        """The results as they stand."""
         return {part: cell.get().result for part, cell in self._statuses}
 
     def undecided(self) -> list[P]:

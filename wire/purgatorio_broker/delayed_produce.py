@@ -42,8 +42,6 @@ class DelayedProduce(DelayedParts[TopicPartition, ProduceResult]):
     """Waits until every partition's records are replicated, or have failed. `results`: those of the append, one a
     partition."""
 
-    __slots__ = ("_meter", "_validator")
-
     def __init__(
         self,
         timeout_ms: int,
@@ -64,7 +62,6 @@ class DelayedProduce(DelayedParts[TopicPartition, ProduceResult]):
         return replace(result, error=verdict.error) if decided else None  # [B107]
 
     def on_expiration(self) -> None:
-        """Count the partitions that were left."""
         for partition in self.undecided():
             self._meter.mark(partition)
 

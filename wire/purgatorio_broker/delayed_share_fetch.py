@@ -87,8 +87,6 @@ class DelayedShareFetch(DelayedOperation):
     """Waits until the member may acquire records of one of the partitions. `shares`: the partitions of the request, in
     its order."""
 
-    __slots__ = ("_callback", "_held", "_member", "_params", "_shares", "_surroundings")
-
     def __init__(
         self,
         member: str,

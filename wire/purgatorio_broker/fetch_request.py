@@ -47,7 +47,6 @@ class FetchResult:
     data: ReadRecords
 
     def size_bytes(self) -> int:
-        """The bytes of its records."""
         return self.data.size_bytes()
 
 

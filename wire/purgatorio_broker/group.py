@@ -42,8 +42,6 @@ class JoinResult:
 
 @dataclass(frozen=True, slots=True)
 class SyncResult:
-    """The answer to a sync."""
-
     error: Error
     assignment: bytes = b""
 
@@ -91,9 +89,6 @@ class Group:
     `protocol_type`: the type that the first member gave; "" if it gave none. `new_member_added`: a member came while
     the first rebalance was being prepared."""
 
-    __slots__ = ("_generation", "_leader", "_members", "_offsets", "_pending", "_pending_sync", "_state", "id",
-                 "lock", "new_member_added", "protocol_type")  # fmt: skip
-
     def __init__(self, group_id: str, sync: Sync) -> None:
         self.id = group_id
         self.lock: Lock = sync.rlock(f"group {group_id}")
@@ -124,11 +119,9 @@ class Group:
         return self._leader.get()
 
     def members(self) -> list[Member]:
-        """All members, in the order of their joining."""
         return list(self._members.get().values())
 
     def get(self, member: str) -> Member | None:
-        """The member of this id."""
         return self._members.get().get(member)
 
     def put(self, member: Member) -> None:
@@ -151,15 +144,12 @@ class Group:
         self._pending.mutate().add(member)
 
     def remove_pending(self, member: str) -> None:
-        """It is not expected any more."""
         self._pending.mutate().discard(member)
 
     def is_pending(self, member: str) -> bool:
-        """Whether it has an id and has not joined."""
         return member in self._pending.get()
 
     def instance(self, name: str) -> Member | None:
-        """The static member of this name."""
         return next((m for m in self.members() if name and m.instance == name), None)
 
     def swap(self, old: str, new: Member) -> None:
@@ -215,7 +205,6 @@ class Group:
         self._pending_sync.mutate().clear()
 
     def committed_partitions(self) -> list[TopicPartition]:
-        """The partitions with a committed offset."""
         return list(self._offsets.get())
 
     def metadata(self, member: Member) -> bytes:
@@ -248,7 +237,6 @@ class Group:
         return changed
 
     def check(self) -> None:
-        """The invariants of the module."""
         with self.lock:
             ids = {member.id for member in self.members()}
             state = self.state()

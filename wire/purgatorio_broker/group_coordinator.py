@@ -44,9 +44,6 @@ class GroupCoordinator:
     generation)`: called whenever a group is stored. `session_bounds_ms`: the shortest and the longest session that a
     member may ask for. `new_id`: the ids of members; counted unless given."""
 
-    __slots__ = ("_closed", "_groups", "_heartbeats", "_ids", "_initial_delay_ms", "_lock", "_new_id", "_persist",
-                 "_rebalances", "_runtime", "_session_bounds_ms", "actions")  # fmt: skip
-
     def __init__(
         self,
         runtime: Runtime,
@@ -231,7 +228,6 @@ class GroupCoordinator:
             return Error.NONE
 
     def known(self, group_id: str) -> Group | None:
-        """The group, where there is one."""
         with self._lock:
             return self._groups.get().get(group_id)
 
@@ -283,7 +279,6 @@ class GroupCoordinator:
         return self._rebalances.num_delayed(), self._heartbeats.num_delayed()
 
     def check(self) -> None:
-        """The invariants of every group and purgatory."""
         for group in self.groups():
             group.check()
         self._rebalances.check()

@@ -78,8 +78,6 @@ class EpochEnd:
 class Log:
     """The records of one partition, in offsets without a gap. ValueError for a segment size below 1."""
 
-    __slots__ = ("_first_of_segment", "_records", "_start", "_transactional", "segment_bytes")
-
     def __init__(self, segment_bytes: int, sync: Sync) -> None:
         if segment_bytes < 1:
             raise ValueError(f"a segment of {segment_bytes} bytes")
@@ -113,7 +111,6 @@ class Log:
         self._first_of_segment.set(self.end())
 
     def start(self) -> int:
-        """The first offset that can be read."""
         return self._start.get()
 
     def end(self) -> int:
@@ -200,7 +197,6 @@ class Log:
         return tuple(found)
 
     def check(self) -> None:
-        """The invariants of the module."""
         records = self._records.get()
         require(0 <= self.start() <= self.end(), f"start {self.start()}, end {self.end()}")
         for offset, record in enumerate(records):
@@ -212,7 +208,6 @@ class Log:
             require(before.epoch <= record.epoch, f"{record} after {before}")
 
     def _used_bytes(self) -> int:
-        """The size of the active segment."""
         records = self._records.get()
         if not records or records[-1].offset < self._first_of_segment.get():
             return 0

@@ -8,8 +8,6 @@ from purgatorio.sync import Cell, Lock, Sync
 class ExpirationMeter:
     """Counts; a rate is a matter of the caller that reads it twice."""
 
-    __slots__ = ("_by_key", "_lock", "_total")
-
     def __init__(self, sync: Sync) -> None:
         self._lock: Lock = sync.lock("meter")
         self._total: Cell[int] = sync.cell(0, "meter.total")

@@ -72,7 +72,6 @@ class ReadRecords:
     diverging: EpochEnd | None = None
 
     def size_bytes(self) -> int:
-        """The bytes of the records."""
         return sum(record.size_bytes for record in self.records)
 
 
@@ -92,9 +91,6 @@ class _Role:
 
 class Partition:
     """Replica of broker `broker_id`, a follower at first. `min_isr` counts at most the replicas there are."""
-
-    __slots__ = ("_follower_ends", "_follower_starts", "_high_watermark", "_lock", "_log", "_role", "broker_id",
-                 "min_isr")  # fmt: skip
 
     def __init__(self, broker_id: int, *, min_isr: int, segment_bytes: int, sync: Sync) -> None:
         self.broker_id = broker_id
@@ -261,7 +257,6 @@ class Partition:
             return ReadRecords(records, start, ends, aborted)
 
     def log_start(self) -> int:
-        """The first offset that can be read."""
         with self._lock:
             return self._log.start()
 
@@ -271,7 +266,6 @@ class Partition:
             return self._log.all_below(before)
 
     def stored_bytes(self) -> int:
-        """How many bytes there are to be read."""
         with self._lock:
             return sum(record.size_bytes for record in self._log.all_below(self._log.end()))
 
@@ -281,17 +275,14 @@ class Partition:
             return self._role.get().isr
 
     def leads(self) -> bool:
-        """Whether this broker is the leader."""
         with self._lock:
             return self._role.get().leads
 
     def epoch(self) -> int:
-        """The leader's epoch; -1 before there was any."""
         with self._lock:
             return self._role.get().epoch
 
     def check(self) -> None:
-        """The invariants of the module and of the log."""
         with self._lock:
             self._log.check()
             ends = self._ends()

@@ -49,8 +49,6 @@ class DelayedRemoteFetch(DelayedOperation):
     """Waits until all reads from the tier are done, well or not. `local`: what the local read gave for every partition.
     ValueError for a follower."""
 
-    __slots__ = ("_callback", "_local", "_meter", "_reads", "_source")
-
     def __init__(
         self,
         timeout_ms: int,
@@ -82,7 +80,6 @@ class DelayedRemoteFetch(DelayedOperation):
         return all(read.future.is_done() for read in self._reads) and self.force_complete()  # [B902] [B903]
 
     def on_complete(self) -> None:
-        """Answer from what is there."""
         futures = {read.partition: read.future for read in self._reads}
         self._callback({p: _answer(result, futures.get(p)) for p, result in self._local.items()})
 
@@ -141,8 +138,6 @@ class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
     """Waits until each partition's look-up in the tier is decided. `leads(partition)`: raises BrokerError if this
     broker does not lead. `with_epoch`: the version of the request has the leader's epoch."""
 
-    __slots__ = ("_leads", "_lookups", "_meter", "_with_epoch")
-
     def __init__(
         self,
         timeout_ms: int,
@@ -162,7 +157,6 @@ class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
         self._with_epoch = with_epoch
 
     def ask(self, part: TopicPartition, result: ListedOffset) -> ListedOffset | None:
-        """The answer, if there is one now."""
         lookup = self._lookups[part]
         future = lookup.future
         if future is None:
@@ -186,7 +180,6 @@ class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
         return ListedOffset(Error.NONE, found.timestamp_ms, found.offset, epoch)  # [B917]
 
     def on_expiration(self) -> None:
-        """Cancel and count what was left."""
         for partition in self.undecided():
             future = self._lookups[partition].future
             if future is not None:
@@ -208,9 +201,6 @@ def _by_topic(callback: ListOffsetsCallback, answers: Mapping[TopicPartition, Li
 class RemoteReads:
     """`fetch_wait_ms`: how long a fetch waits for the tier, whatever its max_wait; `list_wait_ms`: how long an
     offset request without a time-out waits."""
-
-    __slots__ = ("_fetch_wait_ms", "_fetches", "_list_wait_ms", "_lists", "_runtime", "_source",
-                 "fetch_expirations", "list_expirations")  # fmt: skip
 
     def __init__(
         self, runtime: Runtime, source: FetchSource, *, fetch_wait_ms: int = 500, list_wait_ms: int = 30_000

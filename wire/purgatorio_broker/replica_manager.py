@@ -38,10 +38,6 @@ class ReplicaManager:
     """The partitions of one broker: each request is answered by its callback once, at once or later. `min_isr` and
     `segment_bytes` are those of every partition."""
 
-    __slots__ = ("_also_checked", "_delete", "_fetch", "_lock", "_min_isr", "_produce", "_runtime", "_segment_bytes",
-                 "_throttled", "actions", "broker_id", "delete_expirations", "fetch_expirations",
-                 "produce_expirations", "replicas")  # fmt: skip
-
     def __init__(
         self, runtime: Runtime, *, broker_id: int = 0, min_isr: int = 1, segment_bytes: int = 1 << 30
     ) -> None:
@@ -231,7 +227,6 @@ class ReplicaManager:
         self._delete.close()
 
     def check(self) -> None:
-        """The invariants of every partition and purgatory."""
         for replica in self.replicas.all().values():
             replica.check()
         self._produce.check()

@@ -10,8 +10,6 @@ class ReplicaTable:
     """By partition its replica here, or why it is not here: its directory is offline (KAFKA_STORAGE_ERROR), another
     broker holds it (NOT_LEADER_OR_FOLLOWER). Of any other partition nothing is known."""
 
-    __slots__ = ("_lock", "_places")
-
     def __init__(self, sync: Sync) -> None:
         self._lock: Lock = sync.lock("replicas")
         self._places: Cell[dict[TopicPartition, Partition | Error]] = sync.cell({}, "replicas.places")
@@ -35,7 +33,6 @@ class ReplicaTable:
                 self._places.mutate()[partition] = Error.KAFKA_STORAGE_ERROR
 
     def get(self, partition: TopicPartition) -> Partition | None:
-        """The replica, if it is here and online."""
         with self._lock:
             place = self._places.get().get(partition)
         return place if isinstance(place, Partition) else None
@@ -49,6 +46,5 @@ class ReplicaTable:
         return place
 
     def all(self) -> dict[TopicPartition, Partition]:
-        """A copy of what is here."""
         with self._lock:
             return {part: place for part, place in self._places.get().items() if isinstance(place, Partition)}

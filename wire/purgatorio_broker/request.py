@@ -46,8 +46,6 @@ class RequestLayer:
     """Merges what is refused here with what the replica manager says. `send` gets every partition of the request, in
     its order, once, with no lock in hand; it must not block."""
 
-    __slots__ = ("_gatekeeper", "_manager")
-
     def __init__(self, manager: ReplicaManager, gatekeeper: Gatekeeper) -> None:
         self._manager = manager
         self._gatekeeper = gatekeeper

@@ -23,15 +23,11 @@ Op = TypeVar("Op", bound=DelayedOperation)
 
 
 class _Purged(Protocol):
-    """A purgatory of whatever operations."""
-
     def purge_if_needed(self) -> int: ...
 
 
 class Runtime:
     """Real time. `dialect` is for the operations that have a lock of their own."""
-
-    __slots__ = ("clock", "dialect", "faults", "sync")
 
     def __init__(
         self, *, dialect: Dialect = PENDING_FLAG, faults: FaultPolicy = CONTAIN, sync: Sync = THREADS
@@ -56,8 +52,6 @@ class VirtualRuntime(Runtime):
 
     Not promised: an order between tasks of the same millisecond.
     """
-
-    __slots__ = ("_clock", "_lock", "_purgatories", "_times")
 
     def __init__(
         self,
@@ -85,7 +79,6 @@ class VirtualRuntime(Runtime):
         return made
 
     def timer(self, name: str) -> SystemTimer:
-        """A timer that `advance` drives."""
         made = VirtualTime(self._clock, name=name, faults=self.faults, sync=self.sync)
         with self._lock:
             self._times.mutate().append(made)

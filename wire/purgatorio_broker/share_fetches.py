@@ -25,9 +25,6 @@ class ShareFetches:
     """One group's. Run `actions` after each call, with no lock in hand; events that are no call (a time-out, a read
     that ended) run them themselves. `remote_wait_ms`: how long the tier has, whatever a member asks for."""
 
-    __slots__ = ("_actions", "_closed", "_group", "_late", "_lock", "_purgatory", "_runtime", "_shares",
-                 "_surroundings", "_timer", "expirations")  # fmt: skip
-
     def __init__(
         self,
         runtime: Runtime,
@@ -105,7 +102,6 @@ class ShareFetches:
         return self._purgatory.num_delayed()
 
     def check(self) -> None:
-        """The invariants of the partitions and of the purgatory."""
         for share in self._shares:
             share.check()
         self._purgatory.check()

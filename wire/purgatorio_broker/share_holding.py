@@ -37,7 +37,6 @@ class ReadingHere:
     missed: bool = False
 
     def cancel(self) -> None:
-        """No thread waits for it any more."""
         self.future.cancel()
 
 
@@ -53,7 +52,6 @@ class ReadingRemotely:
         return all(future.is_done() for _, future in self.reads)
 
     def cancel(self) -> None:
-        """No thread waits for them any more."""
         for _, future in self.reads:
             future.cancel()
 
@@ -64,8 +62,6 @@ Held = ReadHere | ReadingHere | ReadingRemotely
 class LateAnswer:
     """An answer that is given after its operation was completed: when the reads of the tier are done, or when the
     time that they have has ended, whichever comes first; once. `answer` runs on the thread that was first."""
-
-    __slots__ = ("_answer", "_given", "_open", "_reading", "_timeout")
 
     def __init__(
         self,

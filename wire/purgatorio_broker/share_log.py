@@ -38,8 +38,6 @@ class ShareLog:
     what lies below it is in the `tier`. `executor`: where reads run that may take long; None: on the caller. The
     `max_bytes` of a read are for each partition."""
 
-    __slots__ = ("_executor", "_local_start", "_replica", "_sync", "_tier")
-
     def __init__(
         self,
         replica: Callable[[TopicPartition], Partition],

@@ -65,9 +65,6 @@ class Delivered:
 class SharePartition:
     """Nothing acquired yet; the next record to be acquired is at offset 0. `timer`: for the acquisition locks."""
 
-    __slots__ = ("_end", "_fetching", "_limits", "_lock", "_place", "_records", "_start", "_sync", "_timed_out",
-                 "_timer", "partition")  # fmt: skip
-
     def __init__(
         self,
         partition: TopicPartition,
@@ -180,7 +177,6 @@ class SharePartition:
             return self._records.get().get(offset)
 
     def check(self) -> None:
-        """The invariants of the module."""
         with self._lock:
             start, end, records = self._start.get(), self._end.get(), self._records.get()
             require(sorted(records) == list(range(start, end)), f"{start} to {end}: {sorted(records)}")

@@ -30,8 +30,6 @@ class Metadata:
     a created topic, and still have a deleted one. `changed` is called with the keys that a change concerns, without
     a lock, when the change is visible."""
 
-    __slots__ = ("_changed", "_leaders", "_lock")
-
     def __init__(self, changed: Callable[[Hashable], object], sync: Sync) -> None:
         self._changed = changed
         self._lock: Lock = sync.lock("metadata")
@@ -45,13 +43,11 @@ class Metadata:
         self._changed(partition)
 
     def remove(self, topic: str) -> None:
-        """The topic is gone."""
         with self._lock:
             self._leaders.mutate().pop(topic, None)
         self._changed(TopicKey(topic))
 
     def has(self, topic: str) -> bool:
-        """Whether the topic is there."""
         with self._lock:
             return topic in self._leaders.get()
 
@@ -75,8 +71,6 @@ class DelayedTopics(DelayedOperation):
     """Waits until every topic of the controller's `results` without an error `shows`: that it has leaders, for new
     topics and new partitions of old ones; that it is gone, for deleted ones."""
 
-    __slots__ = ("_callback", "_results", "_shows")
-
     def __init__(
         self,
         timeout_ms: int,
@@ -91,7 +85,6 @@ class DelayedTopics(DelayedOperation):
         self._callback = callback
 
     def try_complete(self) -> bool:
-        """None is missing."""
         # [B701] [B711]
         missing = any(error is Error.NONE and not self._shows(topic) for topic, error in self._results)
         return not missing and self.force_complete()
@@ -108,8 +101,6 @@ class DelayedTopics(DelayedOperation):
 class DelayedElectLeader(DelayedParts[TopicPartition, Error]):
     """Waits until every partition has shown its leader of `leaders`; one that has once is not asked again. `results`:
     the controller's."""
-
-    __slots__ = ("_leaders", "_metadata")
 
     def __init__(
         self,
@@ -141,8 +132,6 @@ def _at_time_out(result: Error) -> Error | None:
 class Topics:
     """Creates and deletes topics and elects leaders; each request is answered when the metadata shows it, or at its
     time-out."""
-
-    __slots__ = ("_elections", "_runtime", "_topics", "metadata")
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -189,7 +178,6 @@ class Topics:
         return self._topics.num_delayed(), self._elections.num_delayed()
 
     def shutdown(self) -> None:
-        """Answer what waits."""
         self._topics.close()
         self._elections.close()
 

@@ -103,7 +103,6 @@ class Wire:
 
     @classmethod
     def of(cls, header: WireHeader, events: Iterable[WireEvent]) -> Wire:
-        """Gather it from a trace."""
         control = [one for one in events if one.ev == "control"]
         answered = {
             (one.api, one.version)
@@ -365,7 +364,6 @@ def judge_file(path: Path, told: Callable[[Violation], None] | None = None) -> t
 
 
 def subject_of(header: WireHeader) -> str:
-    """What was judged, in one line."""
     name = header.broker.get("name")
     address = header.broker.get("address")
     return f"{name if isinstance(name, str) and name else 'broker'} at {address}"

@@ -133,12 +133,12 @@ O2 = Clause(
 @O2.of_operation
 def caused(run: Run, history: OperationHistory) -> Finding:
     """An occasion is an operation with an `on_complete`, with a `try_complete` that returned true, or that a
-    `cancel_for_key` returned. The rule about checks of a cancelled key is judged only if the registration had returned
-    before the `cancel_for_key` began, because an open registration may watch the key again. One `cancel_for_key` may
-    return an operation several times, because the operation may be registered several times under one key. An
-    operation waits under a key throughout a `cancel_for_key` if its registration returned false before the call, and
-    nothing could complete the operation before the call returned. If the trace was cut off, this last rule is not
-    judged."""
+    `cancel_for_key` returned. The rule about checks of a cancelled key also holds for the other keys that the event
+    `cancelled` names. This rule is judged only if the registration had returned before the `cancel_for_key` began,
+    because an open registration may watch the key again. One `cancel_for_key` may return an operation several times,
+    because the operation may be registered several times under one key. An operation waits under a key throughout a
+    `cancel_for_key` if its registration returned false before the call, and nothing could complete the operation
+    before the call returned. If the trace was cut off, this last rule is not judged."""
     if (broken := _not_given_back(run, history)) is not None:
         return broken
     truths = [attempt for attempt in history.tries if attempt.out == 1]
@@ -267,13 +267,14 @@ def _under_a_lost_key(history: OperationHistory, truths: list[Call]) -> Broken |
     for back in history.given_back:
         if not _is_registered(history, back.call_i):
             continue
+        keys = ", ".join(back.point.keys)
         for attempt in truths:
             check = history.under.get(attempt.call_i)
-            if check is not None and check.key == back.key and check.call_i > back.point.i:
+            if check is not None and check.key in back.point.keys and check.call_i > back.point.i:
                 return Broken(
                     "completed-under-a-lost-key",
                     [back.call_i, back.point.i, check.call_i, attempt.end_i],
-                    f"cancel_for_key({back.key}) returned it: no later check of that key completes it",
+                    f"cancel_for_key({back.key}) returned it: no later check of {keys} completes it",
                     f"check_and_complete({check.key}) on {attempt.th} completed it",
                 )
     return None

@@ -1,1 +1,1 @@
-"""Random programs and enumerated programs that use every public method of a timer, a purgatory or a broker."""
+"""Random programs and enumerated programs that use every public method of a timer or a purgatory."""

@@ -50,7 +50,7 @@ MUTANTS: Final = (
          "E1",
          edited(Topics, "elect", "self.metadata.has_partition(partition)", "self.metadata.has(partition.topic)")),
     felt("one-topic-elected", "an election about several topics is answered for one of them", "X4 E1",
-         handled(topic_requests.elect_leaders, "in topics\n", "in [*topics][-1:]\n")),
+         handled(topic_requests.elect_leaders, "in results.items()}", "in [*results.items()][-1:]}")),
     felt("election-timed-out-at-once", "an election that is not needed is told that it timed out, at once", "E1",
          edited(Topics, "elect", "Error.ELECTION_NOT_NEEDED", "Error.REQUEST_TIMED_OUT")),
 )  # fmt: skip

@@ -62,13 +62,11 @@ APIS: Final[Mapping[int, Api]] = {
         Api(13, "LeaveGroup", 0, 5, group_requests.leave_group),
         Api(14, "SyncGroup", 0, 5, group_requests.sync_group),
         Api(15, "DescribeGroups", 0, 6, group_requests.describe_groups),
-        Api(16, "ListGroups", 0, 5, group_requests.list_groups),
         Api(API_VERSIONS, "ApiVersions", 0, 4, api_versions),
         Api(19, "CreateTopics", 2, 7, topic_requests.create_topics),
         Api(20, "DeleteTopics", 1, 6, topic_requests.delete_topics),
         Api(21, "DeleteRecords", 0, 2, data_requests.delete_records),
         Api(22, "InitProducerId", 0, 5, transaction_requests.init_producer_id),
-        Api(23, "OffsetForLeaderEpoch", 2, 4, data_requests.offset_for_leader_epoch),
         Api(24, "AddPartitionsToTxn", 0, 3, transaction_requests.add_partitions_to_txn),
         Api(25, "AddOffsetsToTxn", 0, 3, transaction_requests.add_offsets_to_txn),
         Api(28, "TxnOffsetCommit", 0, 3, transaction_requests.txn_offset_commit),
@@ -82,7 +80,6 @@ APIS: Final[Mapping[int, Api]] = {
         Api(76, "ShareGroupHeartbeat", 1, 1, share_requests.share_group_heartbeat),
         Api(78, "ShareFetch", 1, 2, share_requests.share_fetch),
         Api(79, "ShareAcknowledge", 1, 2, share_requests.share_acknowledge),
-        Api(60, "DescribeCluster", 0, 1, topic_requests.describe_cluster),
     )
 }
 """By key."""

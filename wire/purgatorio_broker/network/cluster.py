@@ -34,8 +34,6 @@ class Topic:
 class Cluster:
     """The topics and brokers there are. For any number of threads."""
 
-    __slots__ = ("_brokers", "_by_id", "_lock", "_topics", "cluster_id")
-
     def __init__(self, cluster_id: str, brokers: Iterable[Broker]) -> None:
         self.cluster_id = cluster_id
         self._lock = Lock()
@@ -48,27 +46,22 @@ class Cluster:
             return [self._brokers[node_id] for node_id in sorted(self._brokers)]
 
     def register(self, broker: Broker) -> None:
-        """There is one more, or it has moved."""
         with self._lock:
             self._brokers[broker.node_id] = broker
 
     def topics(self) -> list[Topic]:
-        """In the order of their creation."""
         with self._lock:
             return list(self._topics.values())
 
     def topic(self, name: str) -> Topic | None:
-        """The topic of this name."""
         with self._lock:
             return self._topics.get(name)
 
     def named(self, topic_id: UUID | None) -> str | None:
-        """The name of the topic with this id."""
         with self._lock:
             return None if topic_id is None else self._by_id.get(topic_id)
 
     def has(self, partition: TopicPartition) -> bool:
-        """Whether the partition is there."""
         topic = self.topic(partition.topic)
         return topic is not None and 0 <= partition.partition < topic.partitions
 

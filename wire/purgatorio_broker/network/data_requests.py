@@ -1,7 +1,8 @@
-"""The requests about partitions: Produce, Fetch, ListOffsets, DeleteRecords, OffsetForLeaderEpoch."""
+"""The requests about partitions: Produce, Fetch, ListOffsets, DeleteRecords."""
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from threading import Lock
 from uuid import UUID
 
@@ -76,7 +77,7 @@ def produce(node: Node, request: Request) -> None:
                     taken[partition] = header.written
     unknown = any(name is None for name, _, _ in asked)
     closes = acks == 0 and bool(refused or unknown)
-    sent = _Produced(node, request, asked, refused, again, taken, {*batches, *waits}, closes=closes)
+    sent = _Produced(node, request.reply, asked, refused, again, taken, {*batches, *waits}, closes)
     producer, timeout_ms = within[0].producer if within else "", request.fields.ms("timeout")
     try:
         if waits:
@@ -118,31 +119,20 @@ def _there_already(node: Node, partition: TopicPartition, base: int, count: int)
     return ProduceResult(Error.NONE, base, base + count if base >= 0 else end)
 
 
+@dataclass(slots=True)
 class _Produced:
     """Answers a produce when all that was `asked` of others, `awaited` by partition, has come."""
 
-    def __init__(
-        self,
-        node: Node,
-        request: Request,
-        asked: Asked,
-        refused: Mapping[TopicPartition, int],
-        again: Mapping[TopicPartition, BatchHeader],
-        taken: Mapping[TopicPartition, Written],
-        awaited: AbstractSet[TopicPartition],
-        *,
-        closes: bool,
-    ) -> None:
-        self._node = node
-        self._reply = request.reply
-        self._asked = asked
-        self._refused = refused
-        self._again = again
-        self._taken = taken
-        self._awaited = awaited
-        self._closes = closes
-        self._lock = Lock()
-        self._results: dict[TopicPartition, ProduceResult] = {}
+    _node: Node
+    _reply: Reply
+    _asked: Asked
+    _refused: Mapping[TopicPartition, int]
+    _again: Mapping[TopicPartition, BatchHeader]
+    _taken: Mapping[TopicPartition, Written]
+    _awaited: AbstractSet[TopicPartition]
+    _closes: bool
+    _lock: Lock = field(default_factory=Lock)
+    _results: dict[TopicPartition, ProduceResult] = field(default_factory=dict)
 
     def send(self, results: Mapping[TopicPartition, ProduceResult]) -> None:
         bases = {partition: result.base_offset for partition, result in results.items()}
@@ -197,7 +187,6 @@ class _Refused(Exception):
 
 
 def _records(node: Node, records: bytes) -> tuple[BatchHeader, list[NewRecord]]:
-    """The one batch that a partition's records are."""
     try:
         found = list(batches_of(records))
     except Corrupt:
@@ -221,8 +210,7 @@ def fetch(node: Node, request: Request) -> None:
     epoch = fields.number("session_epoch", CLOSES)
     session = _session(node, fields, epoch, asked)
     if isinstance(session, ErrorCode):
-        code = session.value
-        request.reply.send(lambda: {"error_code": code, "responses": []})
+        request.answer(error_code=session.value, responses=[])
         return
     if session is not None:
         asked = _all_of(node, session)
@@ -252,7 +240,7 @@ def fetch(node: Node, request: Request) -> None:
     }
     if replica >= 0:
         node.heard_of(replica)
-    sent = _Fetched(node, request.reply, asked, session, params.isolation, whole=epoch <= 0)
+    sent = _Fetched(node, request.reply, asked, session, params.isolation, epoch <= 0)
     node.layer.fetch(params, wanted, sent.send)
 
 
@@ -283,19 +271,14 @@ def _all_of(node: Node, session: FetchSession) -> Asked:
     return [(name, topic_id, entries) for (name, topic_id), entries in topics.items()]
 
 
+@dataclass(frozen=True, slots=True)
 class _Fetched:
-    """Answers a fetch when the request layer does."""
-
-    def __init__(
-        self, node: Node, reply: Reply, asked: Asked, session: FetchSession | None, isolation: Isolation, *,
-        whole: bool,
-    ) -> None:  # fmt: skip
-        self._node = node
-        self._reply = reply
-        self._asked = asked
-        self._session = session
-        self._isolation = isolation
-        self._whole = whole
+    _node: Node
+    _reply: Reply
+    _asked: Asked
+    _session: FetchSession | None
+    _isolation: Isolation
+    _whole: bool
 
     def send(self, results: Mapping[TopicPartition, FetchResult]) -> None:
         self._reply.send(lambda: self._answer(results))
@@ -367,7 +350,7 @@ def list_offsets(node: Node, request: Request) -> None:
             return {"error_code": code_of(refused.error), "timestamp": -1, "offset": -1}
         return {"error_code": 0, "timestamp": at_ms, "offset": offset, "leader_epoch": replica.epoch()}
 
-    request.reply.send(lambda: {"topics": grouped(asked, "name", "partitions", "partition_index", entry)})
+    request.answer(topics=grouped(asked, "name", "partitions", "partition_index", entry))
 
 
 def _look_up(replica: Partition, wanted_ms: int, isolation: Isolation, epoch: int | None) -> tuple[int, int]:
@@ -410,23 +393,6 @@ def delete_records(node: Node, request: Request) -> None:
     node.manager.delete_records(request.fields.ms("timeout"), offsets, answer)
     node.manager.run_actions()
     node.count_stored()
-
-
-def offset_for_leader_epoch(node: Node, request: Request) -> None:
-    """Kafka's OffsetForLeaderEpoch, 2 to 4: where an epoch ends."""
-    asked = asked_of(node, request.fields.entries("topics"), "topic", "partitions", "partition")
-
-    def entry(name: str | None, number: int, wanted: Fields) -> Values:
-        try:
-            replica = node.manager.partition_or_raise(TopicPartition(name or "", number))
-            current = _known(wanted.number("current_leader_epoch", -1))
-            replica.ends(current, leader_only=True)
-            end = replica.end_of_epoch(current, wanted.number("leader_epoch"))
-        except BrokerError as refused:
-            return {"error_code": code_of(refused.error)}
-        return {} if end is None else {"leader_epoch": end.epoch, "end_offset": end.end_offset}
-
-    request.reply.send(lambda: {"topics": grouped(asked, "topic", "partitions", "partition", entry)})
 
 
 def asked_of(node: Node, topics: Iterable[Fields], name: str, partitions: str, number: str) -> Asked:

@@ -13,6 +13,7 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from purgatorio_broker.error import Error
+from purgatorio_broker.key import TopicPartition
 
 Values: TypeAlias = Mapping[str, object]
 """The fields of an answer, or of an entry of one, of all its versions. Times are in ms and their names end so."""
@@ -22,8 +23,6 @@ _MS: Final = timedelta(milliseconds=1)
 
 class Fields:
     """The fields of a request, or of an entry of one. What this version lacks, or is null, is `default`."""
-
-    __slots__ = ("_entity",)
 
     def __init__(self, entity: object) -> None:
         self._entity = entity
@@ -64,11 +63,18 @@ class Fields:
         return [one for one in self._all(name) if isinstance(one, str)]
 
     def entry(self, name: str) -> "Fields":
-        """A nested structure."""
         return Fields(self._get(name))
 
     def entries(self, name: str) -> "list[Fields]":
         return [Fields(one) for one in self._all(name)]
+
+    def partitions(self, topics: str, name: str, numbers: str) -> list[TopicPartition]:
+        """The partitions of these topics, each given by its number alone."""
+        return [
+            TopicPartition(topic.text(name), number)
+            for topic in self.entries(topics)
+            for number in topic.numbers(numbers)
+        ]
 
     def _get(self, name: str) -> object:
         found: object = getattr(self._entity, name, None)
@@ -82,3 +88,14 @@ class Fields:
 def code_of(error: Error) -> int:
     """The error's number in the protocol."""
     return ErrorCode[error.value.lower()].value
+
+
+def by_topic(
+    said: Mapping[TopicPartition, Values], name: str = "name", partitions: str = "partitions",
+    number: str = "partition_index",
+) -> list[Values]:  # fmt: skip
+    """What an answer says of partitions, under their topics."""
+    found: dict[str, list[Values]] = {}
+    for one, values in said.items():
+        found.setdefault(one.topic, []).append({number: one.partition, **values})
+    return [{name: topic, partitions: entries} for topic, entries in found.items()]

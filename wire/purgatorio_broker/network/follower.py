@@ -52,7 +52,6 @@ class Leader:
         self._asked = 0
 
     def ask(self, api: tuple[int, int], values: Mapping[str, object]) -> Fields:
-        """One request and its answer."""
         self._asked += 1
         request = cast(RequestPayload, entity_of(*api, EntityType.request, values))
         payload = request_payload(request, self._asked, "follower")
@@ -107,7 +106,6 @@ class Follower:
             thread.start()
 
     def close(self) -> None:
-        """Follow no more."""
         self._closed.set()
         self._moved.set()
         with self._lock:

@@ -11,13 +11,12 @@ from purgatorio_broker.error import Error
 from purgatorio_broker.group import Group, GroupState, JoinResult, Member, SyncResult
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.network.data_requests import asked_of, grouped
-from purgatorio_broker.network.fields import Fields, Values, code_of
+from purgatorio_broker.network.fields import Fields, Values, by_topic, code_of
 from purgatorio_broker.network.node import NO_NOTE, Node, Note
 from purgatorio_broker.network.reply import Request
 
 _KINDS: Final = (0, 1)
 """Of what has a coordinator: groups and transactional ids."""
-_CLASSIC: Final = "classic"
 PARTITIONS: Final = ("name", "partitions", "partition_index")
 """What a commit calls a topic's name, its partitions, and the number of one."""
 
@@ -30,7 +29,7 @@ def find_coordinator(node: Node, request: Request) -> None:
     if kind not in _KINDS:
         found = {"error_code": ErrorCode.coordinator_not_available.value, "node_id": -1, "port": -1}
     keys = request.fields.texts("coordinator_keys")
-    request.reply.send(lambda: {**found, "coordinators": [{"key": key, **found} for key in keys]})
+    request.answer(**found, coordinators=[{"key": key, **found} for key in keys])
 
 
 def join_group(node: Node, request: Request) -> None:
@@ -48,18 +47,15 @@ def join_group(node: Node, request: Request) -> None:
             {"member_id": member, "metadata": metadata, "group_instance_id": instance}
             for member, metadata, instance in named
         ]
-        failed = result.error is not Error.NONE
-        request.reply.send(
-            lambda: {
-                "error_code": code_of(result.error),
-                "generation_id": result.generation,
-                "protocol_type": None if failed else kind,
-                "protocol_name": _named(result.protocol, request.version),
-                "leader": result.leader,
-                "skip_assignment": result.skips,
-                "member_id": result.member,
-                "members": members,
-            }
+        request.answer(
+            error_code=code_of(result.error),
+            generation_id=result.generation,
+            protocol_type=None if result.error is not Error.NONE else kind,
+            protocol_name=_named(result.protocol, request.version),
+            leader=result.leader,
+            skip_assignment=result.skips,
+            member_id=result.member,
+            members=members,
         )
 
     refused = _refuses(node, fields, makes=True)
@@ -89,17 +85,12 @@ def sync_group(node: Node, request: Request) -> None:
     fields = request.fields
 
     def answer(result: SyncResult) -> None:
-        failed = result.error is not Error.NONE
-        kind = None if failed else fields.text("protocol_type")
-        name = None if failed else fields.text("protocol_name")
-        code, assignment = code_of(result.error), result.assignment
-        request.reply.send(
-            lambda: {
-                "error_code": code,
-                "assignment": assignment,
-                "protocol_type": kind or None,
-                "protocol_name": name or None,
-            }
+        said = fields if result.error is Error.NONE else Fields(None)
+        request.answer(
+            error_code=code_of(result.error),
+            assignment=result.assignment,
+            protocol_type=said.text("protocol_type") or None,
+            protocol_name=said.text("protocol_name") or None,
         )
 
     refused = _refuses(node, fields)
@@ -129,7 +120,7 @@ def heartbeat(node: Node, request: Request) -> None:
             instance=fields.text("group_instance_id"),
         )  # fmt: skip
         node.manager.run_actions()
-    request.reply.send(lambda: {"error_code": code_of(error)})
+    request.answer(error_code=code_of(error))
 
 
 def leave_group(node: Node, request: Request) -> None:
@@ -150,7 +141,7 @@ def leave_group(node: Node, request: Request) -> None:
         for member, instance, error in left
     ]
     whole = left[0][2] if request.version < 3 else refused
-    request.reply.send(lambda: {"error_code": code_of(whole), "members": members})
+    request.answer(error_code=code_of(whole), members=members)
 
 
 def _leave(node: Node, fields: Fields, member: str, instance: str, refused: Error) -> Error:
@@ -190,7 +181,7 @@ def offset_commit(node: Node, request: Request) -> None:
     def told(name: str | None, at: int, _: Fields) -> Values:
         return {"error_code": codes[TopicPartition(name or "", at)]}
 
-    request.reply.send(lambda: {"topics": grouped(asked, *PARTITIONS, told)})
+    request.answer(topics=grouped(asked, *PARTITIONS, told))
 
 
 def refuses_held(node: Node, fields: Fields) -> Error:
@@ -220,7 +211,7 @@ def offset_fetch(node: Node, request: Request) -> None:
     stable = bool(fields.number("require_stable"))
     groups = [_committed(node, entry, stable=stable) for entry in asked]
     whole = groups[0] if request.version < 8 and groups else {}
-    request.reply.send(lambda: {**whole, "groups": groups})
+    request.answer(**{**whole, "groups": groups})
 
 
 def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
@@ -233,43 +224,27 @@ def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
         with group.lock:
             offsets = {p: group.committed(p) or 0 for p in group.committed_partitions()}
             notes = node.notes(group_id)
-    wanted = [
-        (topic.text("name"), at)
-        for topic in asked.entries("topics")
-        for at in topic.numbers("partition_indexes")
-    ]
+    wanted = asked.partitions("topics", "name", "partition_indexes")
     if not asked.has("topics"):
-        wanted = [(p.topic, p.partition) for p in offsets]
+        wanted = [*offsets]
     unstable = node.transactions.unstable(group_id) if stable else set()
     offsets = {partition: at for partition, at in offsets.items() if partition not in unstable}
     code = ErrorCode.unstable_offset_commit.value
-    topics = [
-        {
-            "name": name,
-            "partitions": [
-                {
-                    "partition_index": at,
-                    "committed_offset": offsets.get(TopicPartition(name, at), -1),
-                    "metadata": notes.get(TopicPartition(name, at), NO_NOTE).text,
-                    "error_code": code if TopicPartition(name, at) in unstable else 0,
-                }
-                for topic, at in wanted
-                if topic == name
-            ],
+    told = {
+        one: {
+            "committed_offset": offsets.get(one, -1),
+            "metadata": notes.get(one, NO_NOTE).text,
+            "error_code": code if one in unstable else 0,
         }
-        for name in dict.fromkeys(topic for topic, _ in wanted)
-    ]
-    return {
-        "group_id": group_id,
-        "topics": topics if error is Error.NONE else [],
-        "error_code": code_of(error),
+        for one in (wanted if error is Error.NONE else ())
     }
+    return {"group_id": group_id, "topics": by_topic(told), "error_code": code_of(error)}
 
 
 def describe_groups(node: Node, request: Request) -> None:
     """Kafka's DescribeGroups, 0 to 6; a group that is not there is Dead."""
     described = [_described(node, name, request.version) for name in request.fields.texts("groups")]
-    request.reply.send(lambda: {"groups": described})
+    request.answer(groups=described)
 
 
 def _described(node: Node, group_id: str, version: int) -> Values:
@@ -299,28 +274,11 @@ def _member(group: Group, member: Member, *, stable: bool) -> Values:
     }
 
 
-def list_groups(node: Node, request: Request) -> None:
-    """Kafka's ListGroups, 0 to 5."""
-    states = set(request.fields.texts("states_filter"))
-    kinds = {kind.lower() for kind in request.fields.texts("types_filter")}
-    listed: list[Values] = []
-    for group in node.groups.groups():
-        with group.lock:
-            state, kind = group.state().value, group.protocol_type.get()
-        if (not states or state in states) and (not kinds or _CLASSIC in kinds):
-            listed.append(
-                {"group_id": group.id, "protocol_type": kind, "group_state": state, "group_type": _CLASSIC}
-            )
-    request.reply.send(lambda: {"error_code": 0, "groups": listed})
-
-
 def delete_groups(node: Node, request: Request) -> None:
     """Kafka's DeleteGroups, 0 to 2."""
     names = request.fields.texts("groups_names")
     codes = {name: code_of(node.delete_group(name)) for name in names}
-    request.reply.send(
-        lambda: {"results": [{"group_id": name, "error_code": code} for name, code in codes.items()]}
-    )
+    request.answer(results=[{"group_id": name, "error_code": code} for name, code in codes.items()])
 
 
 def _refuses(node: Node, fields: Fields, *, makes: bool = False) -> Error:

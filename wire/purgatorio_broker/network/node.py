@@ -167,7 +167,6 @@ class Node:
             self._heard_s[follower] = monotonic()
 
     def close(self) -> None:
-        """Answer what waits, and end the threads."""
         self._closed.set()
         self._work.put(None)
         self.manager.shutdown()

@@ -27,8 +27,6 @@ CLOSE: Final = Response(None, close=True)
 class Reply:
     """The first call decides; later ones do nothing, and say so. No call blocks."""
 
-    __slots__ = ("_decided", "_lock", "_outcomes")
-
     def __init__(self) -> None:
         self._lock = Lock()
         self._decided = False
@@ -38,7 +36,6 @@ class Reply:
         return self._decide(Response(make))
 
     def nothing(self) -> bool:
-        """The request has no answer."""
         return self._decide(NOTHING)
 
     def close(self) -> bool:
@@ -46,7 +43,6 @@ class Reply:
         return self._decide(CLOSE)
 
     def wait(self) -> Response:
-        """What was decided, when it is."""
         return self._outcomes.get()
 
     def _decide(self, outcome: Response) -> bool:
@@ -67,3 +63,7 @@ class Request:
     fields: Fields
     reply: Reply
     connection: int = 0
+
+    def answer(self, **values: object) -> None:
+        """Answer with these fields, which are known."""
+        self.reply.send(lambda: values)

@@ -50,7 +50,6 @@ class Running:
         self.close()
 
     def close(self) -> None:
-        """Answer what waits, close all connections, end the threads."""
         if self._follower is not None:
             self._follower.close()
         self._server.close()

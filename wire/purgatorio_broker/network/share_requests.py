@@ -27,8 +27,7 @@ Asked = list[tuple[UUID | None, TopicPartition | None, Fields]]
 def share_group_heartbeat(node: Node, request: Request) -> None:
     fields = request.fields
     if not node.leads:
-        code = ErrorCode.not_coordinator.value
-        request.reply.send(lambda: {"error_code": code, "heartbeat_interval_ms": BEAT_MS})
+        request.answer(error_code=ErrorCode.not_coordinator.value, heartbeat_interval_ms=BEAT_MS)
         return
     subscribed = fields.texts("subscribed_topic_names") if fields.has("subscribed_topic_names") else None
     beat = node.shares.beat(
@@ -47,7 +46,7 @@ def share_group_heartbeat(node: Node, request: Request) -> None:
             if (topic := node.cluster.topic(name)) is not None
         ]
         values["assignment"] = {"topic_partitions": parts}
-    request.reply.send(lambda: values)
+    request.answer(**values)
 
 
 def share_fetch(node: Node, request: Request) -> None:
@@ -61,7 +60,7 @@ def share_fetch(node: Node, request: Request) -> None:
     node.manager.run_actions()  # others who wait come first
     if session is None:
         node.shares.close(group, member)
-        request.reply.send(lambda: {"error_code": 0, "responses": _responses(node, asked, {}, errors)})
+        request.answer(error_code=0, responses=_responses(node, asked, {}, errors))
         node.manager.run_actions()
         return
     wanted = _of_session(node, session, asked, fields)
@@ -106,12 +105,8 @@ def share_acknowledge(node: Node, request: Request) -> None:
         code = ErrorCode.unknown_topic_id.value if partition is None else errors.get(partition, 0)
         return {"partition_index": wanted.number("partition_index"), "error_code": code, "current_leader": {}}
 
-    answer = {
-        "error_code": 0,
-        "acquisition_lock_timeout_ms": node.settings.share_lock_ms,
-        "responses": _by_topic(asked, entry),
-    }
-    request.reply.send(lambda: answer)
+    lock_ms = node.settings.share_lock_ms
+    request.answer(error_code=0, acquisition_lock_timeout_ms=lock_ms, responses=_by_topic(asked, entry))
     node.manager.run_actions()
 
 
@@ -130,8 +125,7 @@ def _taken(node: Node, request: Request, *, opens: bool) -> tuple[str, str, Aske
     if not strict and not (begins and acknowledges):
         session = node.shares.session(group, member, epoch, request.connection, opens=opens)
     if isinstance(session, ErrorCode):
-        code = session.value
-        request.reply.send(lambda: {"error_code": code})
+        request.answer(error_code=session.value)
         return None
     return group, member, asked, session
 

@@ -47,8 +47,6 @@ Acknowledged = Mapping[int, int]
 class _WholeBatches(ShareLog):
     """Of a batch the last record has the bytes: what is read ends with one."""
 
-    __slots__ = ()
-
     def read_now(
         self, partition: TopicPartition, offset: int, max_bytes: int, isolation: Isolation
     ) -> ShareRead:
@@ -219,7 +217,6 @@ class Shares:
         return Error.NONE
 
     def shutdown(self) -> None:
-        """Answer what waits."""
         for fetches in self._all():
             fetches.shutdown()
 

@@ -1,5 +1,5 @@
 """The requests CreateTopics, DeleteTopics, CreatePartitions, ElectLeaders, Metadata, DescribeConfigs,
-DescribeCluster."""
+AlterClientQuotas."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from kio.schema.errors import ErrorCode
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.network.cluster import Broker, Topic
-from purgatorio_broker.network.fields import Fields, Values, code_of
+from purgatorio_broker.network.fields import Fields, Values, by_topic, code_of
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.quotas import CONSUMER, PRODUCER
 from purgatorio_broker.network.reply import Request
@@ -44,9 +44,7 @@ def create_topics(node: Node, request: Request) -> None:
 
     def answer(results: Mapping[str, Error]) -> None:
         codes = {**{name: code.value for name, code in refused.items()}, **_codes(results)}
-        request.reply.send(
-            lambda: {"topics": [_created(name, codes[name], wanted.get(name)) for name in codes]}
-        )
+        request.answer(topics=[_created(name, codes[name], wanted.get(name)) for name in codes])
 
     if request.fields.number("validate_only"):
         answer(dict.fromkeys(wanted, Error.NONE))
@@ -125,7 +123,7 @@ def delete_topics(node: Node, request: Request) -> None:
             {"name": None, "topic_id": topic_id, "error_code": ErrorCode.unknown_topic_id.value}
             for topic_id in unknown
         ]
-        request.reply.send(lambda: {"responses": answers})
+        request.answer(responses=answers)
 
     if node.leads:
         node.delete(request.fields.ms("timeout"), list(dict.fromkeys(names)), answer)
@@ -149,7 +147,7 @@ def create_partitions(node: Node, request: Request) -> None:
             {"name": name, "error_code": code, "error_message": _message(code)}
             for name, code in codes.items()
         ]
-        request.reply.send(lambda: {"results": answers})
+        request.answer(results=answers)
 
     accepted = {name: total for name, total in totals.items() if name not in refused}
     if request.fields.number("validate_only") or not node.leads:
@@ -160,28 +158,13 @@ def create_partitions(node: Node, request: Request) -> None:
 
 def elect_leaders(node: Node, request: Request) -> None:
     """Kafka's ElectLeaders, 0 to 2. This broker leads whatever it may lead, so no election is ever needed."""
-    asked = [
-        TopicPartition(entry.text("topic"), number)
-        for entry in request.fields.entries("topic_partitions")
-        for number in entry.numbers("partitions")
-    ]
+    asked = request.fields.partitions("topic_partitions", "topic", "partitions")
     if not request.fields.has("topic_partitions"):
         asked = [partition for topic in node.cluster.topics() for partition in topic.all()]
 
     def answer(results: Mapping[TopicPartition, Error]) -> None:
-        topics = dict.fromkeys(partition.topic for partition in results)
-        answers = [
-            {
-                "topic": topic,
-                "partition_result": [
-                    {"partition_id": one.partition, "error_code": code_of(error)}
-                    for one, error in results.items()
-                    if one.topic == topic
-                ],
-            }
-            for topic in topics
-        ]
-        request.reply.send(lambda: {"replica_election_results": answers})
+        told = {one: {"error_code": code_of(error)} for one, error in results.items()}
+        request.answer(replica_election_results=by_topic(told, "topic", "partition_result", "partition_id"))
 
     node.topics.elect(
         request.fields.ms("timeout", 60_000), dict.fromkeys(asked, node.settings.node_id), answer
@@ -198,14 +181,8 @@ def metadata(node: Node, request: Request) -> None:
     may_create = node.settings.auto_create and request.fields.number("allow_auto_topic_creation", 1) != 0
     described = [_described(node, name, topic_id, create=may_create) for name, topic_id in asked]
     brokers = [{"node_id": one.node_id, "host": one.host, "port": one.port} for one in node.cluster.brokers()]
-    request.reply.send(
-        lambda: {
-            "brokers": brokers,
-            "cluster_id": node.cluster.cluster_id,
-            "controller_id": brokers[0]["node_id"],
-            "topics": described,
-        }
-    )
+    cluster_id, controller = node.cluster.cluster_id, brokers[0]["node_id"]
+    request.answer(brokers=brokers, cluster_id=cluster_id, controller_id=controller, topics=described)
 
 
 def _described(node: Node, name: str, topic_id: object, *, create: bool) -> Values:
@@ -294,23 +271,7 @@ def describe_configs(node: Node, request: Request) -> None:
                 ],
             }
         )
-    request.reply.send(lambda: {"results": results})
-
-
-def describe_cluster(node: Node, request: Request) -> None:
-    """Kafka's DescribeCluster, 0 to 1."""
-    brokers = [
-        {"broker_id": one.node_id, "host": one.host, "port": one.port} for one in node.cluster.brokers()
-    ]
-    request.reply.send(
-        lambda: {
-            "cluster_id": node.cluster.cluster_id,
-            "controller_id": brokers[0]["broker_id"],
-            "brokers": brokers,
-            "cluster_authorized_operations": -(2**31),
-            "endpoint_type": 1,
-        }
-    )
+    request.answer(results=results)
 
 
 def register_broker(node: Node, request: Request) -> None:
@@ -327,7 +288,7 @@ def register_broker(node: Node, request: Request) -> None:
     else:
         node.cluster.register(broker)
         node.heard_of(broker.node_id)
-    request.reply.send(lambda: {"error_code": code.value})
+    request.answer(error_code=code.value)
 
 
 def _codes(results: Mapping[str, Error]) -> dict[str, int]:
@@ -356,4 +317,4 @@ def alter_client_quotas(node: Node, request: Request) -> None:
                 ],
             }
         )
-    request.reply.send(lambda: {"entries": entries})
+    request.answer(entries=entries)

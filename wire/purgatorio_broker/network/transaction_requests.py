@@ -5,7 +5,7 @@ from kio.schema.errors import ErrorCode
 
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.network.data_requests import asked_of, grouped
-from purgatorio_broker.network.fields import Fields, Values, code_of
+from purgatorio_broker.network.fields import Fields, Values, by_topic, code_of
 from purgatorio_broker.network.group_requests import PARTITIONS, refuses_held
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import ABORT, COMMIT
@@ -25,22 +25,14 @@ def init_producer_id(node: Node, request: Request) -> None:
         made = node.transactions.init(
             fields.text("transactional_id"), fields.ms("transaction_timeout"), known
         )
-    if isinstance(made, ErrorCode):
-        code = made.value
-        request.reply.send(lambda: {"error_code": code, "producer_id": -1, "producer_epoch": -1})
-        return
-    producer, epoch = made
-    request.reply.send(lambda: {"error_code": 0, "producer_id": producer, "producer_epoch": epoch})
+    error, (producer, epoch) = (made, (-1, -1)) if isinstance(made, ErrorCode) else (ErrorCode.none, made)
+    request.answer(error_code=error.value, producer_id=producer, producer_epoch=epoch)
 
 
 def add_partitions_to_txn(node: Node, request: Request) -> None:
     """Kafka's AddPartitionsToTxn, 0 to 3. Where one is not there, none is added."""
     fields = request.fields
-    asked = [
-        TopicPartition(topic.text("name"), number)
-        for topic in fields.entries("v3_and_below_topics")
-        for number in topic.numbers("partitions")
-    ]
+    asked = fields.partitions("v3_and_below_topics", "name", "partitions")
     absent = {one for one in asked if not node.cluster.has(one)}
     by = fields.number("v3_and_below_producer_id"), fields.number("v3_and_below_producer_epoch")
     error = ErrorCode.not_coordinator
@@ -49,21 +41,8 @@ def add_partitions_to_txn(node: Node, request: Request) -> None:
     elif node.leads:
         error = node.transactions.add(fields.text("v3_and_below_transactional_id"), by, asked)
     unknown = ErrorCode.unknown_topic_or_partition
-    results = [
-        {
-            "name": name,
-            "results_by_partition": [
-                {
-                    "partition_index": one.partition,
-                    "partition_error_code": (unknown if one in absent else error).value,
-                }
-                for one in asked
-                if one.topic == name
-            ],
-        }
-        for name in dict.fromkeys(one.topic for one in asked)
-    ]
-    request.reply.send(lambda: {"results_by_topic_v3_and_below": results})
+    told = {one: {"partition_error_code": (unknown if one in absent else error).value} for one in asked}
+    request.answer(results_by_topic_v3_and_below=by_topic(told, partitions="results_by_partition"))
 
 
 def add_offsets_to_txn(node: Node, request: Request) -> None:
@@ -72,8 +51,7 @@ def add_offsets_to_txn(node: Node, request: Request) -> None:
     if node.leads:
         group = fields.text("group_id")
         error = node.transactions.add(fields.text("transactional_id"), _by(fields), (), group)
-    code = error.value
-    request.reply.send(lambda: {"error_code": code})
+    request.answer(error_code=error.value)
 
 
 def txn_offset_commit(node: Node, request: Request) -> None:
@@ -96,7 +74,7 @@ def txn_offset_commit(node: Node, request: Request) -> None:
         there = TopicPartition(name or "", at) in held or error is not ErrorCode.none
         return {"error_code": (error if there else absent).value}
 
-    request.reply.send(lambda: {"topics": grouped(asked, *PARTITIONS, told)})
+    request.answer(topics=grouped(asked, *PARTITIONS, told))
 
 
 def end_txn(node: Node, request: Request) -> None:
@@ -105,8 +83,7 @@ def end_txn(node: Node, request: Request) -> None:
     if node.leads:
         marker = COMMIT if request.fields.number("committed") else ABORT
         error = node.transactions.end(request.fields.text("transactional_id"), _by(request.fields), marker)
-    code = error.value
-    request.reply.send(lambda: {"error_code": code})
+    request.answer(error_code=error.value)
 
 
 def _by(fields: Fields) -> tuple[int, int]:

@@ -57,7 +57,7 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         told = _told(one)
         for part, asked in parts(one.body, OTHERS[0]):
             if len(text(asked, "committed_metadata")) > (most or 0) and told.get(part) in (0, TOO_LONG):
-                yield answered_with("G12", Way.NOTE, one, told[part], TOO_LONG, f": more than {most} bytes")
+                yield answered_with("G12", "note", one, told[part], TOO_LONG, f": more than {most} bytes")
     for one in scene.of("offset_fetch"):
         until = one.answer_t
         if until is None or one.unread or one.throttled_ms:
@@ -83,16 +83,14 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 made += [
                     x.commit(stable=bool(one.body.get("require_stable"))) for x in within if not x.aborted
                 ]
-                may, cause = _may_be(made, one), Way.COMMITTED
+                may = _may_be(made, one)
+                cause: Way = "committed"
                 if gone and gone[0].t <= until:
                     # It may take a while, and who asks of what is not there may be told so.
                     if error or (seen in may and seen != NOTHING):
                         continue
-                    cause = (
-                        Way.FORGOTTEN
-                        if any(x.what != NOTHING and x.done_t <= gone[0].t for x in made)
-                        else cause
-                    )
+                    if any(x.what != NOTHING and x.done_t <= gone[0].t for x in made):
+                        cause = "forgotten"
                 if not error and seen in may:
                     yield kept(clause, cause)
                 elif error not in BUSY:
@@ -142,19 +140,18 @@ def _within(bounds: Bounds, topics: Topics, scene: Scene, group: str, part: Part
 def _stable(one: Exchange, error: int, within: list[_Within], plain: list[_Commit]) -> Rows:
     """R7, of who asks for what is stable. A commit without a transaction that is under way is not stable yet either, as
     up to Kafka 3.9 (hasPendingOffsetCommitsForTopicPartition)."""
-    until, cause = one.answer_t or END_OF_TIME, Way.UNSTABLE
+    until = one.answer_t or END_OF_TIME
     surely = any(x.surely and x.done_t <= one.t and until < x.each.may_end_t for x in within)
     may_be = any(x.t <= until and one.t < x.late_t for x in within)
     may_be = may_be or any(x.t <= until and one.t < x.done_t for x in plain)
     if surely and error not in BUSY:
         right = error == UNSTABLE
-        yield checked("R7", cause, one, right, named(UNSTABLE), named(error))
+        yield checked("R7", "unstable", one, right, named(UNSTABLE), named(error))
     elif error == UNSTABLE and not (may_be and one.body.get("require_stable")):
-        yield broken("R7", cause, one, "how far it has read: nothing is under way for it", named(error))
+        yield broken("R7", "unstable", one, "how far it has read: nothing is under way for it", named(error))
 
 
 def _parts_of(scene: Scene, group: str) -> list[Part]:
-    """What the group commits in this scene."""
     commits = (one for one in scene.of("offset_commit") if text(one.body, "group_id") == group)
     return [part for one in commits for part, _ in parts(one.body, OTHERS[0])]
 

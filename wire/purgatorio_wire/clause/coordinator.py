@@ -63,14 +63,14 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
         return
     by, now = producer_of(one.body), producer_of(made[-1].got) if made else None
     if not inits:
-        yield _refused("R6", Way.STRANGER, one, error, {UNKNOWN_ID}, ": no producer has that id")
+        yield _refused("R6", "stranger", one, error, {UNKNOWN_ID}, ": no producer has that id")
     elif now is not None and by != now:
         if error == CONCURRENT:
             return  # Kafka 4 looks first whether something is being written of the id (KAFKA-18660)
         known = any(by == producer_of(x.got) for x in made)
         why = ": another has its id now" if known else ": it is no producer id"
         yield _refused(
-            "R5" if known else "R6", Way.NOT_FENCED if known else Way.STRANGER, one, error, FENCED, why
+            "R5" if known else "R6", "not-fenced" if known else "stranger", one, error, FENCED, why
         )
     elif made and inits[-1] is made[-1]:
         since = [x for x in before if x.t > made[-1].t and x.api != INIT and producer_of(x.body) == by]
@@ -90,17 +90,17 @@ def _initialized(one: Exchange, error: int, former: Sequence[Producer]) -> Rows:
     if error in (CONCURRENT, TOO_LONG, *BUSY):
         return
     if error:
-        yield broken("R5", Way.INIT_REFUSED, one, "a producer's id and epoch", named(error))
+        yield broken("R5", "init-refused", one, "a producer's id and epoch", named(error))
         return
     made = producer_of(one.got)
     if made.id < 0 or made.epoch < 0:
-        yield broken("R5", Way.INIT_REFUSED, one, "a producer's id and epoch", f"{made.id} and {made.epoch}")
+        yield broken("R5", "init-refused", one, "a producer's id and epoch", f"{made.id} and {made.epoch}")
     elif not former:
-        yield kept("R5", Way.INIT_REFUSED)
+        yield kept("R5", "init-refused")
     else:
         most = max((x.epoch for x in former if x.id == made.id), default=-1)
         allowed, seen = f"an epoch above {most}, or another id", f"epoch {made.epoch}"
-        yield checked("R5", Way.EPOCH, one, made.epoch > most, allowed, seen)
+        yield checked("R5", "epoch", one, made.epoch > most, allowed, seen)
 
 
 def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
@@ -112,17 +112,17 @@ def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
     if one.api in BEGINS:
         if error != CONCURRENT and error not in NO_SUCH_PART:
             right = not error
-            yield checked("R6", Way.BEGINS, one, right, "no error", named(error))
+            yield checked("R6", "begins", one, right, "no error", named(error))
     elif done and done[-1].api in BEGINS:
         if error != CONCURRENT:
             right = not error
-            yield checked("R6", Way.ENDS, one, right, "no error", named(error))
+            yield checked("R6", "ends", one, right, "no error", named(error))
     elif not done:
-        yield _refused("R6", Way.OF_NONE, one, error, {INVALID_STATE}, ": there is no transaction")
+        yield _refused("R6", "of-none", one, error, {INVALID_STATE}, ": there is no transaction")
     elif error != CONCURRENT:
         same = done[-1].body.get("committed") == one.body.get("committed")
         why = " again" if same else ": it has ended otherwise"
-        yield _refused("R6", Way.ENDED, one, error, {0} if same else {INVALID_STATE}, why)
+        yield _refused("R6", "ended", one, error, {0} if same else {INVALID_STATE}, why)
 
 
 def _refused(
@@ -153,4 +153,4 @@ def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:
         since_t, since_t, ended_t, gap_ns=ENDS_GAP_NS, watched_t=max(later, default=since_t),
         late_ms=bounds.declared.late_topics_ms,
     )  # fmt: skip
-    yield timed("R2", Way.NEVER_ENDED, ending, by, "its end, after the answer,", since_t, what="ended")
+    yield timed("R2", "never-ended", ending, by, "its end, after the answer,", since_t, what="ended")

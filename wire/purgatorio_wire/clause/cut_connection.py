@@ -6,7 +6,6 @@ from typing import Final
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import Row, Rows, after, in_time, kept, late_row, undecided
 from purgatorio_wire.history.history import Scene, integer, text
-from purgatorio_wire.history.violation_kind import Way
 
 LEAST_CUT: Final = 10
 GAP_NS: Final = 4000 * MS
@@ -29,13 +28,13 @@ def unread_answers(bounds: Bounds, scene: Scene) -> Rows:
                 continue
             late_ns, _ = bounds.machine(one.t, until)
             if one.answer_t is not None and one.answer_t < until:
-                yield kept("C1", Way.HELD_UP)
+                yield kept("C1", "held-up")
             elif until - one.t < HELD_UP_NS + late_ns:
-                yield undecided("C1", "asked just before the other was closed", Way.HELD_UP)
+                yield undecided("C1", "asked just before the other was closed", "held-up")
             else:
                 allowed = f"an answer at once, although {lane.name} does not read its responses"
                 seen = f"none in {after(until, one.t)}, until that was closed"
-                yield late_row("C1", Way.HELD_UP, one, allowed, seen, (one.t, until))
+                yield late_row("C1", "held-up", one, allowed, seen, (one.t, until))
 
 
 def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
@@ -54,7 +53,7 @@ def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
         for one in lane.requests:
             if one.t > last_t and one.wait_ms == 0 and one.owed:
                 promise = f"an answer at once after {len(cut)} cuts,"
-                yield in_time(bounds, "C1", Way.DOES_NOT_GO_ON, one, one.t, GAP_NS, promise)
+                yield in_time(bounds, "C1", "does-not-go-on", one, one.t, GAP_NS, promise)
     counts = [
         (event, integer(event.body, "files", -1) - integer(event.body, "ours"))
         for event in scene.stimuli
@@ -76,4 +75,4 @@ def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
                 f"at most {most} other connections after max_wait ({max(before)} before, {len(cut)} cut)"
             )
             seen = f"{files} other than ours"
-            yield Row("C1", RowStatus.BROKEN, Way.FILES_STAY_OPEN, "open files", (event.i,), allowed, seen)
+            yield Row("C1", RowStatus.BROKEN, "files-stay-open", "open files", (event.i,), allowed, seen)

@@ -25,7 +25,6 @@ from purgatorio_wire.history.log import (
     produced,
     unknown_topic,
 )
-from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 _OF_TOPICS: Final = frozenset(
@@ -60,7 +59,7 @@ def _once(bounds: Bounds, scene: Scene, lane: Lane, one: Exchange) -> Row | None
     if one.again:
         more = one.again[0]
         seen = f"{1 + len(one.again)} answers, the second after {after(more.t, one.t)}"
-        return broken("X1", Way.ANSWERED_TWICE, one, "one answer", seen, *(extra.i for extra in one.again))
+        return broken("X1", "answered-twice", one, "one answer", seen, *(extra.i for extra in one.again))
     if one.answer is not None:
         return kept("X1")
     closed = one.closed
@@ -69,7 +68,7 @@ def _once(bounds: Bounds, scene: Scene, lane: Lane, one: Exchange) -> Row | None
             # A broker tells the error of an acks 0 produce by closing the connection.
             return undecided("X1", "the connection was closed after an acks 0 produce")
         seen = f"the broker closed the connection after {after(closed.t, one.t)}"
-        return broken("X1", Way.CLOSED, one, "one answer, and the connection stays", seen, closed.i)
+        return broken("X1", "closed", one, "one answer, and the connection stays", seen, closed.i)
     if closed is not None and closed.err:
         return undecided("X1", "the connection could not be read any further")
     limit = _patience_ends(scene, one)
@@ -77,8 +76,8 @@ def _once(bounds: Bounds, scene: Scene, lane: Lane, one: Exchange) -> Row | None
         return None  # cut or given up by the scene before anything can be said
     if one.watched_t < limit + bounds.added_ns(one.t, one.watched_t):
         seen = f"no answer in {after(one.watched_t, one.t)}, on a machine that is late"
-        return undecided("X1", seen, Way.NEVER_ANSWERED)
-    return broken("X1", Way.NEVER_ANSWERED, one, "one answer", f"none in {after(one.watched_t, one.t)}")
+        return undecided("X1", seen, "never-answered")
+    return broken("X1", "never-answered", one, "one answer", f"none in {after(one.watched_t, one.t)}")
 
 
 def _patience_ends(scene: Scene, one: Exchange) -> int:
@@ -96,7 +95,7 @@ def _unasked(lane: Lane) -> Rows:
     for answer in lane.answers:
         if answer.c is None and (answer.corr or 0) not in by_corr:
             yield Row(
-                "X1", RowStatus.BROKEN, Way.NOT_ASKED_FOR, f"connection {lane.name}", (answer.i,),
+                "X1", RowStatus.BROKEN, "not-asked-for", f"connection {lane.name}", (answer.i,),
                 "answers to requests only", f"an answer with correlation {answer.corr}, which no request has",
             )  # fmt: skip
 
@@ -119,7 +118,7 @@ def in_order(scene: Scene) -> Rows:
             if passed:
                 first = passed[0]
                 yield broken(
-                    "X2", Way.OVERTAKEN, one, f"the answer to {first.api} #{first.corr} first",
+                    "X2", "overtaken", one, f"the answer to {first.api} #{first.corr} first",
                     f"answered before {first.api} #{first.corr}, which was sent earlier", *first.events,
                 )  # fmt: skip
             else:
@@ -147,9 +146,7 @@ def one_at_a_time(scene: Scene, topics: Topics) -> Rows:
                     ahead = any(integer(x, "base") <= base <= integer(x, "last") for x in came[part])
                     allowed = f"an answer without the record {base}, which was sent after it"
                     yield (
-                        checked(
-                            "X2", Way.HANDLED_AHEAD, one, not ahead, allowed, "one with it", *append.events
-                        )
+                        checked("X2", "handled-ahead", one, not ahead, allowed, "one with it", *append.events)
                     )
 
 
@@ -161,10 +158,10 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
             if err.startswith("newer:"):
                 yield undecided("X3", f"{one.api} v{one.version}: {err}")
             elif err:
-                yield broken("X3", Way.UNDECODABLE, one, f"an answer of version {one.version}", err)
+                yield broken("X3", "undecodable", one, f"an answer of version {one.version}", err)
             elif one.answer.left:
                 seen = f"{one.answer.left} bytes after the answer"
-                yield broken("X3", Way.BYTES_LEFT, one, f"an answer of version {one.version}", seen)
+                yield broken("X3", "bytes-left", one, f"an answer of version {one.version}", seen)
             else:
                 yield kept("X3")
             continue
@@ -178,12 +175,12 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
         else:
             continue
         yield broken(
-            "X3", Way.OFFERED_NOT_ANSWERED, one, f"ApiVersions offers {one.api} v{first} to v{last}", seen
+            "X3", "offered-not-answered", one, f"ApiVersions offers {one.api} v{first} to v{last}", seen
         )
     for lane in scene.lanes.values():
         if lane.closed is not None and lane.closed.err.startswith("no frames") and lane.closed.by == "us":
             yield Row(
-                "X3", RowStatus.BROKEN, Way.NO_FRAME, f"connection {lane.name}", (lane.closed.i,),
+                "X3", RowStatus.BROKEN, "no-frame", f"connection {lane.name}", (lane.closed.i,),
                 "frames of the Kafka protocol", lane.closed.err,
             )  # fmt: skip
 
@@ -202,7 +199,7 @@ def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             else:
                 allowed, seen = (", ".join(_words(one, part) for part, _ in held) for held in (asked, told))
                 seen = f"one about {seen or 'nothing'}"
-                yield broken("X4", Way.NOT_ALL_NAMED, one, f"an answer about {allowed}", seen)
+                yield broken("X4", "not-all-named", one, f"an answer about {allowed}", seen)
             if scene.name:  # what is done next to the scenes is about their topics
                 yield from _not_there(one, told, topics)
 
@@ -221,7 +218,7 @@ def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> 
         if topic is not None and (partitions is None or part.number < partitions):
             continue
         wanted = unknown_topic(one) if topic is None else UNKNOWN_TOPIC
-        yield answered_with("X4", Way.NOT_THERE, one, error, wanted, f" for {_words(one, part)}")
+        yield answered_with("X4", "not-there", one, error, wanted, f" for {_words(one, part)}")
 
 
 def _words(one: Exchange, part: Part) -> str:

@@ -58,14 +58,16 @@ FORGOTTEN_NS: Final = 1000 * MS
 """The least gap of a fetch that waits: a broker that forgets a short one makes it wait longer than its max_wait."""
 SESSION_STAYS_NS: Final = 100_000 * MS
 """Kafka evicts no session of a consumer in its first 120 s for another consumer's (KIP-227)."""
+_UNKNOWN_TOPIC: Final[tuple[Way, Way]] = "unknown-topic-waits", "unknown-topic-other-error"
+_OUT_OF_RANGE: Final[tuple[Way, Way]] = "out-of-range-waits", "out-of-range-other-error"
+_DELETED_RECORDS: Final[tuple[Way, Way]] = "deleted-records-waits", "deleted-records-other-error"
+_UNKNOWN_EPOCH: Final[tuple[Way, Way]] = "unknown-epoch-waits", "unknown-epoch-other-error"
 EPOCH_FAR: Final = 50
 """An epoch so far above the known one has not come by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One partition of a fetch."""
-
     part: Part
     what: Body
     log: Log
@@ -156,12 +158,11 @@ def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, t
         late_ms=bounds.declared.late_topics_ms,
     )  # fmt: skip
     if row.held is RowStatus.KEPT and not told:
-        row = broken("F8", Way.DELETED_WITHOUT_ERROR, one, "an error", "no error")
+        row = broken("F8", "deleted-without-error", one, "an error", "no error")
     yield row
 
 
 def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """All rows of the fetches of a scene."""
     spans = stopped_spans(scene.stimuli, scene.end_t)
     for fetching in _fetchings(bounds, scene, topics):
         yield from fetching.rows(spans)
@@ -172,24 +173,22 @@ def sessions(bounds: Bounds, scene: Scene) -> Rows:
     next one is not."""
     for one in scene.of("fetch"):
         if one.session and one.answer_t is not None and one.error in (0, NOT_THE_NEXT):
-            yield answered_with(
-                "F6", Way.NEXT_REFUSED, one, one.error, 0, ": the next request of its session"
-            )
+            yield answered_with("F6", "next-refused", one, one.error, 0, ": the next request of its session")
         if one.session and one.answer_t is not None and one.error == NO_SESSION:
             age_ns = one.answer_t - one.session_t
             if age_ns < SESSION_STAYS_NS:  # or the session of a follower has taken its place
                 allowed, seen = "its session, which stays for two minutes", f"none after {age_ns // MS} ms"
                 late = one.session_t, one.answer_t
-                yield late_row("F6", Way.FORGOTTEN, one, allowed, seen, late)
+                yield late_row("F6", "forgotten", one, allowed, seen, late)
         if not one.session_error or one.behind or one.unread or one.throttled_ms:
             continue
         promise, gap = f"{named(one.session_error)} at once:", one.wait_ms * MS or NO_WAIT_GAP_NS
-        row = in_time(bounds, "F6", Way.SESSION_WAITS, one, one.t, gap, promise)
+        row = in_time(bounds, "F6", "session-waits", one, one.t, gap, promise)
         yield row
         if (
             row.held is RowStatus.KEPT and one.error != NO_SESSION
         ):  # there may be no room for the session any more
-            yield answered_with("F6", Way.SESSION_TAKEN, one, one.error, one.session_error)
+            yield answered_with("F6", "session-taken", one, one.error, one.session_error)
 
 
 def turns(scene: Scene, topics: Topics) -> Rows:
@@ -208,12 +207,12 @@ def turns(scene: Scene, topics: Topics) -> Rows:
                 continue
             turn = passed[one.session].pop(a.part, 0)
             if a.batches and turn:
-                yield kept("F7", Way.STARVED)
+                yield kept("F7", "starved")
             elif brought and not a.batches and not a.error and a.log.least(one.t, a.offset):
                 passed[one.session][a.part] = turn + 1
                 if turn + 1 >= len(asked):
                     allowed = f"records of {a.part.topic}-{a.part.number}, before another has its second turn"
-                    yield broken("F7", Way.STARVED, one, allowed, f"none in {turn + 1} answers with others'")
+                    yield broken("F7", "starved", one, allowed, f"none in {turn + 1} answers with others'")
 
 
 def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -235,7 +234,7 @@ def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 (deadline - ready_by) // 2,
                 "an answer with what is replicated, long before max_wait,",
             )
-            yield in_time(bounds, "F3", Way.AT_FOLLOWER, one, ready_by + half, half, promise)
+            yield in_time(bounds, "F3", "at-follower", one, ready_by + half, half, promise)
 
 
 def waits(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetching]:
@@ -290,7 +289,7 @@ class Fetching:
         if self.one.answer_t is None and self.one.watched_t < self.deadline:
             return  # cut by the scene while it waited: no occasion
         if all(a.part.topic not in self.topics.topics for a in self.asked):
-            yield self._error("F6", "unknown-topic", self.asked[0], unknown_topic(self.one))
+            yield self._error("F6", _UNKNOWN_TOPIC, self.asked[0], unknown_topic(self.one))
             return
         there = [a for a in self.asked if not self._absent(a)]
         if len(there) < len(self.asked):
@@ -364,12 +363,12 @@ class Fetching:
             if beyond and a.last_epoch >= 0:
                 return self._diverges(a) if self._known_epoch(a.part, a.last_epoch) else None
             if a.offset < 0 or beyond:
-                return self._error("F6", "out-of-range", a, OUT_OF_RANGE)
+                return self._error("F6", _OUT_OF_RANGE, a, OUT_OF_RANGE)
             if a.offset < a.log.low_at(self.one.t):
-                return self._error("D1", "deleted-records", a, OUT_OF_RANGE)
+                return self._error("D1", _DELETED_RECORDS, a, OUT_OF_RANGE)
             epoch = self.topics.epoch(a.part, self.until)
             if epoch is not None and a.epoch > epoch + EPOCH_FAR:
-                return self._error("F6", "unknown-epoch", a, UNKNOWN_EPOCH)
+                return self._error("F6", _UNKNOWN_EPOCH, a, UNKNOWN_EPOCH)
         return None
 
     def _doubtful(self, a: _Asked) -> bool:
@@ -391,7 +390,7 @@ class Fetching:
     def _diverges(self, a: _Asked) -> Row:
         """At once and without an error, with where the epoch ends: its reader is beyond that (KIP-595)."""
         one, promise = self.one, "the end of its epoch at once:"
-        row = in_time(self.bounds, "F6", Way.DIVERGING_WAITS, one, one.t, self.gap, promise)
+        row = in_time(self.bounds, "F6", "diverging-waits", one, one.t, self.gap, promise)
         if row.held is not RowStatus.KEPT:
             return row
         said = None if a.answer is None else a.answer.get("diverging_epoch")
@@ -400,33 +399,31 @@ class Fetching:
         if not a.error and least <= end <= most:
             return self._mark("F6", a, one.t) or row
         allowed = f"no error, and the end of its epoch at {least} to {most}"
-        return broken("F6", Way.DIVERGING_OTHERWISE, one, allowed, f"{named(a.error)}, {end}")
+        return broken("F6", "diverging-otherwise", one, allowed, f"{named(a.error)}, {end}")
 
-    def _error(self, clause: str, what: str, a: _Asked, error: int) -> Row:
-        """At once, with that error."""
-        one = self.one
+    def _error(self, clause: str, ways: tuple[Way, Way], a: _Asked, error: int) -> Row:
+        """At once, with that error. `ways`: it waits, or gets another."""
+        one, (waits, other) = self.one, ways
         if clause == "D1" and a.error == error:
             return kept(clause)  # of the deletion's promise; when such a fetch is answered is F6's
-        row = in_time(
-            self.bounds, clause, Way(f"{what}-waits"), one, one.t, self.gap, f"{named(error)} at once:"
-        )
+        row = in_time(self.bounds, clause, waits, one, one.t, self.gap, f"{named(error)} at once:")
         if row.held is not RowStatus.KEPT or (a.answer is not None and a.error == error):
             return row
         if a.error in EXCUSED:
-            return undecided(clause, f"{named(a.error)}: {EXCUSED[a.error]}", Way(f"{what}-waits"))
+            return undecided(clause, f"{named(a.error)}: {EXCUSED[a.error]}", waits)
         seen = "no answer for the partition" if a.answer is None else named(a.error)
-        return broken(clause, Way(f"{what}-other-error"), one, named(error), seen)
+        return broken(clause, other, one, named(error), seen)
 
     def _overtaken(self) -> Rows:
         """D1, for a fetch that waited until max_wait while the records before its offset were deleted: it reads
         again then, and they are gone."""
-        read_t, cause = self.deadline - EARLY_NS, Way.DELETED_WHILE_IT_WAITS
+        read_t = self.deadline - EARLY_NS
         if self.one.answer_t is None or self.one.answer_t < read_t or self._ready_from() <= self.until:
             return
         for a in self.asked:
             if a.offset < a.log.low_at(read_t):
                 allowed, right = f"{named(OUT_OF_RANGE)}: deleted meanwhile", a.error == OUT_OF_RANGE
-                yield (checked("D1", cause, self.one, right, allowed, named(a.error)))
+                yield (checked("D1", "deleted-while-it-waits", self.one, right, allowed, named(a.error)))
 
     def _deleted(self) -> Rows:
         """F8, of a fetch that waited when a topic of it was deleted."""
@@ -436,7 +433,7 @@ class Fetching:
             return
         if not any(a.log.settled_t > self.one.t for a in self.asked):
             told = any(a.error for a in self.asked)
-            yield from deleted(self.bounds, self.one, gone[0], Way.WAITS_FOR_DELETED, self.deadline, told)
+            yield from deleted(self.bounds, self.one, gone[0], "waits-for-deleted", self.deadline, told)
 
     def _ready_from(self) -> int:
         """The earliest moment at which the fetch can be ready for data."""
@@ -471,13 +468,13 @@ class Fetching:
         errors = [a.error for a in self.asked if a.error]
         if errors:
             clause, allowed = ("M1", "the records") if ready_by <= one.t else ("F1", "no error, and a wait")
-            yield broken(self._clause(clause), Way.ERROR_WITHOUT_REASON, one, allowed, named(errors[0]))
+            yield broken(self._clause(clause), "error-without-reason", one, allowed, named(errors[0]))
             return
         if any(integer(batch, "base") < 0 for a in self.asked for batch in a.batches):
-            yield broken("F7", Way.PART_OF_A_BATCH, one, "whole batches, or nothing", "a part of one, alone")
+            yield broken("F7", "part-of-a-batch", one, "whole batches, or nothing", "a part of one, alone")
             return
         if any(corrupt(a.batches) for a in self.asked):
-            yield broken("M1", Way.CORRUPT, one, "records as they were taken", "another checksum than theirs")
+            yield broken("M1", "corrupt", one, "records as they were taken", "another checksum than theirs")
             return
         yield from self._bounded()
         yield from self._decided()
@@ -491,7 +488,7 @@ class Fetching:
             return
         yield self._at_max_wait()
         if one.answer_t is not None and one.answer_t >= deadline - EARLY_NS and ready_from > deadline:
-            yield from self._there(self._clause("F5"), Way.EMPTY_AT_MAX_WAIT, deadline - EARLY_NS)
+            yield from self._there(self._clause("F5"), "empty-at-max-wait", deadline - EARLY_NS)
 
     def _bounded(self) -> Rows:
         """F7, of what has no room for all that is there: no partition brings more than it has room for, nor do they all
@@ -507,21 +504,19 @@ class Fetching:
         total = sum(map(sum, came))
         if not batches:
             if self.one.answer is not None and self.one.version > 2:
-                yield broken(
-                    "F7", Way.NO_BATCH, self.one, "one batch of what is there, however large", "none"
-                )
+                yield broken("F7", "no-batch", self.one, "one batch of what is there, however large", "none")
         elif len(large) <= 1 and all(len(held) == 1 for held in large) and (total <= most or batches == 1):
-            yield kept("F7", Way.TOO_MUCH)
+            yield kept("F7", "too-much")
         else:
             seen = f"{batches} batches of {total} bytes"
             yield broken(
-                "F7", Way.TOO_MUCH, self.one, f"{most} bytes, or one batch, and each partition's own", seen
+                "F7", "too-much", self.one, f"{most} bytes, or one batch, and each partition's own", seen
             )
 
     def _in_order(self) -> Rows:
         """F7: if there is no room for all, the first requested partition with records returns them (KIP-74), unless
         records that came to an earlier partition may have taken the room. A session has an order of its own."""
-        one, cause = self.one, Way.OUT_OF_ORDER
+        one = self.one
         for a in self.asked if one.answer is not None and not one.session else ():
             if a.log.least(one.t, a.offset):
                 allowed = (
@@ -529,7 +524,7 @@ class Fetching:
                 )
                 brought = any(other.batches for other in self.asked)
                 if a.batches or brought:
-                    yield (checked("F7", cause, one, a.batches, allowed, "others' alone"))
+                    yield (checked("F7", "out-of-order", one, a.batches, allowed, "others' alone"))
                 return
             if a.log.most(self.until, a.offset):
                 return
@@ -539,12 +534,12 @@ class Fetching:
         assert one.answer_t is not None
         earliest = min(self.deadline, ready_from)
         if one.answer_t >= earliest - EARLY_NS:
-            return kept(self._clause("F1"), Way.EARLY)
+            return kept(self._clause("F1"), "early")
         least = integer(one.body, "min_bytes")
         there = sum(a.log.most(one.answer_t, a.offset) for a in self.asked)
         what = "max_wait" if earliest == self.deadline else "what makes it ready"
         return broken(
-            self._clause("F1"), Way.EARLY, one,
+            self._clause("F1"), "early", one,
             f"not before {what}, {after(earliest, one.t)} after the request (less {EARLY_NS // MS} ms)",
             f"answered after {after(one.answer_t, one.t)}, with at most {there} of {least} bytes to be had",
             *self._appends(END_OF_TIME),
@@ -556,10 +551,10 @@ class Fetching:
         clause = self._clause("F7" if self._over_parts and one.wait_ms > 0 else "F4")
         promise = f"an answer at once with {'max_wait 0' if one.wait_ms <= 0 else 'enough there'},"
         yield in_time(
-            self.bounds, clause, Way.WAITS_THOUGH_READY, one, one.t, self.gap, promise, *self._appends(one.t)
+            self.bounds, clause, "waits-though-ready", one, one.t, self.gap, promise, *self._appends(one.t)
         )
         if one.answer_t is not None:
-            yield from self._there(clause, Way.EMPTY_AT_ONCE, one.t)
+            yield from self._there(clause, "empty-at-once", one.t)
 
     def _woken(self, ready_by: int) -> Rows:
         """F3, or F7: an append makes it ready while it waits."""
@@ -574,20 +569,20 @@ class Fetching:
         promise = f"an answer {after(ready_by, one.t)} after the request, when what it waits for is done,"
         gap = self.deadline - ready_by
         return in_time(
-            self.bounds, clause, Way.NOT_WOKEN, one, ready_by, gap, promise, *self._appends(ready_by)
+            self.bounds, clause, "not-woken", one, ready_by, gap, promise, *self._appends(ready_by)
         )
 
     def _at_max_wait(self) -> Row:
         one, gap = self.one, max(self.one.wait_ms * MS, FORGOTTEN_NS)
         promise = f"an answer at max_wait {one.wait_ms} ms,"
-        return in_time(self.bounds, "F2", Way.LATE, one, self.deadline, gap, promise)
+        return in_time(self.bounds, "F2", "late", one, self.deadline, gap, promise)
 
     def _enough(self, clause: str) -> Row:
         """What was woken has as much as it waited for. Which records is open: others may have come meanwhile."""
         if self.had_enough:
             return kept(clause)
         allowed = f"at least {integer(self.one.body, 'min_bytes')} bytes"
-        return broken(clause, Way.WOKEN_WITHOUT_IT, self.one, allowed, "fewer", *self._appends(END_OF_TIME))
+        return broken(clause, "woken-without-it", self.one, allowed, "fewer", *self._appends(END_OF_TIME))
 
     def _there(self, clause: str, cause: Way, t: int) -> Rows:
         """What was there at `t` is in the answer. No occasion where nothing was."""
@@ -612,17 +607,17 @@ class Fetching:
 
     def _mark(self, clause: str, a: _Asked, t: int) -> Row | None:
         """A row where the answer tells of a start or an end that the log cannot have had since `t`."""
-        for name, (low, high) in {
-            "high_watermark": (a.whole.least_end(t), a.whole.most_end(self.until)),
-            "last_stable_offset": self._stable(a, t), "log_start_offset": a.log.start(t, self.until),
-        }.items():  # fmt: skip
+        marks: Mapping[Way, tuple[int, int]] = {
+            "high-watermark": (a.whole.least_end(t), a.whole.most_end(self.until)),
+            "last-stable-offset": self._stable(a, t), "log-start-offset": a.log.start(t, self.until),
+        }  # fmt: skip
+        for way, (low, high) in marks.items():
+            name = way.replace("-", "_")
             mark = integer(a.answer, name, -1)
             if mark >= 0 and not low <= mark <= high:
                 allowed = f"{name} {low} at least, where all is acknowledged, and {high} at most"
                 clause = "R4" if a.log.transactions and name == "last_stable_offset" else clause
-                return broken(
-                    clause, Way(name.replace("_", "-")), self.one, allowed, f"{mark}", *self._appends(t)
-                )
+                return broken(clause, way, self.one, allowed, f"{mark}", *self._appends(t))
         return None
 
     def _stable(self, a: _Asked, t: int) -> tuple[int, int]:
@@ -637,16 +632,14 @@ class Fetching:
             if not a.log.transactions:
                 continue
             if integer(a.answer, "last_stable_offset", -1) >= 0:
-                yield self._mark("R4", a, self.one.t) or kept("R4", Way.LAST_STABLE_OFFSET)
+                yield self._mark("R4", a, self.one.t) or kept("R4", "last-stable-offset")
             if isinstance(a.log, CommittedLog):
                 limit = a.log.most_end(self.until)
                 if a.end > limit:
                     allowed, seen = f"nothing from {limit} on, where a transaction is open", f"up to {a.end}"
-                    yield broken(
-                        "R1", Way.UNDECIDED_SHOWN, self.one, allowed, seen, *self._appends(self.until)
-                    )
+                    yield broken("R1", "undecided-shown", self.one, allowed, seen, *self._appends(self.until))
                 elif limit < a.whole.least_end(self.one.t):
-                    yield kept("R1", Way.UNDECIDED_SHOWN)
+                    yield kept("R1", "undecided-shown")
                 yield from self._listed(a)
 
     def _listed(self, a: _Asked) -> Rows:
@@ -662,10 +655,8 @@ class Fetching:
             bases = {append.base for append in a.log.appends if append.within is one}
             if first is None or one.commits is None or not bases & came:
                 continue
-            listed, cause = (
-                (one.producer.id, first) in said,
-                Way.NOT_LISTED if not one.commits else Way.LISTED,
-            )
+            listed = (one.producer.id, first) in said
+            cause: Way = "listed" if one.commits else "not-listed"
             allowed = f"producer {one.producer.id} {'not ' * one.commits}among the aborted, from {first} on"
             seen = f"aborted: {sorted(said)}"
             yield (checked("R3", cause, self.one, listed is not one.commits, allowed, seen))
@@ -688,9 +679,9 @@ class Fetching:
                 if integer(x, "last") + 1 != integer(y, "base")
             ]  # fmt: skip
             if not first <= a.offset <= integer(a.batches[0], "last") or (begins and first != a.offset):
-                yield broken("M1", Way.ELSEWHERE, self.one, f"a batch at {a.offset}", f"one at {first}")
+                yield broken("M1", "elsewhere", self.one, f"a batch at {a.offset}", f"one at {first}")
             elif holes:
-                yield broken("M1", Way.LEFT_OUT, self.one, f"a batch at {holes[0]}", "none, but later ones")
+                yield broken("M1", "left-out", self.one, f"a batch at {holes[0]}", "none, but later ones")
             else:
                 yield kept("M1")
 
@@ -716,7 +707,7 @@ class Fetching:
                     yield kept("F9")
                 else:
                     seen = f"records up to {a.end} while a replica in sync was stopped"
-                    yield broken("F9", Way.ABOVE_HIGH_WATERMARK, one, f"records below {first} only", seen)
+                    yield broken("F9", "above-high-watermark", one, f"records below {first} only", seen)
                 if (
                     len(self.asked) == 1
                     and not a.error

@@ -24,7 +24,10 @@ from purgatorio_wire.trace.record import Body
 
 NON_EMPTY: Final = 68
 DEAD: Final = "Dead"
-PREPARING, COMPLETING, STABLE, EMPTY = "PreparingRebalance", "CompletingRebalance", "Stable", "Empty"
+PREPARING: Final = "PreparingRebalance"
+COMPLETING: Final = "CompletingRebalance"
+STABLE: Final = "Stable"
+EMPTY: Final = "Empty"
 
 
 def described(group: Group) -> Rows:
@@ -40,22 +43,23 @@ def described(group: Group) -> Rows:
         if name == EMPTY and (one.error == NO_SUCH_GROUP or text(said, "group_state") == DEAD):
             continue  # who has no members and no offsets is cleaned up now and then
         if one.api == "delete_groups":
-            cause, wanted = (Way.DELETED, NON_EMPTY) if name != EMPTY else (Way.NOT_DELETED, 0)
+            cause: Way = "deleted" if name != EMPTY else "not-deleted"
+            wanted = NON_EMPTY if name != EMPTY else 0
             yield answered_with("G13", cause, one, one.error, wanted, f" for {len(least)} members at least")
             continue
         told = {text(member, "member_id") for member in items(said, "members")}
         if text(said, "group_state") == name and least <= told <= most:
             current = group.current(one)
             other = _said_otherwise(current, said) if name == STABLE and current is not None else ""
-            row = broken("G13", Way.TOLD_OTHERWISE, one, "what its members have given", other)
-            yield row if other else kept("G13", Way(name))
+            row = broken("G13", "told-otherwise", one, "what its members have given", other)
+            yield row if other else kept("G13", name)
         else:
             allowed = f"{name}, with {', '.join(sorted(least)) or 'no member'}"
             seen = f"{text(said, 'group_state')}, with {', '.join(sorted(told)) or 'no member'}"
-            yield broken("G13", Way(name), one, allowed, seen)
+            yield broken("G13", name, one, allowed, seen)
 
 
-def _state(group: Group, one: Exchange, until: int) -> tuple[str, set[str], set[str]] | None:
+def _state(group: Group, one: Exchange, until: int) -> tuple[Way, set[str], set[str]] | None:
     """The state that the group has certainly while this is asked, and who is a member at least and at most."""
     issued = {*group.issued()}
     shared = any(answered(sync) and (sync.answer_t or until) < one.t for sync in group.syncs)

@@ -35,7 +35,6 @@ from purgatorio_wire.history.group import (
     session_asked,
 )
 from purgatorio_wire.history.history import END_OF_TIME, LOADING, OF_2_0, Exchange, Scene
-from purgatorio_wire.history.violation_kind import Way
 
 INVALID_GROUP, INVALID_SESSION = 24, 26
 
@@ -69,7 +68,7 @@ def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
             yield refused(bounds, one, INVALID_SESSION)
         elif one.error == INVALID_SESSION and None not in (least, most):
             seen = f"{named(INVALID_SESSION)} for {session_asked(one)} ms"
-            yield broken("G0", Way.SESSION_REFUSED, one, f"a session of {least} to {most} ms", seen)
+            yield broken("G0", "session-refused", one, f"a session of {least} to {most} ms", seen)
 
 
 def coordinator_away(scene: Scene) -> Rows:
@@ -87,7 +86,7 @@ def coordinator_away(scene: Scene) -> Rows:
             if since is not None and until is not None:
                 allowed = "an answer, as others of the group had one before and after"
                 clause, late = _OF_A_MEMBER[one.api], (since, until)
-                yield late_row(clause, Way.AWAY, one, allowed, named(one.error), late)
+                yield late_row(clause, "away", one, allowed, named(one.error), late)
 
 
 def failed(scene: Scene) -> Rows:
@@ -97,11 +96,10 @@ def failed(scene: Scene) -> Rows:
             if one.error == FAILED and one.answer_t is not None:
                 clause, late = _PROMISED.get(one.api, "G13"), (one.t, one.answer_t)
                 allowed = "an answer, or why there is none"
-                yield late_row(clause, Way.FAILED, one, allowed, named(FAILED), late)
+                yield late_row(clause, "failed", one, allowed, named(FAILED), late)
 
 
 def standings(group: Group) -> Rows:
-    """All rows of the table."""
     gone = dict(_gone(group))
     for one in (*group.heartbeats, *group.syncs, *group.commits, *group.held, *group.joins):
         if one.answer_t is None or not member_id(one):
@@ -153,21 +151,23 @@ def _of_who_is_there(group: Group, one: Exchange) -> Rows:
     if not group.steady(member, current, one) or one.error == UNKNOWN_MEMBER:
         return  # the latter is G10's
     if one.api == "txn_offset_commit":
-        yield answered_with("R7", Way.REFUSED, one, one.error, 0, ": a member commits in its generation")
+        yield answered_with("R7", "refused", one, one.error, 0, ": a member commits in its generation")
     elif current.other_protocol(one.body):
         yield refused(group.bounds, one, OTHER_PROTOCOL)
     elif group.rebalances(current, one):
-        wanted = 0 if one.api == "offset_commit" else REBALANCING
-        clause, cause = ("G12", Way.REFUSED) if one.api == "offset_commit" else ("G3", Way.TOLD_OTHERWISE)
-        yield answered_with(clause, cause, one, one.error, wanted, ", as a rebalance waits for it")
+        about = ", as a rebalance waits for it"
+        if one.api == "offset_commit":
+            yield answered_with("G12", "refused", one, one.error, 0, about)
+        else:
+            yield answered_with("G3", "told-otherwise", one, one.error, REBALANCING, about)
     elif one.api == "heartbeat":
-        cause, right = Way.REFUSED, one.error in (0, REBALANCING)
-        yield (checked("G10", cause, one, right, "the request of a member is accepted", named(one.error)))
+        right = one.error in (0, REBALANCING)
+        yield (checked("G10", "refused", one, right, "the request of a member is accepted", named(one.error)))
     elif one.api == "offset_commit" and any(
         member_id(sync) == current.leader and answered(sync) and (sync.answer_t or 0) <= one.t
         for sync in current.syncs
     ):
-        yield answered_with("G12", Way.REFUSED, one, one.error, 0, ": a member with its share commits")
+        yield answered_with("G12", "refused", one, one.error, 0, ": a member with its share commits")
 
 
 def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
@@ -179,17 +179,17 @@ def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
         issued = group.issued().get(member)
         if one.t >= gone.get(member, END_OF_TIME):
             yield answered_with(
-                "G9", Way.LEFT_TWICE, one, error, UNKNOWN_MEMBER, f" for {member}, who has left"
+                "G9", "left-twice", one, error, UNKNOWN_MEMBER, f" for {member}, who has left"
             )
         elif issued is None and member and not group.static:
-            yield answered_with("G9", Way.LEAVES_UNKNOWN, one, error, UNKNOWN_MEMBER, f" for {member}")
+            yield answered_with("G9", "leaves-unknown", one, error, UNKNOWN_MEMBER, f" for {member}")
         elif issued is None or group.static or _other_leave(group, one, member):
             continue
         elif any(member_id(x) == member and x.t <= one.answer_t for x in group.joins) or not issued.error:
             if current is not None and member in current.members and group.steady(member, current, one):
-                yield answered_with("G8", Way.LEAVE_REFUSED, one, error, 0, f" for {member}, a member")
+                yield answered_with("G8", "leave-refused", one, error, 0, f" for {member}, a member")
         elif (issued.answer_t or END_OF_TIME) <= one.t and one.answer_t < id_over(issued) - EARLY_NS:
-            yield answered_with("G8", Way.LEAVE_REFUSED, one, error, 0, f" for {member}, who has an id")
+            yield answered_with("G8", "leave-refused", one, error, 0, f" for {member}, who has an id")
 
 
 def _other_leave(group: Group, one: Exchange, member: str) -> bool:
@@ -222,4 +222,4 @@ def _of_nobody(group: Group) -> Rows:
         if group.static or one.error not in (0, UNKNOWN_MEMBER, ILLEGAL_GENERATION):
             continue
         if all(x.answer is not None and group.gone_by(given_id(x), one.t) for x in asked):
-            yield answered_with("G12", Way.OF_NOBODY, one, one.error, 0, ": the group has no members")
+            yield answered_with("G12", "of-nobody", one, one.error, 0, ": the group has no members")

@@ -75,10 +75,10 @@ def _member_ids(group: Group) -> Rows:
             continue  # one is needed that all members have, and not all of these need be members
         elif not member and one.version >= 4:
             promise = f"{named(MEMBER_ID_REQUIRED)} at once:"
-            row = in_time(group.bounds, "G0", Way.WAITS, one, one.t, JOIN_GAP_NS, promise)
+            row = in_time(group.bounds, "G0", "waits", one, one.t, JOIN_GAP_NS, promise)
             if row.held is RowStatus.KEPT and (one.error != MEMBER_ID_REQUIRED or not given_id(one)):
                 seen = f"{named(one.error)}, member id {given_id(one)!r}"
-                row = broken("G0", Way.NO_MEMBER_ID, one, f"{named(MEMBER_ID_REQUIRED)} and an id", seen)
+                row = broken("G0", "no-member-id", one, f"{named(MEMBER_ID_REQUIRED)} and an id", seen)
             yield row
         elif member and member not in issued:
             yield refused(group.bounds, one, UNKNOWN_MEMBER)
@@ -88,7 +88,7 @@ def _member_ids(group: Group) -> Rows:
             lives = taken_t < id_over(issued[member]) - EARLY_NS
             allowed = "the id that it was given is known"
             if lives and group.left(member, one.answer_t) is None:
-                known = kept("G0", Way.ID_NOT_KNOWN)
+                known = kept("G0", "id-not-known")
                 yield known if one.error != UNKNOWN_MEMBER else _forgotten(group, one, allowed)
             # Its session may end late, as a broker has pauses of its own.
             late_ns = group.session_ms(member) * MS // 4 + group.bounds.allowed_ns(one.t, one.answer_t)
@@ -112,7 +112,7 @@ def _forgotten(group: Group, one: Exchange, allowed: str) -> Row:
     whenever a topic is deleted, later versions every ten minutes, and a client with only an id is no member. So an
     occasional case is no proof, however often topics are deleted."""
     current = group.current(one)
-    row = broken("G0", Way.ID_NOT_KNOWN, one, allowed, named(one.error))
+    row = broken("G0", "id-not-known", one, allowed, named(one.error))
     there = current is not None and group.staying(current, one.answer_t or one.watched_t)
     return row if there else now_and_then(row, one)
 
@@ -150,7 +150,7 @@ def _heartbeats(group: Group) -> Rows:
                 yield refused(group.bounds, beat, ILLEGAL_GENERATION)
         elif beat.error == UNKNOWN_MEMBER:
             why = "although it sent a request in time, before the rebalance timeout"
-            yield broken("G10", Way.PUT_OUT, beat, "it stays a member", f"{named(UNKNOWN_MEMBER)}, {why}")
+            yield broken("G10", "put-out", beat, "it stays a member", f"{named(UNKNOWN_MEMBER)}, {why}")
         elif beat.api == "heartbeat":
             yield from _beat(group, current, member, beat)
 
@@ -159,7 +159,7 @@ def _undisturbed(group: Group, current: Generation, one: Exchange) -> Rows:
     """Of what is asked while no rebalance can have begun. Commits are for when everybody has its share."""
     if one.api == "heartbeat":
         told = one.error != 0
-        yield (checked("G3", Way.TOLD_FOR_NOTHING, one, not told, "no rebalance", named(one.error)))
+        yield (checked("G3", "told-for-nothing", one, not told, "no rebalance", named(one.error)))
     until = one.answer_t or one.watched_t
     if one.api == "offset_commit" and all(
         member_id(x) != current.leader or x.t > until for x in current.syncs
@@ -182,13 +182,13 @@ def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Row
     if waiting and beat.error != REBALANCING:
         allowed = f"{named(REBALANCING)}: a join waits since {after(beat.t, waiting[0].t)}"
         late = (waiting[0].t, beat.answer_t)
-        seen, cause = named(beat.error), Way.REBALANCE_NOT_TOLD
-        yield late_row("G3", cause, beat, allowed, seen, late, *waiting[0].events)
+        seen = named(beat.error)
+        yield late_row("G3", "rebalance-not-told", beat, allowed, seen, late, *waiting[0].events)
         return
     if waiting:
-        yield kept("G3", Way.REBALANCE_NOT_TOLD)
+        yield kept("G3", "rebalance-not-told")
     if outlived and (waiting or not group.triggers(current, beat.answer_t)):
-        yield kept("G10", Way.PUT_OUT)
+        yield kept("G10", "put-out")
 
 
 def _sessions(group: Group) -> Rows:
@@ -256,13 +256,13 @@ def _still_there(group: Group) -> Rows:
                 or group.bounds.allowed_ns(beat.t, beat.answer_t) > session_ns // 2
             ):
                 continue
-            cause, late = Way.STAYS_THOUGH_SILENT, (last_t + session_ns, beat.answer_t)
+            late = (last_t + session_ns, beat.answer_t)
             seen = f"{named(beat.error)} {after(beat.t, last_t)} after the member's last request"
             allowed = f"{named(UNKNOWN_MEMBER)}, after its session time-out of {session_ns // MS} ms"
-            row = late_row("G7", cause, beat, allowed, seen, late)
+            row = late_row("G7", "stays-though-silent", beat, allowed, seen, late)
             # Its name may have gone to somebody else.
             right = beat.error == UNKNOWN_MEMBER or (name and beat.error == FENCED)
-            yield kept("G7", cause) if right else row
+            yield kept("G7", "stays-though-silent") if right else row
 
 
 def _silent(group: Group, one: Generation, member: str, beats: list[Exchange]) -> bool:
@@ -283,13 +283,13 @@ def _silence(group: Group, last: Exchange, earliest: int, others: list[Exchange]
     if first is not None and first.answer_t is not None and first.answer_t < earliest - EARLY_NS:
         seen = f"a rebalance was announced {after(first.answer_t, last.t)} after the member's last request"
         yield broken(
-            "G7", Way.EARLY, first, f"not before its session time-out of {session_ms} ms", seen, *last.events
+            "G7", "early", first, f"not before its session time-out of {session_ms} ms", seen, *last.events
         )
         return
     promise = f"a rebalance at its session time-out, {session_ms} ms,"
     begins_t = last.answer_t + session_ms * MS
     if first is not None or others[-1].t >= begins_t:  # else nobody asked when it was over
-        yield _told(group, "G7", Way.NOT_PUT_OUT, last, begins_t, others, session_ms, promise)
+        yield _told(group, "G7", "not-put-out", last, begins_t, others, session_ms, promise)
 
 
 def _told(
@@ -325,4 +325,4 @@ def _leaving(group: Group) -> Rows:
         if beats and all(group.alive_at(member, leave.t) for member in stay):
             session_ms = min(group.session_ms(member) for member in stay)
             promise = "a rebalance at once,"
-            yield _told(group, "G8", Way.NOT_TOLD, leave, leave.answer_t, beats, session_ms, promise)
+            yield _told(group, "G8", "not-told", leave, leave.answer_t, beats, session_ms, promise)

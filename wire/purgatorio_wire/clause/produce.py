@@ -60,7 +60,6 @@ UNHEARD: Final = frozenset({*LOADING, 13, NOT_ENOUGH, CONCURRENT})
 
 
 def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """All rows of the produces of a scene."""
     for one in scene.of("produce"):
         acks = integer(one.body, "acks")
         if acks == 0:
@@ -78,14 +77,14 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 spans = stopped_spans(scene.stimuli, scene.end_t)
                 if acks == -1 and any(begin <= one.t and done_t <= end for begin, end in spans):
                     due, told = one.t + one.wait_ms * MS, bool(integer(answer, "error_code"))
-                    yield from deleted(bounds, one, topic, Way.APPEND_WAITS_FOR_DELETED, due, told)
+                    yield from deleted(bounds, one, topic, "append-waits-for-deleted", due, told)
             elif acks not in (-1, 1):
                 yield _wrong_acks(bounds, one, answer)
             elif corrupt(batches):
                 if answer is not None:
                     error = integer(answer, "error_code")
                     about = " for what is corrupt"
-                    yield answered_with("M1", Way.CORRUPT_TAKEN, one, error, CORRUPT, about, excused=EXCUSED)
+                    yield answered_with("M1", "corrupt-taken", one, error, CORRUPT, about, excused=EXCUSED)
             elif transactional(batches):
                 if answer is not None and topic.replicas == 1:
                     written = written_by(batches)
@@ -109,7 +108,7 @@ def _unanswered(scene: Scene, one: Exchange, topics: Topics) -> Rows:
     if one.answer is not None or one.again:
         extra = [*one.again, *([one.answer] if one.answer is not None else [])]
         seen = f"answered after {after(extra[0].t, one.t)}"
-        yield broken("M2", Way.ACKS_0_ANSWERED, one, "no answer", seen, *(event.i for event in extra))
+        yield broken("M2", "acks-0-answered", one, "no answer", seen, *(event.i for event in extra))
         return
     behind = [x for x in scene.lanes[one.conn].requests if x.i > one.i and x.owed]
     may_close = not behind and any(topics.logs[part].settled_t > one.t for part, *_ in produced(one))
@@ -118,7 +117,7 @@ def _unanswered(scene: Scene, one: Exchange, topics: Topics) -> Rows:
     elif behind and one.closed is not None and one.closed.by == "peer":
         seen = f"the broker closed the connection after {after(one.closed.t, one.t)}"
         yield broken(
-            "M2", Way.CLOSED_AFTER_ACKS_0, one, "the connection stays open", seen, behind[0].i, one.closed.i
+            "M2", "closed-after-acks-0", one, "the connection stays open", seen, behind[0].i, one.closed.i
         )
 
 
@@ -136,7 +135,7 @@ def _told_by_the_end(bounds: Bounds, one: Exchange, topics: Topics) -> Rows:
         return
     by = bounds.by(one.t, one.t, ended_t, gap_ns=ENDS_GAP_NS, watched_t=one.watched_t)
     promise = "the end of its connection, as it is refused,"
-    yield timed("M2", Way.ERROR_UNTOLD, one, by, promise, one.t, what="closed")
+    yield timed("M2", "error-untold", one, by, promise, one.t, what="closed")
 
 
 def _wrong_acks(bounds: Bounds, one: Exchange, answer: Body | None) -> Row:
@@ -146,7 +145,7 @@ def _wrong_acks(bounds: Bounds, one: Exchange, answer: Body | None) -> Row:
     if error == INVALID_ACKS:
         return kept("M3")
     acks = integer(one.body, "acks")
-    return broken("M3", Way.ACKS_TAKEN, one, f"{named(INVALID_ACKS)} for acks {acks}", named(error))
+    return broken("M3", "acks-taken", one, f"{named(INVALID_ACKS)} for acks {acks}", named(error))
 
 
 def _in_transaction(
@@ -163,16 +162,16 @@ def _in_transaction(
     if t < within.may_end_t:
         if error in UNHEARD:
             why = f"{named(error)}: the partition's leader does not know the transaction"
-            yield undecided("M1", why, Way.OFFSETS_DO_NOT_GROW)
+            yield undecided("M1", why, "offsets-do-not-grow")
         elif error == OUT_OF_ORDER and _begins_with_a_repeat(one, within, log):
-            yield undecided("M1", f"{named(error)}: {BEGUN_BY_A_REPEAT}", Way.OFFSETS_DO_NOT_GROW)
+            yield undecided("M1", f"{named(error)}: {BEGUN_BY_A_REPEAT}", "offsets-do-not-grow")
         elif _is_next(one, written, before := _before(one, written, log)):
             yield from _acknowledged(one, part, count, answer, topics)
         else:
             yield from _out_of_order(one, written, count, answer, before)
     elif fenced and within.ended_t <= one.t:
-        right, cause = bool(error), Way.APPENDS_ON
-        yield (checked("R5", cause, one, right, "an error: it is fenced", "it is taken"))
+        right = bool(error)
+        yield (checked("R5", "appends-on", one, right, "an error: it is fenced", "it is taken"))
 
 
 def _begins_with_a_repeat(one: Exchange, within: Transaction, log: Log) -> bool:
@@ -223,10 +222,10 @@ def _out_of_order(
     elif same is not None:
         right, seen = not error and base == same.base, f"{named(error)}, base offset {base}"
         allowed = f"no error, and base offset {same.base}, where it is"
-        yield checked("M7", Way.SENT_AGAIN, one, right, allowed, seen)
+        yield checked("M7", "sent-again", one, right, allowed, seen)
     elif begins_so or ahead:
         about = f" for {count} records from sequence number {written.base_sequence} on"
-        yield answered_with("M7", Way.OUT_OF_ORDER, one, error, OUT_OF_ORDER, about)
+        yield answered_with("M7", "out-of-order", one, error, OUT_OF_ORDER, about)
 
 
 def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, topics: Topics) -> Rows:
@@ -240,14 +239,14 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
     elif error in FEW and integer(one.body, "acks") == -1:
         # A minimum of the broker's own, above the topic's one replica: older brokers do not cap it.
         yield undecided(
-            "M1", f"{named(error)}: the broker wants more replicas than there are", Way.FEW_REPLICAS
+            "M1", f"{named(error)}: the broker wants more replicas than there are", "few-replicas"
         )
     elif error == TIMED_OUT and not too_soon:
         # There is no other replica to wait for; a broker that cannot write for so long does not do so again.
         late = (one.t, one.answer_t or one.t)
-        yield late_row("M1", Way.TIMED_OUT, one, "taken by the one replica", named(error), late)
+        yield late_row("M1", "timed-out", one, "taken by the one replica", named(error), late)
     elif error:
-        yield broken("M1", Way.REFUSED, one, "the append is taken", named(error))
+        yield broken("M1", "refused", one, "the append is taken", named(error))
     else:
         log = topics.logs[part]
         end, own = log.least_end(one.t), log.own_end(one)
@@ -255,18 +254,18 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
         if own > end:
             seen = f"base offset {base}"
             allowed = f"{own} at least, after the records that this connection appended with acks=0"
-            yield checked("M2", Way.LOST, one, base >= own, allowed, seen)
+            yield checked("M2", "lost", one, base >= own, allowed, seen)
         start, (least, most) = (
             integer(answer, "log_start_offset", -1), log.start(one.t, one.answer_t or one.t),
         )  # fmt: skip
         if start >= 0 and not least <= start <= most:
-            yield broken("M1", Way.LOG_START, one, f"a log that starts at {least} to {most}", f"at {start}")
+            yield broken("M1", "log-start", one, f"a log that starts at {least} to {most}", f"at {start}")
         elif end <= base and base + count <= later:
-            yield kept("M1", Way.OFFSETS_DO_NOT_GROW)
+            yield kept("M1", "offsets-do-not-grow")
         else:
             seen = f"base offset {base} for {count} records"
             yield broken(
-                "M1", Way.OFFSETS_DO_NOT_GROW, one, f"a base offset from {end} to {later - count}", seen
+                "M1", "offsets-do-not-grow", one, f"a base offset from {end} to {later - count}", seen
             )
 
 
@@ -282,16 +281,16 @@ def _stopped(
     spans = stopped_spans(scene.stimuli, scene.end_t)
     stays_away = any(begin <= one.t and until <= end for begin, end in spans)
     if acks == -1 and answer is not None and needed == topic.replicas and stays_away:
-        allowed, cause = "an error, as it takes all replicas and one is stopped", Way.TOO_FEW_HAVE_IT
-        yield checked("M4", cause, one, error, allowed, named(error))
+        allowed = "an error, as it takes all replicas and one is stopped"
+        yield checked("M4", "too-few-have-it", one, error, allowed, named(error))
     if in_sync is not None and in_sync < needed:
         if acks == 1 and answer is not None:
-            yield checked("M4", Way.ACKS_1_REFUSED, one, error == 0, "taken", named(error))
+            yield checked("M4", "acks-1-refused", one, error == 0, "taken", named(error))
         elif acks == -1:
             gap = max(one.wait_ms * MS, 1)
-            row = in_time(bounds, "M4", Way.REFUSAL_WAITS, one, one.t, gap, f"{named(NOT_ENOUGH)} at once:")
+            row = in_time(bounds, "M4", "refusal-waits", one, one.t, gap, f"{named(NOT_ENOUGH)} at once:")
             if row.held is RowStatus.KEPT and error != NOT_ENOUGH:
-                row = broken("M4", Way.BELOW_MIN_INSYNC, one, named(NOT_ENOUGH), named(error))
+                row = broken("M4", "below-min-insync", one, named(NOT_ENOUGH), named(error))
             yield row
         return
     if acks != -1 or error in EXCUSED:
@@ -317,7 +316,7 @@ def _stopped(
 
 def _all_healthy(bounds: Bounds, one: Exchange, error: int) -> Row:
     """M1, where no replica has been stopped: they all have it in time."""
-    cause = Way.TIMED_OUT
+    cause: Way = "timed-out"
     if error != TIMED_OUT:
         return kept("M1", cause) if not error else undecided("M1", named(error), cause)
     t = one.answer_t or one.watched_t
@@ -338,12 +337,12 @@ def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 continue
             later = [(x, count) for x, count in asked if count is not None and x.t >= on_t]
             if any(count >= topic.replicas for _, count in later):
-                yield kept("M4", Way.IN_SYNC_AGAIN)
+                yield kept("M4", "in-sync-again")
             elif later and later[-1][0].t > on_t + BACK_NS + bounds.added_ns(on_t, later[-1][0].t):
                 last, count = later[-1]
                 allowed = f"{topic.replicas} in sync by {BACK_NS // MS} ms after it continues"
                 seen, late = f"{count} after {after(last.t, on_t)}", (on_t, last.t)
-                yield late_row("M4", Way.IN_SYNC_AGAIN, last, allowed, seen, late)
+                yield late_row("M4", "in-sync-again", last, allowed, seen, late)
 
 
 def _in_sync(one: Exchange, name: str) -> int | None:
@@ -359,23 +358,23 @@ def _in_sync(one: Exchange, name: str) -> int | None:
 def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
     if one.answer_t is not None and one.answer_t < due - EARLY_NS:
         seen = f"{named(error)} after {after(one.answer_t, one.t)}"
-        yield broken("M5", Way.EARLY, one, f"not before its time-out, {one.wait_ms} ms", seen)
+        yield broken("M5", "early", one, f"not before its time-out, {one.wait_ms} ms", seen)
         return
     gap = max(one.wait_ms * MS, FORGOTTEN_NS)
-    row = in_time(bounds, "M5", Way.LATE, one, due, gap, f"{named(TIMED_OUT)} at its time-out,")
+    row = in_time(bounds, "M5", "late", one, due, gap, f"{named(TIMED_OUT)} at its time-out,")
     if row.held is RowStatus.KEPT and error != TIMED_OUT:
-        row = broken("M5", Way.OTHER_ERROR, one, named(TIMED_OUT), named(error))
+        row = broken("M5", "other-error", one, named(TIMED_OUT), named(error))
     yield row
 
 
 def _goes_on(bounds: Bounds, one: Exchange, error: int, end: int, on_t: int, due: int) -> Row:
     late_ms, promise = bounds.declared.late_topics_ms, "an answer as the replica continues,"
-    row = in_time(bounds, "M6", Way.WAITS_ON, one, on_t, due - on_t, promise, late_ms=late_ms)
+    row = in_time(bounds, "M6", "waits-on", one, on_t, due - on_t, promise, late_ms=late_ms)
     if row.held is RowStatus.KEPT and error:
-        row = broken("M6", Way.OTHER_ERROR, one, "no error", named(error))
+        row = broken("M6", "other-error", one, "no error", named(error))
     if one.answer_t is not None and one.answer_t < end - EARLY_NS:
         seen = f"answered {after(end, one.answer_t)} before the replica continued"
-        row = broken("M6", Way.BEFORE_THE_REPLICA, one, "not before the replica continues", seen)
+        row = broken("M6", "before-the-replica", one, "not before the replica continues", seen)
     return row
 
 
@@ -385,8 +384,8 @@ def _given_up(bounds: Bounds, one: Exchange, error: int, told_t: int) -> Row:
     due, late_ms = one.t + one.wait_ms * MS, bounds.declared.late_topics_ms
     promise = "an answer when the replica leaves the in-sync set,"
     row = in_time(
-        bounds, "M6", Way.GIVEN_UP, one, told_t, due - told_t, promise, late_ms=late_ms, since_t=told_t
+        bounds, "M6", "given-up", one, told_t, due - told_t, promise, late_ms=late_ms, since_t=told_t
     )
     if row.held is RowStatus.KEPT and error:
-        row = broken("M6", Way.OTHER_ERROR, one, "no error, as enough replicas have it", named(error))
+        row = broken("M6", "other-error", one, "no error, as enough replicas have it", named(error))
     return row

@@ -6,7 +6,6 @@ from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
 from purgatorio_wire.history.finding import Rows, after, broken, checked, in_time
 from purgatorio_wire.history.history import Exchange, Lane, Scene, integer, items, text
 from purgatorio_wire.history.log import fetched, produced, summed
-from purgatorio_wire.history.violation_kind import Way
 
 WINDOW_S: Final = 11
 """Kafka counts over so many samples of a second (`quota.window.num`)."""
@@ -32,7 +31,7 @@ def _told(lane: Lane, since_t: int, bytes_per_s: int) -> Rows:
     most = TIMES * bytes_per_s * (WINDOW_S + (asked[-1].t - since_t) / 1e9) if asked else 0
     if asked and (told or size > most):
         allowed = f"a throttle time, at {bytes_per_s} bytes a second"
-        yield checked("Q1", Way.NOT_THROTTLED, asked[-1], told, allowed, f"none for {size} bytes")
+        yield checked("Q1", "not-throttled", asked[-1], told, allowed, f"none for {size} bytes")
 
 
 def _bytes(one: Exchange) -> int:
@@ -49,12 +48,12 @@ def _held_up(bounds: Bounds, one: Exchange, behind: Exchange) -> Rows:
         return
     if not held_ns:
         promise = "an answer at once, as no throttle time was told,"
-        yield in_time(bounds, "Q1", Way.HELD_UP, behind, behind.t, LEAST_GAP_NS, promise, *one.events)
+        yield in_time(bounds, "Q1", "held-up", behind, behind.t, LEAST_GAP_NS, promise, *one.events)
         return
     promise = f"an answer when the throttle time of {one.throttled_ms} ms is over,"
     if behind.answer_t is not None and behind.answer_t < one.t + held_ns - EARLY_NS:
         seen = f"answered {after(behind.answer_t, one.t)} after the request that was told it"
-        yield broken("Q1", Way.EARLY, behind, f"not before the throttle time is over: {promise}", seen)
+        yield broken("Q1", "early", behind, f"not before the throttle time is over: {promise}", seen)
         return
     gap = max(held_ns, LEAST_GAP_NS)
-    yield in_time(bounds, "Q1", Way.LATE, behind, one.answer_t + held_ns, gap, promise, *one.events)
+    yield in_time(bounds, "Q1", "late", behind, one.answer_t + held_ns, gap, promise, *one.events)

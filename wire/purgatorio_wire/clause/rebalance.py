@@ -7,6 +7,7 @@ other protocols and closed connections give no occasion.
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, MS, RowStatus
 from purgatorio_wire.history.finding import (
@@ -41,6 +42,9 @@ from purgatorio_wire.history.group import (
 from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, items, text
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.table.group import JOIN, Join, Joining
+
+_OF_ALL: Final[tuple[str, Way]] = "G4", "waits-though-complete"
+_OF_THE_SILENT: Final[tuple[str, Way]] = "G7", "waits-for-the-silent"
 
 
 def rebalances(group: Group) -> Rows:
@@ -77,7 +81,7 @@ def _one_leader(group: Group, before: Generation | None, one: Generation) -> Row
         allowed = "one leader, a member of it"
         seen = f"leaders {', '.join(sorted(leaders))} of {len(members)} members"
         if len(leaders) > 1 or all(member_id(sync) != one.leader for sync in one.syncs):
-            yield broken("G2", Way.LEADERS, one.joins[0], allowed, seen, *_numbers(one.joins))
+            yield broken("G2", "leaders", one.joins[0], allowed, seen, *_numbers(one.joins))
         return
     common = sorted(set.intersection(*(set(protocols(join)) for join in one.joins)))
     for join in one.joins:
@@ -91,37 +95,34 @@ def _one_leader(group: Group, before: Generation | None, one: Generation) -> Row
         ]  # fmt: skip
         if me == one.leader and not set(members) <= set(told):
             seen = f"{len(told)} of at least {len(members)}"
-            yield broken("G2", Way.LEADER_NOT_TOLD, join, "the leader receives all members", seen)
+            yield broken("G2", "leader-not-told", join, "the leader receives all members", seen)
         elif me != one.leader and told:
-            yield broken(
-                "G2", Way.FOLLOWER_TOLD, join, "only the leader receives them", f"{len(told)} members"
-            )
+            yield broken("G2", "follower-told", join, "only the leader receives them", f"{len(told)} members")
         elif chosen not in common:
             allowed = f"one of {', '.join(common)}, which all members have"
-            yield broken("G2", Way.PROTOCOL, join, allowed, f"protocol {chosen!r}")
+            yield broken("G2", "protocol", join, allowed, f"protocol {chosen!r}")
         elif one.other_protocol(join.got):
             seen = f"{text(join.got, 'protocol_type')} {chosen}"
-            yield broken("G2", Way.OTHER_PROTOCOL, join, "one protocol for all, of their kind", seen)
+            yield broken("G2", "other-protocol", join, "one protocol for all, of their kind", seen)
         elif other:
             allowed = "the subscription of each member, as it joined"
-            yield broken("G2", Way.OTHER_SUBSCRIPTION, join, allowed, f"another of {', '.join(other)}")
+            yield broken("G2", "other-subscription", join, allowed, f"another of {', '.join(other)}")
         elif renamed:
             seen = f"another of {text(renamed[0], 'member_id')}"
-            yield broken("G2", Way.OTHER_INSTANCE, join, "the instance id of each member", seen)
+            yield broken("G2", "other-instance", join, "the instance id of each member", seen)
         else:
             yield kept("G2")
     if group.static or group.unheard(one):
         return
     if before is not None and before.leader in members and before.number + 1 == one.number:
         stays, allowed = one.leader == before.leader, f"{before.leader}, who led before and has rejoined"
-        cause = Way.LEADER_CHANGES
-        yield checked("G2", cause, one.joins[0], stays, allowed, one.leader)
+        yield checked("G2", "leader-changes", one.joins[0], stays, allowed, one.leader)
     voted = [next((x for x in protocols(join) if x in common), "") for join in one.joins]
     votes = Counter(voted).most_common()
     chosen = text(one.joins[0].got, "protocol_name")
     if common and (len(votes) == 1 or votes[0][1] > votes[1][1]):
         right, allowed = chosen == votes[0][0], f"{votes[0][0]}, which most members prefer"
-        yield checked("G2", Way.VOTES, one.joins[0], right, allowed, chosen)
+        yield checked("G2", "votes", one.joins[0], right, allowed, chosen)
 
 
 def _numbered(group: Group, before: Generation, one: Generation) -> Rows:
@@ -134,21 +135,21 @@ def _numbered(group: Group, before: Generation, one: Generation) -> Rows:
     else:
         join = one.members[stayed[0]]
         seen = f"generation {one.number} after {before.number}"
-        yield broken("G3", Way.GENERATION_JUMPS, join, f"generation {before.number + 1}", seen)
+        yield broken("G3", "generation-jumps", join, f"generation {before.number + 1}", seen)
 
 
 def _stays(group: Group, one: Generation) -> Rows:
     """G3: a new member is not in a generation that began before its join. A group without members may be forgotten,
     and then begins again; so an occasional case is no proof."""
     if not one.again and one.number > 1:
-        yield kept("G3", Way.GENERATION_STAYS)
+        yield kept("G3", "generation-stays")
     for join in one.again:
         if given_id(join) in {*one.members, *group.unheard(one)}:
             continue
         # Of who is not heard of for long enough the session may be over as well.
         empty = not any(group.alive_at(member, join.t) for member in one.members)
         seen = f"generation {one.number}, which had begun before it was asked"
-        row = broken("G3", Way.GENERATION_STAYS, join, "a generation above", seen, *_numbers(one.joins))
+        row = broken("G3", "generation-stays", join, "a generation above", seen, *_numbers(one.joins))
         yield now_and_then(row, join) if empty else row
 
 
@@ -182,15 +183,17 @@ def _initial_delay(group: Group, before: Generation | None, one: Generation) -> 
             return  # Kafka 4 ends the delay when the session of somebody ends who never joined
         seen = f"answered after {after(one.first_t, first.t)}"
         twice = ", which restarts when a member joins in it" if delays > 1 else ""
-        yield broken("G1", Way.EARLY, first, f"not before the initial delay of {delay_ms} ms{twice}", seen)
+        yield broken("G1", "early", first, f"not before the initial delay of {delay_ms} ms{twice}", seen)
         return
     if group.unheard(one):
         return
     due = last.t + (delay_ms if len(one.joins) + len(gone) == 1 else 2 * delay_ms) * MS
     cap_ms = max(delay_ms, one.rebalance_ms[1], *map(rebalance_ms, gone))
-    capped_t, cause = first.t + cap_ms * MS, Way.LATE
+    capped_t = first.t + cap_ms * MS
+    cause: Way = "late"
     if capped_t < due:
-        due, cause = capped_t, Way.PUT_OFF_AGAIN if cap_ms > 2 * delay_ms else Way.BEYOND_THE_TIME_OUT
+        due = capped_t
+        cause = "put-off-again" if cap_ms > 2 * delay_ms else "beyond-the-time-out"
     gap = max(one.rebalance_ms[1], delay_ms) * MS
     for join in one.joins:
         promise = f"an answer after the initial delay of {delay_ms} ms,"
@@ -210,10 +213,10 @@ def _leaves_waiting(group: Group) -> Rows:
                 continue
             gap, promise = rebalance_ms(join) * MS, f"{named(UNKNOWN_MEMBER)} as it leaves,"
             row = in_time(
-                group.bounds, "G8", Way.LEFT_WAITING, join, leave.answer_t, gap, promise, *leave.events
+                group.bounds, "G8", "left-waiting", join, leave.answer_t, gap, promise, *leave.events
             )
             if row.held is RowStatus.KEPT and join.error != UNKNOWN_MEMBER:
-                row = broken("G8", Way.LEFT_OTHERWISE, join, named(UNKNOWN_MEMBER), named(join.error))
+                row = broken("G8", "left-otherwise", join, named(UNKNOWN_MEMBER), named(join.error))
             yield row
 
 
@@ -261,7 +264,7 @@ def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
         allowed = "not before the members with new ids have joined or left, or the rebalance timeout"
         seen = f"{after(one.first_t, start)} after the rebalance began"
         awaited = one.first_t >= start + shortest * MS - EARLY_NS
-        yield checked("G4", Way.EXPECTED_NOT_AWAITED, one.joins[0], awaited, allowed, seen)
+        yield checked("G4", "expected-not-awaited", one.joins[0], awaited, allowed, seen)
 
 
 def _of_the_newcomer(group: Group, before: Generation, one: Generation) -> Iterator[int]:
@@ -283,7 +286,7 @@ def _without(
     if one.first_t < earliest - EARLY_NS:
         seen = f"answered after {after(one.first_t, join.t)} without {len(missing)} member(s) that had not rejoined"
         allowed = "not before all have rejoined, or the rebalance time-out"
-        cause = Way.DID_NOT_WAIT if late_joins else Way.BEFORE_THE_TIME_OUT
+        cause: Way = "did-not-wait" if late_joins else "before-the-time-out"
         yield broken(clause, cause, join, allowed, seen, *_numbers(late_joins))
         return
     yield kept(clause)
@@ -292,7 +295,7 @@ def _without(
     promise = f"an answer at the rebalance time-out, {longest_ms} ms,"
     for x in one.joins:
         due = one.asked_t + longest_ms * MS
-        yield in_time(group.bounds, "G6", Way.LATE, x, due, longest_ms * MS, promise, since_t=one.asked_t)
+        yield in_time(group.bounds, "G6", "late", x, due, longest_ms * MS, promise, since_t=one.asked_t)
     for member in missing:
         yield from _is_out(group, member, one)
 
@@ -305,10 +308,10 @@ def _is_out(group: Group, member: str, one: Generation) -> Rows:
     ]  # fmt: skip
     for x in told[:1]:
         if x.error == UNKNOWN_MEMBER:
-            yield kept("G6", Way.NOT_OUT)
+            yield kept("G6", "not-out")
         else:
             seen = f"{named(x.error)} {after(x.t, one.last_t)} after the others were answered"
-            yield broken("G6", Way.NOT_OUT, x, f"{named(UNKNOWN_MEMBER)}: it did not rejoin in time", seen)
+            yield broken("G6", "not-out", x, f"{named(UNKNOWN_MEMBER)}: it did not rejoin in time", seen)
 
 
 def _nobody_rejoined(group: Group, one: Generation) -> Rows:
@@ -331,10 +334,10 @@ def _nobody_rejoined(group: Group, one: Generation) -> Rows:
             continue
         if group.bounds.allowed_ns(told.t, x.answer_t) > longest_ns // 2:
             continue
-        cause, wanted = Way.NOBODY_REJOINED, f"{named(UNKNOWN_MEMBER)}: no member has rejoined in time"
+        wanted = f"{named(UNKNOWN_MEMBER)}: no member has rejoined in time"
         out, late = x.error == UNKNOWN_MEMBER, (told.answer_t + longest_ns, x.answer_t)
-        row = late_row("G6", cause, x, wanted, named(x.error), late, *told.events)
-        yield kept("G6", cause) if out else row
+        row = late_row("G6", "nobody-rejoined", x, wanted, named(x.error), late, *told.events)
+        yield kept("G6", "nobody-rejoined") if out else row
 
 
 def _all_there(group: Group, before: Generation, one: Generation, longest_ms: int) -> Rows:
@@ -360,7 +363,7 @@ def _all_there(group: Group, before: Generation, one: Generation, longest_ms: in
         return  # somebody asked twice and was told the same generation again; or the time-out comes first
     for join in one.joins:
         if len(one.joins) > 1 or leaves:
-            clause, cause = ("G7", Way.WAITS_FOR_THE_SILENT) if over else ("G4", Way.WAITS_THOUGH_COMPLETE)
+            clause, cause = _OF_THE_SILENT if over else _OF_ALL
             what = "session has expired" if over else "member has rejoined or left"
             promise = f"an answer when the last {what}, {after(last_t, join.t)} after,"
             yield in_time(group.bounds, clause, cause, join, last_t, gap, promise, *_numbers(leaves))
@@ -383,15 +386,15 @@ def _syncs(group: Group, one: Generation) -> Rows:
             seen = "answered though the leader has not synced" if lead is None else (
                 f"answered {after(lead.t, sync.answer_t or 0)} before the leader's sync"
             )  # fmt: skip
-            yield broken("G5", Way.BEFORE_THE_LEADER, sync, "not before the leader's sync", seen)
+            yield broken("G5", "before-the-leader", sync, "not before the leader's sync", seen)
             continue
         if lead is None or (lead.answer is not None and lead.error):
             if sync is lead:
                 promise = "an answer at once, whatever it is,"
-                yield in_time(group.bounds, "G5", Way.LEADER_WAITS, sync, sync.t, longest * MS, promise)
+                yield in_time(group.bounds, "G5", "leader-waits", sync, sync.t, longest * MS, promise)
             if sync.answer_t is not None and sync.error and not group.disturbed(one, sync.answer_t):
                 allowed = "no refusal, as no rebalance has begun"
-                yield broken("G5", Way.REFUSED, sync, allowed, named(sync.error))
+                yield broken("G5", "refused", sync, allowed, named(sync.error))
             elif lead is None or lead.t > (sync.answer_t or END_OF_TIME):
                 yield from _without_leader(group, one, sync)
             continue
@@ -402,15 +405,15 @@ def _syncs(group: Group, one: Generation) -> Rows:
         if (sync.answer is None or sync.error) and group.disturbed(one, until):
             continue
         promise = f"an answer with the leader's sync, {after(due, sync.t)} after,"
-        cause = Way.LEADER_WAITS if sync is lead else Way.WAITS_THOUGH_SYNCED
+        cause: Way = "leader-waits" if sync is lead else "waits-though-synced"
         row = timed("G5", cause, sync, by, promise, sync.t, *lead.events)
         if row.held is RowStatus.KEPT and sync.error:
-            row = broken("G5", Way.REFUSED, sync, "its assignment", named(sync.error))
+            row = broken("G5", "refused", sync, "its assignment", named(sync.error))
         elif row.held is RowStatus.KEPT and text(sync.got, "assignment") != given.get(member_id(sync), ""):
-            row = broken("G5", Way.OTHER_ASSIGNMENT, sync, "the assignment that the leader gave", "another")
+            row = broken("G5", "other-assignment", sync, "the assignment that the leader gave", "another")
         elif row.held is RowStatus.KEPT and one.other_protocol(sync.got):
             seen = f"{text(sync.got, 'protocol_type')} {text(sync.got, 'protocol_name')}"
-            row = broken("G5", Way.OTHER_PROTOCOL, sync, "the protocol that was chosen", seen)
+            row = broken("G5", "other-protocol", sync, "the protocol that was chosen", seen)
         yield row
 
 
@@ -433,17 +436,18 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
     longest = one.rebalance_ms[1] * MS
     due = one.last_t + longest if begins is None else begins
     why = "the rebalance time-out" if begins is None else "a newcomer's join, or a leaving"
-    clause, cause = "G5", Way.WAITS_FOR_NO_LEADER if begins is None else Way.WAITS_IN_REBALANCE
+    clause = "G5"
+    cause: Way = "waits-for-no-leader" if begins is None else "waits-in-rebalance"
     gap = longest
     over = group.session_over(one.leader, sync.answer_t or sync.watched_t)
     soon = sync.t < over < one.first_t + longest // 2
     if begins is None and soon and sync.error in (0, REBALANCING):
         due, gap, why = over, due - over, "the end of the leader's session"
-        clause, cause = "G7", Way.WAITS_FOR_THE_SILENT
+        clause, cause = _OF_THE_SILENT
     promise = f"{named(REBALANCING)} by {why}, {after(due, sync.t)} after,"
     row = in_time(group.bounds, clause, cause, sync, due, gap, promise)
     if row.held is RowStatus.KEPT and sync.error != REBALANCING:
-        row = broken("G5", Way.OTHER_ERROR, sync, f"{named(REBALANCING)}: {why}", named(sync.error))
+        row = broken("G5", "other-error", sync, f"{named(REBALANCING)}: {why}", named(sync.error))
     yield row
     if begins is None and row.held is RowStatus.KEPT and sync.answer_t is not None:
         yield from _out_unsynced(group, one, sync.answer_t)
@@ -459,10 +463,10 @@ def _out_unsynced(group: Group, one: Generation, told_t: int) -> Rows:
         ]
         if not beats or not all(group.alive_at(x, told_t) for x in one.members):
             continue
-        row = kept("G5", Way.UNSYNCED_STAYS)
+        row = kept("G5", "unsynced-stays")
         if beats[0].error != UNKNOWN_MEMBER:
             allowed = f"{named(UNKNOWN_MEMBER)}: it has not synced by the rebalance time-out"
-            row = broken("G5", Way.UNSYNCED_STAYS, beats[0], allowed, named(beats[0].error))
+            row = broken("G5", "unsynced-stays", beats[0], allowed, named(beats[0].error))
         yield row
 
 
@@ -484,7 +488,7 @@ def _never_synced(group: Group, one: Generation) -> Rows:
     promise = "a rebalance, because a member has not synced by the rebalance timeout,"
     poll = max((b.t - a.t for a, b in pairwise(beats)), default=0)
     yield in_time(
-        group.bounds, "G5", Way.WAITS_FOR_A_SYNC, told or beats[-1], one.last_t + longest + poll, longest, promise,
+        group.bounds, "G5", "waits-for-a-sync", told or beats[-1], one.last_t + longest + poll, longest, promise,
         since_t=one.last_t,
     )  # fmt: skip
     if told is not None and told.answer_t is not None:
@@ -524,22 +528,22 @@ def _joins_again(group: Group, one: Generation) -> Rows:
         if leads or changed:
             if answered(join):
                 allowed, seen = f"generation {one.number + 1}", f"{one.number} again"
-                cause = Way.LEADER_UNHEARD if leads else Way.CHANGE_UNHEARD
+                unheard: Way = "leader-unheard" if leads else "change-unheard"
                 heard = integer(join.got, "generation_id") != one.number
-                yield checked("G3", cause, join, heard, allowed, seen)
+                yield checked("G3", unheard, join, heard, allowed, seen)
             continue
-        cause = Way.JOINS_AGAIN_UNSYNCED if unsynced else Way.JOINS_AGAIN
+        cause: Way = "joins-again-unsynced" if unsynced else "joins-again"
         row = timed("G3", cause, join, by, f"generation {one.number} at once, as it was,", join.t)
         number = integer(join.got, "generation_id", -1)
         if row.held is RowStatus.KEPT and number != one.number:
             seen = f"{named(join.error)}, {number}"
-            row = broken("G3", Way.REBALANCES, join, f"generation {one.number}", seen)
+            row = broken("G3", "rebalances", join, f"generation {one.number}", seen)
         yield row
         if row.held is RowStatus.KEPT and join.answer is not None:
             told = {text(x, "member_id") for x in items(join.got, "members")}
             right = {*one.members} <= told if member_id(join) == one.leader else not told
             allowed = "all members for the leader, none for others"
-            yield checked("G2", Way.TOLD_AGAIN, join, right, allowed, f"{len(told)} members")
+            yield checked("G2", "told-again", join, right, allowed, f"{len(told)} members")
 
 
 def _numbers(exchanges: list[Exchange]) -> Iterator[int]:

@@ -97,8 +97,6 @@ def shared(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """One group, by its bounds."""
-
     bounds: Bounds
     group: ShareGroup
 
@@ -110,13 +108,11 @@ class _Judged:
             return
         if not asked.wanted:
             if error in (GONE, NOT_THE_NEXT):
-                yield broken(
-                    "S9", Way.REFUSED, one, "no error: it is the session's next request", named(error)
-                )
+                yield broken("S9", "refused", one, "no error: it is the session's next request", named(error))
             elif one.got is not None and not error and asked.epoch != OPENS:
-                yield kept("S9", Way.REFUSED)
+                yield kept("S9", "refused")
             return
-        cause = Way.UNKNOWN if asked.wanted == GONE else Way.EPOCH
+        cause: Way = "unknown" if asked.wanted == GONE else "epoch"
         if one.got is not None and error != asked.wanted:
             if error not in REFUSED:
                 yield broken("S9", cause, one, named(asked.wanted), named(error))
@@ -125,7 +121,7 @@ class _Judged:
         if not one.behind:
             gap = one.wait_ms * MS or NO_WAIT_GAP_NS
             promise = f"{named(asked.wanted)} at once,"
-            yield in_time(self.bounds, "S9", Way.REFUSAL_WAITS, one, one.t, gap, promise)
+            yield in_time(self.bounds, "S9", "refusal-waits", one, one.t, gap, promise)
 
     # -- fetches
 
@@ -172,7 +168,7 @@ class _Judged:
                         yield self._also(held, other, offset)
                         return
         if occasion:
-            yield kept("S3", Way.HELD)
+            yield kept("S3", "held")
 
     def _also(self, held: Acquired, other: Acquired, offset: int) -> Row:
         """Two have one record at a time."""
@@ -181,9 +177,9 @@ class _Judged:
         seen = f"the record {offset} of {_named(held.part)}, {after(second.answer_t, first.by.t)} after it"
         if first.lock_ns and passed_ns * LOCK_PARTS > first.lock_ns:
             allowed = f"nothing of what is locked for {first.lock_ns // MS} ms, before the lock ends"
-            return broken("S7", Way.EARLY, second.by, allowed, seen, *first.by.events)
+            return broken("S7", "early", second.by, allowed, seen, *first.by.events)
         allowed = f"nothing that {_member(first)} has"
-        return broken("S3", Way.HELD, second.by, allowed, seen, *first.by.events)
+        return broken("S3", "held", second.by, allowed, seen, *first.by.events)
 
     def _counted(self, held: Acquired) -> Rows:
         """S3. The end of a session may take the delivery back, for the record was perhaps not seen."""
@@ -193,7 +189,7 @@ class _Judged:
         perhaps = [x for x in others if x.by.t <= held.answer_t]
         if (limit := self.bounds.declared.deliveries_most) is not None and held.count > limit:
             allowed = f"at most {limit} deliveries of the record {offset}"
-            yield broken("S3", Way.TOO_OFTEN, held.by, allowed, f"delivery {held.count}")
+            yield broken("S3", "too-often", held.by, allowed, f"delivery {held.count}")
         if group.lost_t < held.answer_t:
             return
         back = sum(
@@ -202,12 +198,12 @@ class _Judged:
         )
         least, most = max(1, 1 + len(before) - back), 1 + len(perhaps)
         if least <= held.count <= most:
-            yield kept("S3", Way.COUNT)
+            yield kept("S3", "count")
         else:
             allowed = f"delivery count {least}" if least == most else f"delivery count {least} to {most}"
             allowed += f" of the record {offset}"
             yield broken(
-                "S3", Way.COUNT, held.by, allowed, f"{held.count}", *(i for x in before for i in x.by.events)
+                "S3", "count", held.by, allowed, f"{held.count}", *(i for x in before for i in x.by.events)
             )
 
     def _with_records(self, held: Acquired) -> Row:
@@ -221,9 +217,9 @@ class _Judged:
         ]
         lacks = [x for x in (held.first, held.last) if not any(base <= x <= last for base, last in batches)]
         if not lacks:
-            return kept("S3", Way.WITH_RECORDS)
+            return kept("S3", "with-records")
         allowed = f"the records {held.first} to {held.last} with what was acquired"
-        return broken("S3", Way.WITH_RECORDS, held.by, allowed, f"not {lacks[0]}")
+        return broken("S3", "with-records", held.by, allowed, f"not {lacks[0]}")
 
     def _done(self, asked: Asked, part: Part, mine: list[Acquired]) -> Rows:
         group, one = self.group, asked.one
@@ -238,9 +234,9 @@ class _Judged:
             allowed = f"nothing of {_named(part)} that was accepted or rejected"
             said = [x.by for x in group.said if x.part == part and again[0] in x.types]
             witnesses = (i for by in said if by.answer_t <= one.t for i in by.one.events)
-            yield broken("S4", Way.AGAIN, one, allowed, f"the record {again[0]}", *witnesses)
+            yield broken("S4", "again", one, allowed, f"the record {again[0]}", *witnesses)
         elif done:
-            yield kept("S4", Way.AGAIN)
+            yield kept("S4", "again")
 
     def _times(self, asked: Asked) -> Rows:
         """S1, S2: when it was answered, and with nothing where something was there."""
@@ -249,7 +245,7 @@ class _Judged:
         gave = any(held.by is one for part in asked.parts for held in group.acquired[part])
         wait_ns = one.wait_ms * MS
         yield in_time(
-            self.bounds, "S1", Way.LATE, one, one.t + wait_ns, max(wait_ns, LEAST_GAP_NS),
+            self.bounds, "S1", "late", one, one.t + wait_ns, max(wait_ns, LEAST_GAP_NS),
             f"an answer at max_wait {one.wait_ms} ms,",
         )  # fmt: skip
         if group.lost_t < until_t:
@@ -260,13 +256,13 @@ class _Judged:
         if alone and wants_any and (ready := self._ready(asked, one.t)) is not None:
             what = f"the record {ready.offset} of {_named(ready.part)}, which {ready.words}"
             if one.got is not None and not gave:
-                yield late_row(ready.clause, Way.EMPTY, one, what, "nothing", (one.t, asked.answer_t))
+                yield late_row(ready.clause, "empty", one, what, "nothing", (one.t, asked.answer_t))
             else:
                 gap, promise = wait_ns or NO_WAIT_GAP_NS, f"an answer with {what}, at once,"
-                yield in_time(self.bounds, ready.clause, Way.WAITS_THOUGH_READY, one, one.t, gap, promise)
+                yield in_time(self.bounds, ready.clause, "waits-though-ready", one, one.t, gap, promise)
         elif not wait_ns:
             yield in_time(
-                self.bounds, "S2", Way.WAITS_THOUGH_TOLD, one, one.t, NO_WAIT_GAP_NS, "an answer at once,"
+                self.bounds, "S2", "waits-though-told", one, one.t, NO_WAIT_GAP_NS, "an answer at once,"
             )
         elif one.got is None:
             return
@@ -279,13 +275,13 @@ class _Judged:
         ):
             what = f"the record {ready.offset} of {_named(ready.part)}, which {ready.words}"
             what, late = f"{what}, at max_wait at the latest", (one.t, asked.answer_t)
-            yield late_row(ready.clause, Way.NOT_GIVEN, one, what, "nothing", late, *ready.by.events)
+            yield late_row(ready.clause, "not-given", one, what, "nothing", late, *ready.by.events)
         elif alone and not self._may_be_ready(asked, until_t):
             if asked.answer_t >= one.t + wait_ns - EARLY_NS:
-                yield kept("S1", Way.EARLY)
+                yield kept("S1", "early")
             else:
                 allowed = f"an answer at max_wait {one.wait_ms} ms, or with records"
-                yield broken("S1", Way.EARLY, one, allowed, f"nothing, after {after(asked.answer_t, one.t)}")
+                yield broken("S1", "early", one, allowed, f"nothing, after {after(asked.answer_t, one.t)}")
 
     def _given_while_it_waits(self, asked: Asked) -> Rows:
         """Records that were freed after it was sent, and not by the end of a lock."""
@@ -298,7 +294,7 @@ class _Judged:
                 over = self._frees(held, min(mine & {*_some(held)}))
                 locked_t = held.by.t + held.lock_ns
                 if over is not None and asked.one.t < over.t and asked.answer_t < locked_t - EARLY_NS:
-                    yield kept(FREED[over.frees], Way.NOT_GIVEN)
+                    yield kept(FREED[over.frees], "not-given")
 
     def _beside(self, asked: Asked, start_t: int, end_t: int) -> bool:
         """Whether another fetch may have taken or held up what it is after."""
@@ -404,7 +400,7 @@ class _Judged:
         if all(held is not None and held.asked.member == said.by.member for held in holders):
             yield checked(
                 "S6",
-                Way.REFUSED,
+                "refused",
                 one,
                 not said.error,
                 f"no error {what}, which it has acquired",
@@ -416,7 +412,7 @@ class _Judged:
             whose = "which another has acquired" if strange else "which it has released"
             yield checked(
                 "S6",
-                Way.TAKEN,
+                "taken",
                 one,
                 said.error == NOT_HELD,
                 f"{named(NOT_HELD)} {what}, {whose}",
@@ -482,7 +478,7 @@ class _Judged:
         if taken_t > by.limit_t and (first_t <= by.limit_t or one.watched_t <= by.limit_t):
             return None  # who waited was answered for something else, or given up
         promise = f"the record {freed.offset} of {_named(freed.part)}, which {freed.words},"
-        return timed(freed.clause, Way.NOT_WOKEN, one, by, promise, one.t, *freed.by.events)
+        return timed(freed.clause, "not-woken", one, by, promise, one.t, *freed.by.events)
 
     def _sure_appends(self, part: Part) -> Iterable[Append]:
         """The appends that the group certainly sees: to one replica, after the records that it has already seen."""

@@ -38,7 +38,6 @@ from purgatorio_wire.history.group import (
     session_asked,
 )
 from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, items, text
-from purgatorio_wire.history.violation_kind import Way
 
 
 def static_members(group: Group) -> Rows:
@@ -69,9 +68,9 @@ def _let_in(one: Exchange, held: list[Exchange]) -> Rows:
     if one.error not in (0, UNKNOWN_MEMBER) or until - one.t >= asks_ms * MS:
         return
     if not one.error:
-        yield kept("G11", Way.LET_IN)
+        yield kept("G11", "let-in")
     elif not left:
-        yield broken("G11", Way.LET_IN, one, "a member by its name", named(UNKNOWN_MEMBER))
+        yield broken("G11", "let-in", one, "a member by its name", named(UNKNOWN_MEMBER))
 
 
 def _awaited(group: Group) -> Rows:
@@ -92,11 +91,11 @@ def _awaited(group: Group) -> Rows:
         for member, join in held.items():
             if not instance_of(join) or instance_of(join) in asked or not group.alive_at(member, until):
                 continue
-            waits_ms, cause = group.asks_ms(member), Way.STATIC_NOT_AWAITED
+            waits_ms = group.asks_ms(member)
             allowed = f"not before {waits_ms} ms, its rebalance time-out, as {member} has not rejoined"
             seen = f"a generation without it at most {after(until, calm_t)} after the rebalance began"
             right = until >= calm_t + waits_ms * MS - EARLY_NS
-            yield checked("G4", cause, one.joins[0], right, allowed, seen)
+            yield checked("G4", "static-not-awaited", one.joins[0], right, allowed, seen)
 
 
 def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
@@ -114,7 +113,7 @@ def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
     longest_ms = max(rebalance_ms(join) for join in (*before.joins, *one.joins))
     gap, promise = one.asked_t + longest_ms * MS - last_t, "an answer when the last has rejoined or left,"
     for join in one.joins if gap > 0 else ():
-        yield in_time(group.bounds, "G4", Way.WAITS_THOUGH_COMPLETE, join, last_t, gap, promise)
+        yield in_time(group.bounds, "G4", "waits-though-complete", join, last_t, gap, promise)
 
 
 def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
@@ -128,7 +127,7 @@ def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
         return
     if given_id(joins[-1]) == member_id(one):
         allowed, right = "an answer to its newest id", one.error != FENCED
-        yield checked("G11", Way.FENCED, one, right, allowed, named(FENCED))
+        yield checked("G11", "fenced", one, right, allowed, named(FENCED))
 
 
 def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
@@ -151,13 +150,13 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     before = mine[0]
     # One that begins a rebalance waits for the others, who are not told in time.
     gap = max(JOIN_GAP_NS, rebalance_ms(one) * MS)
-    row = in_time(bounds, "G11", Way.WAITS, one, one.t, gap, f"generation {number} at once, as it was,")
+    row = in_time(bounds, "G11", "waits", one, one.t, gap, f"generation {number} at once, as it was,")
     given = given_id(one)
     if row.held is RowStatus.KEPT and (one.error or integer(one.got, "generation_id", -1) != number):
         seen = f"{named(one.error)}, generation {integer(one.got, 'generation_id', -1)}"
-        row = broken("G11", Way.REBALANCES, one, f"generation {number}", seen)
+        row = broken("G11", "rebalances", one, f"generation {number}", seen)
     elif row.held is RowStatus.KEPT and given == before:
-        row = broken("G11", Way.SAME_ID, one, "a new member id", "the one that it had")
+        row = broken("G11", "same-id", one, "a new member id", "the one that it had")
     yield row
     if row.held is RowStatus.KEPT and one.answer_t is not None:
         yield _leads_on(one, members, before, given)
@@ -169,12 +168,12 @@ def _own_protocol(one: Exchange, number: int, before: Exchange) -> Rows:
     """A member that returns with other protocols gets one of them; in the current generation, the chosen one."""
     if not answered(one):
         return
-    chosen, cause = text(one.got, "protocol_name"), Way.OTHER_PROTOCOL
+    chosen = text(one.got, "protocol_name")
     stays = integer(one.got, "generation_id", -1) == number
     had = text(before.got, "protocol_name")
     right = chosen in protocols(one) and (not stays or chosen == had)
     allowed = f"a protocol that it has, in a generation above {number} if that is not {had!r}"
-    yield checked("G11", cause, one, right, allowed, f"protocol {chosen!r}")
+    yield checked("G11", "other-protocol", one, right, allowed, f"protocol {chosen!r}")
 
 
 def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: str) -> Row:
@@ -187,10 +186,10 @@ def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: s
     wanted = len(instances) if leads else 0
     right = {given in told, bool(told), skips, text(one.got, "leader") == given} == {leads}
     if right and len(told - {before}) >= wanted:
-        return kept("G11", Way.LEADS_ON)
+        return kept("G11", "leads-on")
     allowed = f"{wanted} members, and {'to skip the assignment' if leads else 'another leader'}"
     seen = f"{len(told)} members, leader {text(one.got, 'leader')}, {'to skip' if skips else 'not to skip'}"
-    return broken("G11", Way.LEADS_ON, one, allowed, seen)
+    return broken("G11", "leads-on", one, allowed, seen)
 
 
 def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Rows:
@@ -200,9 +199,9 @@ def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Row
     wanted = [text(share, "assignment") for share in shares if text(share, "member_id") == before]
     for sync in syncs:
         if member_id(sync) == given and sync.answer is not None and not sync.error and wanted:
-            cause, allowed = Way.OTHER_ASSIGNMENT, "the assignment that its former id got"
+            allowed = "the assignment that its former id got"
             right = text(sync.got, "assignment") == wanted[0]
-            yield checked("G11", cause, sync, right, allowed, "another")
+            yield checked("G11", "other-assignment", sync, right, allowed, "another")
 
 
 def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
@@ -230,7 +229,7 @@ def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
     session_ns = min(integer(x.body, "session_timeout_ms") for x in mine) * MS
     if synced and not left and soon and all(b - a < session_ns // 2 for a, b in pairwise(times)):
         allowed, right = f"{named(ILLEGAL_GENERATION)}: it stays a member", beat.error != UNKNOWN_MEMBER
-        yield (checked("G11", Way.PUT_OUT, beat, right, allowed, named(UNKNOWN_MEMBER)))
+        yield (checked("G11", "put-out", beat, right, allowed, named(UNKNOWN_MEMBER)))
 
 
 def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, until: int) -> bool:
@@ -281,8 +280,8 @@ def _afterwards(
             continue
         all_heard = _heard(held, {**others, given_id(back): back}, one.t)
         if number_of(one) == number and member_id(one) in others and all_heard:
-            cause, allowed = Way.OTHERS_REBALANCE, "no rebalance"
-            yield (checked("G11", cause, one, one.error == 0, allowed, named(one.error)))
+            allowed = "no rebalance"
+            yield (checked("G11", "others-rebalance", one, one.error == 0, allowed, named(one.error)))
 
 
 def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
@@ -301,7 +300,7 @@ def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
             continue
         right, allowed = one.error == FENCED, f"{named(FENCED)} for its former id"
         yield (
-            checked("G11", Way.NOT_FENCED, one, right, allowed, named(one.error))
+            checked("G11", "not-fenced", one, right, allowed, named(one.error))
         )  # fmt: skip
 
 
@@ -314,14 +313,14 @@ def _by_name(one: Exchange, held: list[Exchange]) -> Rows:
     if one.answer_t is None or not instance:
         return
     if not joins:
-        yield answered_with("G8", Way.LEAVE_BY_NAME, one, said[0], UNKNOWN_MEMBER, f" for {instance}")
+        yield answered_with("G8", "leave-by-name", one, said[0], UNKNOWN_MEMBER, f" for {instance}")
         return
     joins = [x for x in joins if x.answer is None or not x.error]
     newest = given_id(joins[-1]) if joins else ""
     if not newest or (joins[-1].answer_t or END_OF_TIME) > one.t or leavers(one) != [newest]:
         return
     if _lives([x for x in held if x is not one], joins[-1], one.answer_t):
-        yield answered_with("G8", Way.LEAVE_BY_NAME, one, said[0], 0, f" for {instance}, a member")
+        yield answered_with("G8", "leave-by-name", one, said[0], 0, f" for {instance}, a member")
 
 
 def _lives(held: list[Exchange], join: Exchange, t: int) -> bool:
@@ -355,10 +354,10 @@ def _replaced(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]
             continue  # it was answered before
         gap = max(JOIN_GAP_NS, rebalance_ms(one) * MS)
         promise = f"{named(FENCED)} as it is replaced,"
-        row = in_time(bounds, "G11", Way.WAITS_THOUGH_REPLACED, x, one.t, gap, promise, *one.events)
+        row = in_time(bounds, "G11", "waits-though-replaced", x, one.t, gap, promise, *one.events)
         if row.held is RowStatus.KEPT and x.error != FENCED:
             row = broken(
-                "G11", Way.NOT_FENCED, x, f"{named(FENCED)}: it is replaced", named(x.error), *one.events
+                "G11", "not-fenced", x, f"{named(FENCED)}: it is replaced", named(x.error), *one.events
             )
         yield row
 
@@ -377,5 +376,5 @@ def _unsynced(one: Exchange, number: int, members: dict[str, Exchange], held: li
     if one.answer_t is None or one.error or max(answers) > one.t or synced or moves:
         return
     right = integer(one.got, "generation_id", -1) > number
-    allowed, cause = f"a generation above {number}, whose leader has not synced", Way.UNSYNCED
-    yield checked("G11", cause, one, right, allowed, f"{number} again")
+    allowed = f"a generation above {number}, whose leader has not synced"
+    yield checked("G11", "unsynced", one, right, allowed, f"{number} again")

@@ -92,15 +92,14 @@ def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         if TIMED_OUT in errors and (one.answer_t or 0) < one.t + one.wait_ms * MS - EARLY_NS:
             seen = f"{named(TIMED_OUT)} after {after(one.answer_t or 0, one.t)}"
             allowed = f"not before its time-out, {one.wait_ms} ms"
-            yield broken(clause, Way.TIMED_OUT_EARLY, one, allowed, seen)
+            yield broken(clause, "timed-out-early", one, allowed, seen)
         if errors & BUSY - {TIMED_OUT}:
-            yield undecided(clause, "the controller was not asked, or refused", Way.LEFT_TO_ITS_TIME_OUT)
+            yield undecided(clause, "the controller was not asked, or refused", "left-to-its-time-out")
             continue
         yield left_to_its_time_out(bounds, clause, one)
 
 
 def _named_in(one: Exchange) -> Iterator[str]:
-    """The topics that it names."""
     return (part.topic for part, _ in parts(one.body, NAMED[one.api][0]))
 
 
@@ -116,7 +115,7 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         for made in items(one.got, "topics"):
             topic, error = topics.topics.get(text(made, "name")), integer(made, "error_code")
             if wanted := wrong.get(text(made, "name")):
-                yield answered_with("A1", Way.TAKEN_THOUGH_WRONG, one, error, wanted)
+                yield answered_with("A1", "taken-though-wrong", one, error, wanted)
             elif one.body.get("validate_only") and topic is None:
                 yield from _only_validated(scene, one, text(made, "name"))
             elif topic is not None:
@@ -137,7 +136,7 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             yield from _seen(bounds, "A2", asked, topic.deleted_t, {UNKNOWN}, "the topic is gone")
             yield from _seen(
                 bounds, "A2", [*_fetched_by_id(scene, topic)], topic.deleted_t,
-                GONE, "the topic of this id is gone", Way.SERVED_BY_ITS_ID,
+                GONE, "the topic of this id is gone", "served-by-its-id",
             )  # fmt: skip
 
 
@@ -165,7 +164,7 @@ def _wrong(asked: Body) -> int:
 def _only_validated(scene: Scene, one: Exchange, name: str) -> Rows:
     """A1: what was to be validated, and was never to be made, is not there."""
     for asked, said in _told(scene, name, one.answer_t or END_OF_TIME):
-        yield answered_with("A1", Way.MADE_THOUGH_VALIDATED, asked, integer(said, "error_code"), UNKNOWN)
+        yield answered_with("A1", "made-though-validated", asked, integer(said, "error_code"), UNKNOWN)
 
 
 def _told(scene: Scene, name: str, since_t: int, until: int = END_OF_TIME) -> Iterator[tuple[Exchange, Body]]:
@@ -183,7 +182,7 @@ def _led(told: list[tuple[Exchange, Body]]) -> Rows:
             leader = integer(part, "leader_id", -1)
             if len(nodes) == 1 and not integer(part, "error_code"):
                 right, seen = leader in nodes, f"leader {leader}"
-                yield checked("A1", Way.LED, one, right, f"leader {nodes[0]}", seen)
+                yield checked("A1", "led", one, right, f"leader {nodes[0]}", seen)
 
 
 def _identified(scene: Scene, name: str, told: list[tuple[Exchange, Body]]) -> Rows:
@@ -199,23 +198,23 @@ def _identified(scene: Scene, name: str, told: list[tuple[Exchange, Body]]) -> R
     own = made[0][1]
     for one, said in told:
         if shown := text(said, "topic_id"):
-            cause, right = Way.OTHER_ID, shown == own
-            yield checked("A1", cause, one, right, f"the id {own} of {name}", shown)
+            right = shown == own
+            yield checked("A1", "other-id", one, right, f"the id {own} of {name}", shown)
     for one, later in made[1:]:
-        cause, right = Way.ID_AGAIN, later != own
-        yield checked("A1", cause, one, right, "another id than before", own)
+        right = later != own
+        yield checked("A1", "id-again", one, right, "another id than before", own)
 
 
 def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
     """Creating a topic that does not exist succeeds; creating one that exists, long enough after the first, does
     not."""
     if topic.made_t is None and topic.delete_t is None and error not in {0, *BUSY, *REFUSED}:
-        yield broken("A1", Way.REFUSED, one, "a topic that does not exist yet", named(error))
+        yield broken("A1", "refused", one, "a topic that does not exist yet", named(error))
     if topic.made_t is None or one.answer_t == topic.made_t or one.t < topic.made_t:
         return
     if topic.delete_t is not None and (one.answer_t is None or one.answer_t >= topic.delete_t):
         return
-    yield answered_with("A1", Way.MADE_TWICE, one, error, EXISTS)
+    yield answered_with("A1", "made-twice", one, error, EXISTS)
 
 
 def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part) -> Rows:
@@ -237,7 +236,7 @@ def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part) -> Rows
 
 def _seen(
     bounds: Bounds, clause: str, asked: list[tuple[Exchange, int]], since_t: int, wanted: AbstractSet[int], what: str,
-    cause: Way = Way.NEVER_SEEN,
+    cause: Way = "never-seen",
 ) -> Rows:  # fmt: skip
     """Metadata, or a fetch, says so at the latest `late_topics_ms` after the answer; once it does, the clause is
     kept."""
@@ -272,13 +271,11 @@ def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield undecided("A3", f"{named(errors[name])}: the controller was not asked, or not in time")
             elif errors[name] != wanted:
                 allowed = f"{named(wanted)} for {count} partitions where {had} are"
-                yield broken(
-                    "A3", Way.GROWS if wanted else Way.DOES_NOT_GROW, one, allowed, named(errors[name])
-                )
+                yield broken("A3", "grows" if wanted else "does-not-grow", one, allowed, named(errors[name]))
             elif wanted:
-                yield kept("A3", Way.GROWS)
+                yield kept("A3", "grows")
             elif one.body.get("validate_only"):
-                yield kept("A3", Way.DOES_NOT_GROW)
+                yield kept("A3", "does-not-grow")
             else:
                 yield from _grown(bounds, scene, name, count, one.answer_t)
 
@@ -310,7 +307,7 @@ def elections(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 or not (unmade or topics.logs[part].settled_t <= one.t)
             ):  # fmt: skip
                 continue
-            yield answered_with("E1", Way.OTHER_ERROR, one, error, UNKNOWN if unmade else NOT_NEEDED)
+            yield answered_with("E1", "other-error", one, error, UNKNOWN if unmade else NOT_NEEDED)
 
 
 def _elected(bounds: Bounds, scene: Scene, one: Exchange, topic: Topic, error: int, topics: Topics) -> Rows:
@@ -324,10 +321,10 @@ def _elected(bounds: Bounds, scene: Scene, one: Exchange, topic: Topic, error: i
         return
     if error == TIMED_OUT and one.answer_t < one.t + one.wait_ms * MS - EARLY_NS:
         seen = f"{named(error)} after {after(one.answer_t, one.t)}"
-        yield broken("E1", Way.TIMED_OUT_EARLY, one, f"not before its time-out, {one.wait_ms} ms", seen)
+        yield broken("E1", "timed-out-early", one, f"not before its time-out, {one.wait_ms} ms", seen)
     # It may have been elected meanwhile, or the controller has not heard of it.
     excused, about = {NOT_NEEDED, NOT_PREFERRED, *BUSY}, ": its preferred leader is in sync"
-    yield answered_with("E1", Way.ELECTED, one, error, 0, about, excused)
+    yield answered_with("E1", "elected", one, error, 0, about, excused)
     if error in (0, TIMED_OUT):
         yield left_to_its_time_out(bounds, "E1", one)
     if not error:
@@ -357,23 +354,21 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield undecided("D1", f"{named(error)}: {EXCUSED.get(error, 'not answered')}")
             elif offset > log.most_end(one.answer_t):
                 right = error == OUT_OF_RANGE
-                allowed, cause = f"{named(OUT_OF_RANGE)}: {offset} is beyond the end", Way.BEYOND_THE_END
-                yield checked("D1", cause, one, right, allowed, named(error))
+                allowed = f"{named(OUT_OF_RANGE)}: {offset} is beyond the end"
+                yield checked("D1", "beyond-the-end", one, right, allowed, named(error))
             elif offset < 0:
-                yield answered_with(
-                    "D1", Way.BELOW_ZERO, one, error, OUT_OF_RANGE, f": {offset} is no offset"
-                )
+                yield answered_with("D1", "below-zero", one, error, OUT_OF_RANGE, f": {offset} is no offset")
             elif offset < log.low_at(one.t):  # it stays
                 least, most = log.start(one.t, one.answer_t)
                 right, seen = not error and least <= low <= most, f"{named(error)}, low watermark {low}"
-                yield (checked("D1", Way.LOW_MOVES, one, right, f"low watermark {least}", seen))
+                yield (checked("D1", "low-moves", one, right, f"low watermark {least}", seen))
             elif offset <= log.least_end(one.t):
                 right = error == 0 and low == offset
-                allowed, cause = f"low watermark {offset}", Way.LOW_WATERMARK
+                allowed = f"low watermark {offset}"
                 seen = f"{named(error)}, low watermark {low}"
                 alone = sum(t <= one.answer_t for t in log.deletes_t) == 1 or right
                 if alone or error or low < offset:
-                    yield checked("D1", cause, one, right, allowed, seen)
+                    yield checked("D1", "low-watermark", one, right, allowed, seen)
 
 
 def _with_replicas(
@@ -398,14 +393,14 @@ def _with_replicas(
     if not spans or due >= end:
         half = (due - (continued_t(scene.stimuli, end) if spans else one.t)) // 2
         promise = "an answer as the replicas have deleted them, long before its time-out,"
-        yield in_time(bounds, "D1", Way.LEFT_TO_ITS_TIME_OUT, one, due - half, half, promise)
+        yield in_time(bounds, "D1", "left-to-its-time-out", one, due - half, half, promise)
         return
     promise = f"{named(TIMED_OUT)} at its time-out,"
     gap = max(one.wait_ms * MS, FORGOTTEN_NS)
-    row = in_time(bounds, "D1", Way.REPLICA_STOPPED, one, due, gap, promise)
+    row = in_time(bounds, "D1", "replica-stopped", one, due, gap, promise)
     if row.held is RowStatus.KEPT and (error != TIMED_OUT or until < due - EARLY_NS):
         seen = f"{named(error)} after {after(until, one.t)}"
-        row = broken("D1", Way.REPLICA_STOPPED, one, f"{named(TIMED_OUT)} at its time-out", seen)
+        row = broken("D1", "replica-stopped", one, f"{named(TIMED_OUT)} at its time-out", seen)
     yield row
 
 
@@ -424,7 +419,7 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             epoch = integer(asked, "current_leader_epoch", -1)
             known = epoch if epoch < 0 else topics.epoch(part, one.t)
             if known is not None and epoch > known + EPOCH_FAR:
-                yield answered_with("L1", Way.EPOCH, one, error, UNKNOWN_EPOCH, ": its epoch is unknown")
+                yield answered_with("L1", "epoch", one, error, UNKNOWN_EPOCH, ": its epoch is unknown")
             if epoch != known:
                 continue
             if which in ENDS:
@@ -432,8 +427,8 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             elif which in told[part] and not log.deletes_t and not error:
                 last = told[part][which]  # or one before it has that time too
                 allowed = f"a record at {last} at most, which was reported with the time {which}"
-                row = broken("L1", Way.BY_TIME, one, allowed, f"offset {offset}")
-                yield kept("L1", Way.BY_TIME) if 0 <= offset <= last else row
+                row = broken("L1", "by-time", one, allowed, f"offset {offset}")
+                yield kept("L1", "by-time") if 0 <= offset <= last else row
             if which in (SINCE_EVER, LARGEST_TIME) and not error and offset >= 0:
                 told[part].setdefault(integer(said, "timestamp", -1), offset)
 
@@ -444,7 +439,7 @@ def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
     if said is None or error in EXCUSED:
         return undecided("L1", EXCUSED.get(error, "the partition is not in the answer"))
     if error:
-        return broken("L1", Way.REFUSED, one, ENDS[which], named(error))
+        return broken("L1", "refused", one, ENDS[which], named(error))
     least, most = log.least_end(one.t), log.most_end(until)
     if which == EVER:
         least = most = -1
@@ -457,12 +452,12 @@ def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
     offset = integer(said, "offset", -1)
     if which == LATEST and isinstance(log, CommittedLog):
         allowed, right = f"the last stable offset, {least} to {most}", least <= offset <= most
-        return checked("R4", Way.LISTED, one, right, allowed, f"offset {offset}")
+        return checked("R4", "listed", one, right, allowed, f"offset {offset}")
     if not least <= offset <= most:
-        return broken("L1", Way.ELSEWHERE, one, f"{ENDS[which]} at {least} to {most}", f"offset {offset}")
+        return broken("L1", "elsewhere", one, f"{ENDS[which]} at {least} to {most}", f"offset {offset}")
     # What was searched for by its time has one, and is not earlier; else no time is told (-1).
     since = max(which, 0) if which not in (LATEST, EARLIEST) and offset >= 0 else -1
     time_ms = integer(said, "timestamp", since)
     if time_ms < since:
-        return broken("L1", Way.OTHER_TIME, one, f"the time {since}, or a later one", f"{time_ms}")
+        return broken("L1", "other-time", one, f"the time {since}, or a later one", f"{time_ms}")
     return kept("L1")

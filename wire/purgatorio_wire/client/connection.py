@@ -106,7 +106,6 @@ class Connection(asyncio.Protocol):
         self.recorder.add("open", conn=self.name, scene=self.scene)
 
     def data_received(self, data: bytes) -> None:
-        """Of the loop: the pieces as they come."""
         t = self.recorder.now()
         self._bytes += len(data)
         try:
@@ -159,7 +158,6 @@ class Connection(asyncio.Protocol):
             self._transport.write(HALF)
 
     def close(self) -> None:
-        """End it from our side."""
         self._end("us", "")
 
     def _answer(self, t: int, frame: bytes) -> None:

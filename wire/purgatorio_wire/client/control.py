@@ -30,7 +30,6 @@ class Control:
     _t: int = 0
 
     async def run(self) -> None:
-        """Beat and probe."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._beat())
             group.create_task(self._probe())

@@ -53,7 +53,6 @@ class Frames:
 
 
 def framed(payload: bytes) -> bytes:
-    """A message with its length in front."""
     return _LENGTH.pack(len(payload)) + payload
 
 

@@ -50,7 +50,6 @@ class Batch:
     transactional: bool = False
 
     def plain(self) -> dict[str, object]:
-        """As it stands in a trace."""
         harm = {"corrupt": True} if self.corrupt else {}
         within = {"transactional": True} if self.transactional else {}
         written = self.written._asdict() if self.written.producer_id >= 0 else {}

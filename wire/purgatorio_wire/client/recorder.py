@@ -35,7 +35,6 @@ class Recorder:
 
     @property
     def events(self) -> int:
-        """Recorded so far."""
         return self._next_i
 
     def add(

@@ -68,7 +68,6 @@ class Bounds:
 
     @classmethod
     def of(cls, declared: Declared, events: Iterable[WireEvent]) -> Bounds:
-        """From the control events of a trace."""
         control = sorted(
             (e.t, e.t if e.t_from is None else e.t_from, e.late_ns or 0, e.rtt_ns or 0)
             for e in events

@@ -38,7 +38,7 @@ class Row:
 
     clause: str
     held: RowStatus
-    cause: str = Way.ANY
+    cause: str = ""
     subject: str = ""
     events: tuple[int, ...] = ()
     allowed: str = ""
@@ -58,12 +58,12 @@ class Row:
 Rows: TypeAlias = Iterator[Row]
 
 
-def kept(clause: str, cause: Way = Way.ANY) -> Row:
+def kept(clause: str, cause: Way = "") -> Row:
     """It held. `cause`: the way in which it could have broken, where rows of one clause ask different things."""
     return Row(clause, RowStatus.KEPT, cause)
 
 
-def undecided(clause: str, why: str, cause: Way = Way.ANY, gaps: float = 0.0) -> Row:
+def undecided(clause: str, why: str, cause: Way = "", gaps: float = 0.0) -> Row:
     """Undecided, with the reason. `gaps`: how late the response was."""
     return Row(clause, RowStatus.UNDECIDED, cause, seen=why, gaps=gaps)
 
@@ -136,7 +136,7 @@ def left_to_its_time_out(bounds: Bounds, clause: str, one: Exchange) -> Row:
     between the two was not forgotten. The machine counts all the way, since what is done is several steps."""
     half = one.wait_ms * MS // 2
     promise = f"an answer when it is done, long before its time-out of {one.wait_ms} ms,"
-    cause = Way.LEFT_TO_ITS_TIME_OUT
+    cause: Way = "left-to-its-time-out"
     row = in_time(bounds, clause, cause, one, one.t + half, half, promise, through=True)
     if row.held is not RowStatus.KEPT and one.answer_t and one.answer_t < one.t + one.wait_ms * MS - EARLY_NS:
         seen = f"the broker is busy: {said(one)} was done after {after(one.answer_t, one.t)}, before its time-out"
@@ -159,7 +159,6 @@ def answered_with(
 
 
 def after(t: int, t0: int) -> str:
-    """A time as milliseconds after another."""
     return f"{(t - t0) / MS:.1f} ms"
 
 
@@ -169,5 +168,4 @@ def said(one: Exchange) -> str:
 
 
 def named(error: int) -> str:
-    """An error code with its name."""
     return f"{ERRORS.get(error, 'error')} ({error})"

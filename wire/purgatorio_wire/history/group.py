@@ -25,7 +25,6 @@ from purgatorio_wire.history.history import (
     items,
     text,
 )
-from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 ILLEGAL_GENERATION, OTHER_PROTOCOL, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 23, 25, 27, 79
@@ -117,7 +116,6 @@ class Group:
     _told: dict[int, tuple[int, list[int]]] = field(default_factory=dict)
 
     def contacts(self, member: str) -> list[Exchange]:
-        """The requests of a member, in order of sending."""
         if member not in self._contacts:  # it is asked for with every row
             heard = [*self.joins, *self.syncs, *self.heartbeats, *self.commits]
             mine = (
@@ -250,7 +248,6 @@ class Group:
         return answer_t - self.bounds.added_ns(answer_t - self.bounds.declared.late_ms * MS, answer_t)
 
     def session_ms(self, member: str) -> int:
-        """The session time-out of a member's last join."""
         if member not in self._session_ms:
             joins = [x for x in self.joins if member in (given_id(x), member_id(x))]
             self._session_ms[member] = integer(joins[-1].body, "session_timeout_ms") if joins else 0
@@ -347,12 +344,10 @@ def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
     """G9: refused at once, with that error, or one of these. A commit that gets REBALANCE_IN_PROGRESS has another
     cause."""
     wanted = " or ".join(named(error) for error in errors)
-    row = in_time(bounds, "G9", Way.REFUSAL_WAITS, one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
+    row = in_time(bounds, "G9", "refusal-waits", one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
     if row.held is RowStatus.KEPT and one.error not in errors:
         told = one.error == REBALANCING and one.api in COMMITS
-        row = broken(
-            "G9", Way.TOLD_OF_A_REBALANCE if told else Way.NOT_REFUSED, one, wanted, named(one.error)
-        )
+        row = broken("G9", "told-of-a-rebalance" if told else "not-refused", one, wanted, named(one.error))
     return row
 
 
@@ -484,7 +479,6 @@ def number_of(one: Exchange) -> int:
 
 
 def given_id(join: Exchange) -> str:
-    """The member id that a join was answered with."""
     return text(join.got, "member_id")
 
 
@@ -495,7 +489,6 @@ def of_a_member(one: Exchange) -> bool:
 
 
 def instance_of(one: Exchange) -> str:
-    """The instance id of a static member."""
     return text(one.body, "group_instance_id")
 
 

@@ -43,33 +43,28 @@ _NAMES_GROUP: Final[Mapping[str, str]] = {
 
 
 def integer(body: Mapping[str, object] | None, name: str, default: int = 0) -> int:
-    """An integer of a body."""
     value = None if body is None else body.get(name)
     return value if isinstance(value, int) else default
 
 
 def text(body: Mapping[str, object] | None, name: str) -> str:
-    """A text of a body."""
     value = None if body is None else body.get(name)
     return value if isinstance(value, str) else ""
 
 
 def items(body: Mapping[str, object] | None, name: str) -> Iterator[Body]:
-    """The objects of a list in a body."""
     value = None if body is None else body.get(name)
     if isinstance(value, list):
         yield from (one for one in value if isinstance(one, dict))
 
 
 def texts(body: Mapping[str, object] | None, name: str) -> Iterator[str]:
-    """The texts of a list in a body."""
     value = None if body is None else body.get(name)
     if isinstance(value, list):
         yield from (one for one in value if isinstance(one, str))
 
 
 def integers(body: Mapping[str, object] | None, name: str) -> Iterator[int]:
-    """The integers of a list in a body."""
     value = None if body is None else body.get(name)
     if isinstance(value, list):
         yield from (one for one in value if isinstance(one, int))
@@ -157,7 +152,6 @@ class Exchange:
 
     @property
     def events(self) -> tuple[int, ...]:
-        """The numbers of its events."""
         return (self.i,) if self.answer is None else (self.i, self.answer.i)
 
     @property
@@ -218,7 +212,6 @@ class Scene:
         return bool(looked) and all(integer(said, "error_code", 15) in LOADING for said in told)
 
     def of(self, *apis: str) -> list[Exchange]:
-        """The exchanges of these APIs, in order of sending."""
         return [one for one in self.exchanges if one.api in apis]
 
     def by_group(self) -> dict[str, list[Exchange]]:

@@ -547,7 +547,6 @@ def settled_parts(
 
 
 def _errors(one: Exchange, name: str) -> dict[str, int]:
-    """What an answer says of each topic."""
     return {text(said, "name"): integer(said, "error_code") for said in items(one.got, name)}
 
 

@@ -59,7 +59,6 @@ class Acquired:
 
     @property
     def answer_t(self) -> int:
-        """By when it has them."""
         return self.by.answer_t or END_OF_TIME
 
     @property
@@ -92,12 +91,10 @@ class Asked:
 
     @property
     def answer_t(self) -> int:
-        """When it was answered, or never."""
         return END_OF_TIME if self.one.answer_t is None else self.one.answer_t
 
     @property
     def error(self) -> int:
-        """That of the whole answer."""
         return integer(self.one.got, "error_code")
 
     @property
@@ -112,8 +109,6 @@ class Asked:
 
 @dataclass
 class ShareGroup:
-    """All of one group in a scene."""
-
     name: str
     scene: Scene
     topics: Topics
@@ -208,7 +203,6 @@ class ShareGroup:
 
 
 def share_groups(scene: Scene, topics: Topics) -> Iterator[ShareGroup]:
-    """Those that a scene has."""
     by_group: dict[str, list[Exchange]] = defaultdict(list)
     for one in scene.of(FETCH, ACKNOWLEDGE):
         by_group[text(one.body, "group_id")].append(one)

@@ -35,8 +35,6 @@ MOST_EPOCH_VERSION: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """Who writes: as its batches say it."""
-
     id: int
     epoch: int
 
@@ -114,7 +112,6 @@ def transactions(exchanges: Iterable[Exchange]) -> list[Transaction]:
 
 
 def _of_one(name: str, asked: Iterable[Exchange]) -> Iterator[Transaction]:
-    """Those of one transactional id."""
     now: Transaction | None = None
     timeout_ns = END_OF_TIME
     for one in asked:

@@ -57,7 +57,6 @@ class Asker:
 
     @staticmethod
     async def pause(milliseconds: float) -> None:
-        """Let time pass between two requests."""
         await asyncio.sleep(milliseconds / 1000)
 
     async def open(
@@ -89,7 +88,6 @@ class Asker:
         return list(await asyncio.gather(*(self.open(label) for _ in range(count))))
 
     def close_all(self) -> None:
-        """End every connection of the scene."""
         for one in self._opened:
             one.close()
         self.broker.connections -= len(self._opened)

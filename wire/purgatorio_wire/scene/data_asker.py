@@ -284,7 +284,6 @@ class DataAsker(Asker):
         raise SceneLost("a topic that was deleted is still in the way of another by its name")
 
     async def delete(self, *names: str) -> None:
-        """Ask for topics to be deleted."""
         self.need("delete_topics")
         await self.ask(
             await self.controller(), "delete_topics", {"topic_names": list(names), "timeout_ms": 10_000}

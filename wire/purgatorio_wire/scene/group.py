@@ -835,7 +835,6 @@ async def refusals(play: Play) -> None:
 async def _ask_anything(
     play: Play, conn: Connection, group: str, member: str, generation: int, topics: Sequence[str]
 ) -> None:
-    """Every request of a member, by this id."""
     asks: list[Callable[[Connection, str, str, int], Sent]] = [play.heartbeat, play.sync]
     if topics:
         asks.append(partial(play.commit, topics=topics))

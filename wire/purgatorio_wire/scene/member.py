@@ -100,7 +100,6 @@ class Member:
         return True
 
     async def join(self) -> None:
-        """Join until it is answered."""
         self.took((await self.ask_join().within(JOIN_SECONDS)).body)
 
     def sync(self) -> Sent:
@@ -117,13 +116,11 @@ class Member:
         self.conn = await self.play.open("again")
 
     async def beat(self) -> int:
-        """A heartbeat; the error that it is answered with."""
         beat = self.play.heartbeat(self.conn, self.group, self.id, self.generation, self.instance)
         got = await beat.within(8)
         return codes(got.body)
 
     async def commit(self, *topics: str) -> int:
-        """A commit; the error that it is answered with."""
         sent = self.play.commit(self.conn, self.group, self.id, self.generation, topics, self.instance)
         said = await sent.within(8)
         await self.play.ask_offsets(self.conn, self.group, topics)
@@ -154,7 +151,6 @@ async def statics(
 
 
 def led(joined: Sequence[Member]) -> list[Member]:
-    """The leader, then the other members."""
     return sorted(joined, key=lambda one: not one.leads)
 
 

@@ -356,7 +356,6 @@ class PlanRun:
                         await self._make_small(program, row)
 
     async def _program(self, recorder: Recorder, name: str, program: RandomScene) -> bool:
-        """Play one; whether it could be."""
         play = Play(self.broker, recorder, name, random.Random(name))
         try:
             async with asyncio.timeout(PROGRAM_SECONDS):
@@ -386,7 +385,6 @@ class PlanRun:
         await self.play_least(least, least_name)
 
     async def play_least(self, program: RandomScene, name: str = LEAST_SCENE) -> None:
-        """Play a program three times."""
         for repetition in range(1, REPETITIONS + 1):
             await self._program(self.recorder, f"{name}#{repetition}", program)
 

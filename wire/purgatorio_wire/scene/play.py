@@ -17,6 +17,8 @@ from purgatorio_wire.scene.data_asker import DataAsker
 from purgatorio_wire.trace.record import Body
 
 BLIND_SECONDS: Final = 2.0
+MUTE_SECONDS: Final = 2.0
+"""A broker that leaves the first heartbeat unanswered for so long answers none."""
 CONSUMER: Final = "consumer"
 PROTOCOL: Final = "range"
 """What all members have in common."""
@@ -24,8 +26,6 @@ PROTOCOL: Final = "range"
 
 @dataclass(slots=True)
 class Play(DataAsker):
-    """One scene in one repetition."""
-
     async def group(self) -> str:
         """A name of a group whose coordinator this broker is, and has loaded."""
         self.need("find_coordinator", "join_group", "sync_group", "heartbeat", "leave_group")
@@ -38,7 +38,7 @@ class Play(DataAsker):
             await self.ask(conn, "find_coordinator", {"key": name, "key_type": 0, "coordinator_keys": keys})
             beat = {"group_id": name, "generation_id": 1, "member_id": "nobody"}
             try:
-                error = codes((await self.ask(conn, "heartbeat", beat, 2.0)).body)
+                error = codes((await self.ask(conn, "heartbeat", beat, MUTE_SECONDS)).body)
             except NoAnswer:
                 break  # a broker that answers no heartbeat is judged by what it does with joins
             if error == 16 and self.broker.nodes > 1:

@@ -227,8 +227,6 @@ class _Known:
 
 @dataclass(slots=True)
 class _Playing:
-    """One program on its topics."""
-
     play: Play
     topics: Sequence[str]
     group: str
@@ -351,8 +349,6 @@ class _Playing:
 
 @dataclass(slots=True)
 class _Writing:
-    """The transactions of one connection."""
-
     playing: _Playing
     member: Member
     writer: Writer | None = None

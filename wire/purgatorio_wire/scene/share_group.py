@@ -119,7 +119,6 @@ class Sharer:
         return self.got.get(0, [])
 
     async def accept(self) -> None:
-        """All that it was given last."""
         said = {number: [(*run, ACCEPT) for run in runs] for number, runs in self.got.items() if runs}
         if said:
             await self.acknowledge(said).within(ANSWER_SECONDS)
@@ -134,7 +133,6 @@ class Sharer:
         must(not await self.open(), "a share session could not be begun again")
 
     async def open(self) -> int:
-        """Begin a session; the first error of it."""
         self.next = 0
         got = await self.fetch(0).within(ANSWER_SECONDS)
         return codes(got.body) or next(filter(None, map(codes, _parts(got.body))), 0)

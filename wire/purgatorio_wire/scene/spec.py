@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
-from purgatorio_wire.history.violation_kind import Way
+from purgatorio_wire.history.violation_kind import WAYS
 from purgatorio_wire.scene.play import Play
 
 Plays = Callable[[Play], Awaitable[None]]
@@ -35,11 +35,11 @@ class SceneSpec:
             clause, _, way = ask.partition(" ")
             if clause not in WIRE_CLAUSES:
                 raise ValueError(f"scene {self.name} asks for {clause}, which is no clause of the wire")
-            Way(way)
+            if way not in WAYS:
+                raise ValueError(f"scene {self.name} asks for {clause} {way}, which is no way to break it")
 
     @property
     def clauses(self) -> tuple[str, ...]:
-        """Those of what it asks."""
         return tuple(dict.fromkeys(ask.partition(" ")[0] for ask in self.asks))
 
     @property

@@ -181,7 +181,6 @@ async def _leave_by_name(asker: Member, member: str, instance: str | None) -> No
 
 
 async def _come_back(one: Member) -> Member:
-    """A static member that was started again."""
     back = Member(
         one.play,
         await one.play.open("back"),

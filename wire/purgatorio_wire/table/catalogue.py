@@ -13,8 +13,6 @@ from purgatorio_wire.table.topics import CREATE, DELETE, ELECT
 
 
 class Table(Protocol):
-    """A decision table of any kind."""
-
     @property
     def operation(self) -> str:
         """Whose table it is."""

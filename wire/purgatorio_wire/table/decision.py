@@ -31,8 +31,6 @@ class Case(Generic[S, A]):
 
 @dataclass(frozen=True, slots=True)
 class Decided(Generic[A]):
-    """An answer, and the clause that gave it."""
-
     clause: str
     answer: A
 
@@ -66,5 +64,4 @@ class DecisionTable(Generic[S, A]):
         return counts
 
     def sentences(self) -> dict[str, str]:
-        """What each case promises, by clause."""
         return {case.id: case.sentence for case in self.cases}

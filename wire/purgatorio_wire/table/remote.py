@@ -11,8 +11,6 @@ from purgatorio_wire.table.replica import REFUSALS, Replica
 
 
 class Read(Enum):
-    """A remote read or look-up."""
-
     PENDING = "on its way"
     DONE = "done"
     FAILED = "failed"
@@ -84,8 +82,6 @@ def fetch_is_complete(partitions: Iterable[Waiting]) -> bool:
 
 
 class Found(Enum):
-    """The result of a finished look-up."""
-
     NOTHING = "no such offset"
     FETCHABLE = "an offset that the client may read"
     TOO_HIGH = "one that it may not read yet"

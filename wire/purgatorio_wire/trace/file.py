@@ -85,7 +85,6 @@ class WireWriter:
         self._write(event)
 
     def close(self, skipped: Mapping[str, str], lost: Mapping[str, str], dropped: int = 0) -> None:
-        """Write the end record and close the file."""
         self._write(WireEnd(self.events, dropped, skipped, lost))
         self.abandon()
 
@@ -105,7 +104,6 @@ class WireWriter:
 
 
 def fields_of(record: WireRecord) -> dict[str, object]:
-    """A record as the JSON object of its line."""
     if isinstance(record, WireEvent):
         values = {name: getattr(record, name) for name in _NAMES}
         return {"kind": "event"} | {
