@@ -1,9 +1,9 @@
-"""F1 to F9, and the fetch part of D1: what a fetch waits for, and what it returns.
+"""F1 to F9, and the Fetch part of D1: the conditions that a Fetch waits for, and the records that a Fetch returns.
 
-A fetch is judged only if its circumstances are known: partitions of the run's own topics that have worked before,
-offsets at which a batch begins, no fetch session. When a fetch becomes ready is known up to the interval between an
-append's request and its acknowledgement. The decision table of waiting fetches says whether it is ready for a number
-of bytes.
+A Fetch is judged only if its circumstances are known: the partitions belong to topics of the run and have worked
+before, a batch begins at each fetch offset, and there is no fetch session. An append takes effect at some time between
+its request and its acknowledgement, so the time at which a Fetch becomes ready is known up to this interval. The
+decision table of waiting fetches says whether a Fetch is ready with a given number of bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""G1 to G6: a group's generations, from the joins that wait for one another to the syncs that wait for the leader's.
+"""G1 to G6: the generations of a group. Joins wait for other joins, and syncs wait for the leader's sync.
 
-A clause speaks only where the exchanges leave no other reading: coordinator errors, other protocols and connections
-that were cut give no occasion.
+A clause judges a rebalance only if there is one possible reading of the requests and responses. Coordinator errors,
+other protocols and closed connections give no occasion.
 """
 
 from collections import Counter

@@ -1,4 +1,5 @@
-"""A1 to A3, D1, E1, L1: creating, growing and deleting topics, deleting records, unneeded elections, offsets."""
+"""A1 to A3, D1, E1, L1: creation, growth and deletion of topics, deletion of records, unneeded elections, and
+offsets."""
 
 import re
 from collections import defaultdict

@@ -1,9 +1,9 @@
-"""A consumer group of the classic protocol, as a scene's exchanges show it.
+"""A consumer group of the classic protocol, as the requests and responses of a scene show the group.
 
-The state of the coordinator is known only by its responses. A generation is the set of joins that were answered with
-it. A member of the previous generation that is not among them had left, was late, or sent no heartbeats. This module
-says what may have changed the group, and who must still be a member; the clauses are in `rebalance` and
-`membership`.
+Only the responses show the state of the coordinator. A generation is the set of joins whose responses have the number
+of this generation. If a member of the previous generation is not in the set, the member had left, was late, or sent no
+heartbeats. This module says which requests may have changed the group, and which members must still be in the group.
+The clauses are in `rebalance` and `membership`.
 """
 
 from collections import defaultdict

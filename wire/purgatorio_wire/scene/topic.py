@@ -1,4 +1,4 @@
-"""Scenes of topics, connections and versions: A1, A2, D1, X1 to X3, C1; and of two brokers: M4 to M6, F9."""
+"""Scenes of topics, connections and versions (A1, A2, D1, X1 to X3, C1), and scenes of two brokers (M4 to M6, F9)."""
 
 from __future__ import annotations
 
