@@ -10,11 +10,11 @@ import click
 BENCHES: Final[dict[str, tuple[str, str]]] = {
     "check": (
         "benchmarks.check",
-        "The check on Spark beside rules in DuckDB and the process engine.",
+        "The check on Spark beside the process engine.",
     ),
     "explorer": (
         "benchmarks.explorer",
-        "Schedules a second of the explorer beside frontrun.",
+        "Schedules a second of the explorer.",
     ),
     "incremental": (
         "benchmarks.incremental",

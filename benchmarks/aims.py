@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from benchmarks.figures import Figure
@@ -33,30 +32,25 @@ _LOOKS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Met:
-    what: str
-    aim: str
-    reached: str
-    met: bool
-
-
 def aims_table(figures: Sequence[Figure], observed: Sequence[Observation]) -> Table:
     """A row an aim; those whose subject is not here are left out, and said to be so by the page."""
     found = {(figure.subject, figure.id): figure for figure in figures}
-    met: list[_Met] = []
+    rows: list[tuple[str, ...]] = []
+
+    def row(what: str, aim: str, reached: str, met: bool) -> None:
+        rows.append((what, aim, reached, "met" if met else "not met"))
+
     for subject, which, peer, aim in _RATIOS:
         figure = found.get((subject, which))
         ratio = None if figure is None else figure.ratios.get(peer)
         if ratio is None:
             continue
         reached = f"{ratio.median:.2f} ({ratio.low:.2f}-{ratio.high:.2f})"
-        met.append(_Met(f"{which}: {subject} against {peer}", f"{aim:.2g}x", reached, ratio.median >= aim))
+        row(f"{which}: {subject} against {peer}", f"{aim:.2g}x", reached, ratio.median >= aim)
     for subject, which, name, most, unit in _LOOKS:
         for seen in observed:
             if (seen.subject, seen.workload) == (subject, which) and name in seen.values:
                 value = seen.values[name]
                 what = f"{which}: {subject}, {name.replace('_', ' ')}"
-                met.append(_Met(what, f"{most:g} {unit}", f"{value:.3g}", value <= most))
-    rows = [(one.what, one.aim, one.reached, "met" if one.met else "not met") for one in met]
+                row(what, f"{most:g} {unit}", f"{value:.3g}", value <= most)
     return Table("Aims", ("aim", "wanted", "reached", ""), rows)

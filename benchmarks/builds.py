@@ -11,14 +11,15 @@ import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import purgatorio
+import purgatorio.timer
 from benchmarks.compiled_package import NoCompiler, compiled_package, compiled_place, imported_from
 from purgatorio import ActionTask, DelayedOperation, Purgatory, ReaperTimer, SystemTimer, VirtualTime
-from purgatorio.timer import IntrusiveTimer, compiled
+from purgatorio.timer import IntrusiveTimer
 
-_INSTALLED_IS_COMPILED: Final = compiled
+_INSTALLED_IS_COMPILED: Final = purgatorio.timer.compiled
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +85,7 @@ def _sources() -> Path:
 
 
 def _imported(name: str) -> Build:
-    return Build(
-        name,
-        IntrusiveTimer,
-        ReaperTimer,
-        SystemTimer,
-        ActionTask,
-        VirtualTime,
-        Purgatory,
-        DelayedOperation,  # type: ignore[type-abstract]  # there to be derived from, not to be made
-    )
+    return _build(name, purgatorio, purgatorio.timer)
 
 
 @cache
@@ -103,6 +95,10 @@ def _loaded(name: str, folder: Path) -> Build:
         timer = importlib.import_module("purgatorio.timer")
     if timer.compiled != (name == "compiled"):
         raise ImportError(f"what was loaded from {folder} is not {name}")
+    return _build(name, package, timer)
+
+
+def _build(name: str, package: Any, timer: Any) -> Build:
     return Build(
         name,
         timer.IntrusiveTimer,

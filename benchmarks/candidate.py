@@ -41,6 +41,11 @@ class Candidate(Protocol):
         """Give up what is inside."""
 
 
+def nothing_here() -> Candidate:
+    """The `make` of a candidate that plays outside of this process."""
+    raise NotImplementedError("it is no timer of this process")
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A candidate by name.

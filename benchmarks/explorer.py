@@ -1,11 +1,8 @@
-"""`python -m benchmarks explorer`: schedules a second on two-thread registration, beside frontrun in the same run."""
+"""`python -m benchmarks explorer`: schedules a second on two-thread registration."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +18,6 @@ from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 _SCENARIO = "registration-against-event"
-_TIMEOUT_S = 600
 _ADAPTERS = Path(__file__).parent.parent / "examples" / "adapters"
 
 
@@ -75,24 +71,6 @@ def measure_foreign(seconds: float) -> Rate:
     return Rate("as foreign", "pending-flag", schedules, wall, cpu)
 
 
-def measure_frontrun(executions: int) -> Rate | None:
-    """The same program under frontrun, in a process of its own; None where it is not installed."""
-    if importlib.util.find_spec("frontrun") is None:
-        return None
-    peer = [sys.executable, "-m", "benchmarks.peer_frontrun", str(executions)]
-    done = subprocess.run(
-        [sys.executable, "-m", "frontrun.cli", *peer],
-        capture_output=True,
-        text=True,
-        timeout=_TIMEOUT_S,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise click.ClickException(f"frontrun failed: {done.stderr.strip()[-300:]}")
-    told = json.loads(done.stdout.strip().splitlines()[-1])
-    return Rate("frontrun", "pending-flag", told["executions"], told["seconds"], told["cpu_seconds"])
-
-
 @click.command("explorer")
 @click.option(
     "--seconds",
@@ -101,39 +79,28 @@ def measure_frontrun(executions: int) -> Rate | None:
     show_default=True,
     help="For each dialect.",
 )
-@click.option("--executions", type=click.IntRange(1), default=200, show_default=True, help="Of the peer.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-def command(seconds: float, executions: int, as_json: bool) -> None:
-    """Schedules a second on two-thread registration, beside frontrun (PyPI) on the same code."""
+def command(seconds: float, as_json: bool) -> None:
+    """Schedules a second on two-thread registration, by dialect, and of the same code as foreign code."""
     dialects = SCENARIOS[_SCENARIO].dialects
-    with progress("exploring", len(dialects) + 2, "subjects", quiet=as_json) as going:
+    with progress("exploring", len(dialects) + 1, "subjects", quiet=as_json) as going:
         ours: list[Rate] = []
         for dialect in dialects:
             going.tell(len(ours), f"exploring {dialect}")
             ours.append(measure(dialect, seconds))
         going.tell(len(ours), "exploring as foreign code")
         ours.append(measure_foreign(seconds))
-        going.tell(len(ours), "exploring with frontrun")
-        peer = measure_frontrun(executions)
     if as_json:
-        click.echo(json.dumps({"machine": machine(), "results": [_result(rate, peer) for rate in ours]}))
+        click.echo(json.dumps({"machine": machine(), "results": [_result(rate) for rate in ours]}))
         return
-    for rate in (*ours, *([peer] if peer else [])):
+    for rate in ours:
         click.echo(
             f"{rate.subject:11} {rate.dialect:13} {rate.schedules:8,} schedules  {rate.a_second:10,.0f}/s"
             f"  {rate.a_cpu_second:10,.0f} per CPU second"
         )
-    if peer is None:
-        click.echo("frontrun is not installed: pip install frontrun")
-    else:
-        seam, foreign = (one.a_cpu_second / peer.a_cpu_second for one in (ours[0], ours[-1]))
-        click.echo(
-            f"per CPU second {seam:,.0f} times as many as frontrun; as foreign code {foreign:,.0f} times"
-        )
 
 
-def _result(rate: Rate, peer: Rate | None) -> dict[str, object]:
-    ratio = {} if peer is None else {"frontrun": round(rate.a_cpu_second / peer.a_cpu_second, 1)}
+def _result(rate: Rate) -> dict[str, object]:
     return {
         "bench": "explorer",
         "workload": _SCENARIO,
@@ -143,5 +110,4 @@ def _result(rate: Rate, peer: Rate | None) -> dict[str, object]:
         "operation": "schedule",
         "ns": round(1e9 / rate.a_second, 1),
         "cpu_ns": round(1e9 / rate.a_cpu_second, 1),
-        "ratio": ratio,
     }

@@ -1,6 +1,6 @@
 """From what was measured to figures: one a workload, candidate and operation, as `--json` has them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import median
 from typing import Final
 
@@ -32,24 +32,15 @@ class Figure:
 
     def row(self) -> dict[str, object]:
         """For the field `results`; `workload` is the distribution in the U family, else the id."""
-        return {
-            "bench": self.bench,
-            "workload": self.title if self.id.startswith("U") else self.id,
-            "id": self.id,
-            "title": self.title,
-            "size": self.size,
-            "subject": self.subject,
-            "build": self.build,
-            "locked": self.locked,
-            "operation": self.operation,
-            "ns": round(self.ns, 1),
-            "ns_low": round(self.ns_low, 1),
-            "ns_high": round(self.ns_high, 1),
-            "rounds": self.rounds,
-            "ratio": {peer: round(ratio.median, 2) for peer, ratio in self.ratios.items()},
-            "ratio_low": {peer: round(ratio.low, 2) for peer, ratio in self.ratios.items()},
-            "ratio_high": {peer: round(ratio.high, 2) for peer, ratio in self.ratios.items()},
+        row: dict[str, object] = {
+            field.name: round(value, 1) if isinstance(value := getattr(self, field.name), float) else value
+            for field in fields(self)
+            if field.name not in ("ours", "ratios")
         }
+        row["workload"] = self.title if self.id.startswith("U") else self.id
+        for name, which in (("ratio", "median"), ("ratio_low", "low"), ("ratio_high", "high")):
+            row[name] = {peer: round(getattr(ratio, which), 2) for peer, ratio in self.ratios.items()}
+        return row
 
 
 def figures(measured: Measured, bench: str = "timer") -> list[Figure]:

@@ -7,12 +7,31 @@ A heap cannot take an entry out of its middle, so a cancelled entry stays as a t
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 from benchmarks.candidate import Action
 
 _SPARED: Final = 50
 _SEQUENCE_BITS: Final = 32
+
+
+class _Heap:
+    """Entries (deadline, number, ...) in a heap; subclasses say what an entry holds and how it is cancelled."""
+
+    def __init__(self) -> None:
+        self._heap: list[Any] = []
+        self._next_number: Callable[[], int] = count().__next__
+        self._now_ms = 0
+        self._cancelled = 0
+
+    def next_ms(self) -> int | None:
+        return int(self._heap[0][0]) if self._heap else None
+
+    def held(self) -> int:
+        return len(self._heap)
+
+    def close(self) -> None:
+        self._heap.clear()
 
 
 class _Handle:
@@ -22,13 +41,8 @@ class _Handle:
         self.action: Action | None = action
 
 
-class LazyHeap:
+class LazyHeap(_Heap):
     """Tuples (deadline, number, handle); tombstones stay until they are due."""
-
-    def __init__(self) -> None:
-        self._heap: list[tuple[int, int, _Handle]] = []
-        self._next_number: Callable[[], int] = count().__next__
-        self._now_ms = 0
 
     def add(self, delay_ms: int, action: Action) -> _Handle:
         handle = _Handle(action)
@@ -46,22 +60,9 @@ class LazyHeap:
             if action is not None:
                 action()
 
-    def next_ms(self) -> int | None:
-        return self._heap[0][0] if self._heap else None
-
-    def held(self) -> int:
-        return len(self._heap)
-
-    def close(self) -> None:
-        self._heap.clear()
-
 
 class TupleHeap(LazyHeap):
     """The same with compaction: the `heapq` of the tables."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._cancelled = 0
 
     def cancel(self, handle: _Handle) -> None:
         handle.action = None
@@ -82,21 +83,15 @@ class TupleHeap(LazyHeap):
                 action()
 
 
-class ListHeap:
+class ListHeap(_Heap):
     """Lists [deadline, number, action] that are their own handles (the recipe of heapq's manual), with compaction."""
 
-    def __init__(self) -> None:
-        self._heap: list[list[object]] = []
-        self._next_number: Callable[[], int] = count().__next__
-        self._now_ms = 0
-        self._cancelled = 0
-
-    def add(self, delay_ms: int, action: Action) -> list[object]:
-        entry: list[object] = [self._now_ms + delay_ms, self._next_number(), action]
+    def add(self, delay_ms: int, action: Action) -> list[Any]:
+        entry = [self._now_ms + delay_ms, self._next_number(), action]
         heappush(self._heap, entry)
         return entry
 
-    def cancel(self, entry: list[object]) -> None:
+    def cancel(self, entry: list[Any]) -> None:
         entry[2] = None
         self._cancelled += 1
         if self._cancelled > _SPARED and self._cancelled * 2 > len(self._heap):
@@ -107,21 +102,12 @@ class ListHeap:
     def advance(self, now_ms: int) -> None:
         self._now_ms = now_ms
         heap = self._heap
-        while heap and heap[0][0] <= now_ms:  # type: ignore[operator]  # the first of an entry is its deadline
+        while heap and heap[0][0] <= now_ms:
             action = heappop(heap)[2]
             if action is None:
                 self._cancelled -= 1
             else:
-                action()  # type: ignore[operator]  # the last of an entry is its action
-
-    def next_ms(self) -> int | None:
-        return int(str(self._heap[0][0])) if self._heap else None
-
-    def held(self) -> int:
-        return len(self._heap)
-
-    def close(self) -> None:
-        self._heap.clear()
+                action()
 
 
 class IntHeap:

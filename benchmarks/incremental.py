@@ -43,7 +43,7 @@ class Measured:
 def write_file(folder: Path, number: int, events: int) -> int:
     """Write one run of about so many events; returns how many."""
     operations = max(LEAST_OPERATIONS, int(events / EVENTS_PER_OPERATION))
-    return write_run(folder / f"run-{number:05d}.parquet", operations, 1, number)
+    return write_run(folder / f"run-{number:05d}.parquet", operations, 1, [number])
 
 
 def measure(name: str, traces: Path, lake: Path) -> Measured:

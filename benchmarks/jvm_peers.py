@@ -13,7 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks.candidate import Candidate, Entry
+from benchmarks.candidate import Entry, nothing_here
 from benchmarks.grid import GridWorkload
 from purgatorio_conformance.java_home import JavaHome, JavaNotFound, find_java
 from purgatorio_conformance.subject.contract import SubjectFailed
@@ -38,7 +38,13 @@ def jvm_entries() -> tuple[Entry, ...]:
     as it is (tombstones) and with removal on cancel."""
     return tuple(
         Entry(
-            name, _not_here, "JVM", locked=True, virtual=False, why_not=missing, outside=partial(sample, name)
+            name,
+            nothing_here,
+            "JVM",
+            locked=True,
+            virtual=False,
+            why_not=missing,
+            outside=partial(sample, name),
         )
         for name in _TIMERS
     )
@@ -118,18 +124,8 @@ class JvmChild:
         self._process.communicate(timeout=_TIMEOUT_S)
         self._folder.cleanup()
 
-    def __enter__(self) -> "JvmChild":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 @cache
 def _built() -> tuple[JavaHome, Jars, Path]:
     java, jars = find_java(), pyspark_jars()
     return java, jars, compiled_classes(java, jars, more=[_BENCH])
-
-
-def _not_here() -> Candidate:
-    raise NotImplementedError("it runs in a JVM")

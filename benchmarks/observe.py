@@ -96,13 +96,7 @@ def observe_collector(size: int, entries: Sequence[Entry]) -> list[Observation]:
     """X5: what the collector costs while `size` timers are added whose handles are kept."""
     found: list[Observation] = []
     wanted = delays("uniform", size, 13)
-    for entry in entries:
-        if (
-            entry.outside is not None
-            or entry.missing() is not None
-            or (entry.largest is not None and size > entry.largest)
-        ):
-            continue
+    for entry in _inside(size, entries):
         gc.collect()
         gc.freeze()
         timer, counter = entry.make(), Counter()
@@ -122,6 +116,17 @@ def observe_collector(size: int, entries: Sequence[Entry]) -> list[Observation]:
     return found
 
 
+def _inside(size: int, entries: Sequence[Entry]) -> list[Entry]:
+    """Those that run in this process and may hold so many."""
+    return [
+        entry
+        for entry in entries
+        if entry.outside is None
+        and entry.missing() is None
+        and (entry.largest is None or size <= entry.largest)
+    ]
+
+
 def observe_wakes(workload: SparseWorkload, entries: Sequence[Entry]) -> list[Observation]:
     """X1: how often a driver that sleeps until it is needed wakes, by timer."""
     return [
@@ -138,13 +143,7 @@ def bytes_per_timer(size: int, entries: Sequence[Entry]) -> list[Observation]:
     if not Path("/proc/self/statm").exists():
         return []
     found: list[Observation] = []
-    for entry in entries:
-        if (
-            entry.outside is not None
-            or entry.missing() is not None
-            or (entry.largest is not None and size > entry.largest)
-        ):
-            continue
+    for entry in _inside(size, entries):
         child = subprocess.run(
             [sys.executable, "-m", "benchmarks.observe", entry.name, str(size)],
             capture_output=True,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from benchmarks.builds import Build, compiled_build, interpreted_build, why_not_compiled
@@ -16,10 +17,6 @@ HONEST_BASELINE: Final = "heapq-int"
 """The fastest heap in pure Python that is known; it stands in every table."""
 
 
-def _faithful() -> Candidate:
-    return FaithfulTimer(interpreted_build())
-
-
 def _compiled() -> Build:
     build = compiled_build()
     if build is None:
@@ -27,14 +24,25 @@ def _compiled() -> Build:
     return build
 
 
-def _wheel(build: Callable[[], Build]) -> Callable[[], Candidate]:
-    return lambda: WheelForUse(build())
+def _over(make: Callable[[Build], Candidate], build: Callable[[], Build]) -> Callable[[], Candidate]:
+    return lambda: make(build())
+
+
+_BUILDS: Final = {
+    "compiled": (_compiled, "numbers", True),
+    "interpreted": (interpreted_build, "handles", False),
+}
+"""Both builds of the wheel; how a function can wait that is not the build's own way, and `integer_handles` for it."""
 
 
 ENTRIES: Final = (
-    Entry("compiled", _wheel(_compiled), "mypyc", ours=True, locked=True, why_not=why_not_compiled),
-    Entry("interpreted", _wheel(interpreted_build), "interpreted", ours=True, locked=True),
-    Entry("faithful", _faithful, "interpreted", ours=True, locked=True, slow=True),
+    Entry(
+        "compiled", _over(WheelForUse, _compiled), "mypyc", ours=True, locked=True, why_not=why_not_compiled
+    ),
+    Entry("interpreted", _over(WheelForUse, interpreted_build), "interpreted", ours=True, locked=True),
+    Entry(
+        "faithful", _over(FaithfulTimer, interpreted_build), "interpreted", ours=True, locked=True, slow=True
+    ),
     Entry("heapq", TupleHeap, "py, C heapq"),
     Entry("heapq-int", IntHeap, "py, C heapq"),
     Entry("heapq-list", ListHeap, "py, C heapq"),
@@ -55,11 +63,8 @@ def wheel_sizes() -> list[Entry]:
     """The wheel for use at several sizes, in the best build that is here: `wheel-256` and so on."""
     build = compiled_build() or interpreted_build()
 
-    def sized(size: int) -> Callable[[], Candidate]:
-        return lambda: WheelForUse(build, size)
-
     return [
-        Entry(f"wheel-{size}", sized(size), build.name, ours=True, locked=True, module=None)
+        Entry(f"wheel-{size}", partial(WheelForUse, build, size), build.name, ours=True, locked=True)
         for size in WHEEL_SIZES
     ]
 
@@ -73,23 +78,13 @@ def steps_of_cost() -> list[Entry]:
         Entry("loop", NoTimer, "interpreted", fires=False),
         Entry("loop and lock", LockOnly, "interpreted", fires=False),
     ]
-    for entry in ENTRIES:
-        if entry.name == "interpreted":
-            linked = _other_way(interpreted_build, integer_handles=False)
-            found += [entry, replace(entry, name="interpreted, handles", make=linked)]
-            found.append(
-                replace(entry, name="interpreted, tasks", make=lambda: TasksOnWheel(interpreted_build()))
-            )
-            found.append(
-                replace(entry, name="interpreted, reaper", make=lambda: ReapedWheel(interpreted_build()))
-            )
-        if entry.name == "compiled":
-            numbered = _other_way(_compiled, integer_handles=True)
-            found += [entry, replace(entry, name="compiled, numbers", make=numbered)]
-            found.append(replace(entry, name="compiled, tasks", make=lambda: TasksOnWheel(_compiled())))
-            found.append(replace(entry, name="compiled, reaper", make=lambda: ReapedWheel(_compiled())))
+    for entry in ENTRIES[:2]:
+        build, other, integer_handles = _BUILDS[entry.name]
+        found.append(entry)
+        for what, make in (
+            (other, partial(WheelForUse, integer_handles=integer_handles)),
+            ("tasks", TasksOnWheel),
+            ("reaper", ReapedWheel),
+        ):
+            found.append(replace(entry, name=f"{entry.name}, {what}", make=_over(make, build)))
     return found + [entry for entry in ENTRIES if entry.name in ("heapq", "heapq-int", "asyncio")]
-
-
-def _other_way(build: Callable[[], Build], *, integer_handles: bool) -> Callable[[], Candidate]:
-    return lambda: WheelForUse(build(), integer_handles=integer_handles)

@@ -165,6 +165,10 @@ def measure_stress_cost(pairs: int = 20, tell: Callable[[int], None] | None = No
             (recorded if is_recorded else plain).append(_timed(is_recorded))
         if tell is not None:
             tell(number + 1)
+
+    def ratio(of: Callable[[_Timed], float]) -> float:
+        return statistics.median(of(a) / of(b) for a, b in zip(recorded, plain, strict=True))
+
     return StressCost(
         pairs=pairs,
         rounds=sum(one.rounds for one in recorded),
@@ -174,10 +178,8 @@ def measure_stress_cost(pairs: int = 20, tell: Callable[[int], None] | None = No
         plain_cpu_seconds=sum(one.cpu_seconds for one in plain),
         recorded_seconds=sum(one.seconds for one in recorded),
         recorded_cpu_seconds=sum(one.cpu_seconds for one in recorded),
-        ratio=statistics.median(a.seconds / b.seconds for a, b in zip(recorded, plain, strict=True)),
-        cpu_ratio=statistics.median(
-            a.cpu_seconds / b.cpu_seconds for a, b in zip(recorded, plain, strict=True)
-        ),
+        ratio=ratio(lambda one: one.seconds),
+        cpu_ratio=ratio(lambda one: one.cpu_seconds),
         recorder=measure_cost(40_000, THREADS),
     )
 

@@ -6,6 +6,7 @@ operations at once, sorted by time, numbered. Workers take turns in slots, the r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -152,30 +153,23 @@ def write_traces(folder: Path, events: int, runs: int | None = None) -> list[Pat
     operations, broken = int(events / stretches / EVENTS_PER_OPERATION), injected(events) // stretches
     runs = stretches if runs is None else min(runs, stretches)
     for run in range(runs):
-        path = folder / f"run-{run}.parquet"
-        so_far = SoFar()
-        with TraceWriter(path, header_of(path.stem)) as writer:
-            for seed in range(run, stretches, runs):
-                last = seed + runs >= stretches
-                table = run_events(operations, broken, seed, so_far=so_far, last=last)
-                for batch in table.to_batches(max_chunksize=1 << 17):
-                    writer.write_batch(batch)
-        paths.append(path)
+        paths.append(folder / f"run-{run}.parquet")
+        write_run(paths[-1], operations, broken, range(run, stretches, runs))
     return paths
 
 
-def write_run(path: Path, operations: int, broken: int, seed: int) -> int:
-    """Write one run (`run_events`) as a typed Parquet trace and return how many events it has."""
-    table = run_events(operations, broken, seed)
-    with TraceWriter(path, header_of(f"run-{seed}")) as writer:
-        for batch in table.to_batches(max_chunksize=1 << 17):
-            writer.write_batch(batch)
-    return table.num_rows
+def write_run(path: Path, operations: int, broken: int, seeds: Sequence[int]) -> int:
+    """Write one run, a stretch (`run_events`) a seed, as a typed Parquet trace; returns how many events it has."""
+    so_far = SoFar()
+    with TraceWriter(path, header_of(f"run-{seeds[0]}")) as writer:
+        for seed in seeds:
+            table = run_events(operations, broken, seed, so_far=so_far, last=seed == seeds[-1])
+            for batch in table.to_batches(max_chunksize=1 << 17):
+                writer.write_batch(batch)
+    return so_far.events
 
 
-def run_events(
-    operations: int, broken: int, seed: int, so_far: SoFar | None = None, *, last: bool = True
-) -> pa.Table:
+def run_events(operations: int, broken: int, seed: int, so_far: SoFar, *, last: bool) -> pa.Table:
     """The events of one run (`EVENT_SCHEMA`), with `broken` of each kind of `INJECTED`; or of its next stretch, and
     only after the `last` one the timer comes to rest."""
     random = np.random.default_rng(seed)
@@ -229,12 +223,21 @@ def run_events(
     block["out"][:, 1] = 0
 
     fired = np.concatenate([np.setdiff1d(expired, limbo), o4])
-    fire_t = deadline_t + random.integers(100_000, 5_000_000, operations) // STEP_NS * STEP_NS
+    fire_t = _apart(deadline_t + random.integers(100_000, 5_000_000, operations) // STEP_NS * STEP_NS)
     made.add(_EXPIRES, fired, fire_t[fired], _REAPER)
     made.add(_COMPLETE, o1, check_t[o1] + 11 * STEP_NS, (worker[o1] + 1) % WORKERS)
     made.add((("on_expiration", _AT, 0),), o3, deadline_t[o3], _REAPER)
     made.add(_call("timer_fire"), t4, fire_t[t4], _REAPER)
-    return _ordered(made, n_keys, SoFar() if so_far is None else so_far, last=last)
+    return _ordered(made, n_keys, so_far, last=last)
+
+
+def _apart(moments: Ints) -> Ints:
+    """Each put off until the expiry before it is over: one thread runs them all."""
+    order = np.argsort(moments, kind="stable")
+    steps = np.arange(len(moments)) * len(_EXPIRES) * STEP_NS
+    apart = np.empty_like(moments)
+    apart[order] = np.maximum.accumulate(moments[order] - steps) + steps
+    return apart
 
 
 def _ordered(made: _Events, n_keys: Ints, so_far: SoFar, *, last: bool) -> pa.Table:

@@ -16,6 +16,7 @@ from mutants.kill_matrix.explored import HUNT
 from mutants.kill_matrix.layers import STRESS_ROUNDS
 from mutants.kill_matrix.matrix import kept_rows
 from mutants.reference import EQUIVALENT, MUTANTS, NOT_APPLICABLE
+from mutants.reference.broker_operations import BROKER_MUTANTS
 from purgatorio_spec.show.visible import counted
 from purgatorio_stress.printed import Kill, MatrixRow
 
@@ -113,6 +114,17 @@ def page(rows: list[MatrixRow]) -> str:
         _line((*_BEFORE, *_COLUMNS.values())),
         "|" + "---|" * (len(_BEFORE) + len(_COLUMNS)),
         *(_line(cells(row).values()) for row in rows),
+        "",
+        "## Bugs of concrete operations",
+        "",
+        "Known bugs of a broker's requests. A test of the broker finds each (`tests/wire/test_broker_mutants.py`).",
+        "",
+        "| # | bug | source | found by |",
+        "|---|---|---|---|",
+        *(
+            f"| {m.number} | {m.name} | {m.source} | `test_broker_{m.scenario}` |"
+            for m in BROKER_MUTANTS.values()
+        ),
         "",
         "## Not applicable",
         "",

@@ -36,8 +36,6 @@ UNREAD: Final = 141
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Where a command lives, and what it does in one line."""
-
     module: str
     summary: str
     stops_within_s: float = SOON_S
@@ -85,8 +83,6 @@ EXTRAS: Final = {
 
 
 class MissingPackage(click.ClickException):
-    """A package that an extra brings is not there."""
-
     exit_code = 2
 
     def __init__(self, command: str, package: str) -> None:
@@ -97,8 +93,6 @@ class MissingPackage(click.ClickException):
 
 
 class LazyCommands(click.Group):
-    """A click group whose commands are imported on first use."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -208,7 +202,6 @@ def purgatorio() -> None:
 
 
 def main() -> None:
-    """Entry point of the command line."""
     purgatorio()
 
 

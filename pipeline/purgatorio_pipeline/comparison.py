@@ -48,12 +48,10 @@ class ClauseChange:
 
     @property
     def new_causes(self) -> list[str]:
-        """Ways in which it is broken that it was not."""
         return [name for name in _causes(self.after) if name not in _causes(self.before)]
 
     @property
     def gone_causes(self) -> list[str]:
-        """Ways in which it was broken that it is not."""
         return [name for name in _causes(self.before) if name not in _causes(self.after)]
 
     @property
@@ -113,7 +111,6 @@ class RunPair:
 
     @property
     def changed(self) -> list[ClauseChange]:
-        """The clauses that did not stay the same."""
         return [one for one in self.clauses if one.change is not Change.SAME]
 
     def as_json(self) -> Json:
@@ -151,7 +148,6 @@ class Comparison:
     only_after: tuple[RunResult, ...]
 
     def changes(self, change: Change) -> Iterator[tuple[RunPair, ClauseChange]]:
-        """All clauses of all pairs that changed so."""
         for pair in self.pairs:
             for one in pair.clauses:
                 if one.change is change:

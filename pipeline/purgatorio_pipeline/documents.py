@@ -28,7 +28,6 @@ def encoded(value: object) -> bytes:
 
 
 def decoded(document: bytes | str, kind: type[T]) -> T:
-    """A value of this type. Raises `Unreadable`."""
     try:
         return msgspec.json.decode(document, type=kind, dec_hook=_value)
     except (msgspec.DecodeError, pa.ArrowException) as wrong:

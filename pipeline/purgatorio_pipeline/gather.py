@@ -61,8 +61,6 @@ class Gathered:
 
 @dataclass(slots=True)
 class _Named:
-    """What the sources gave so far."""
-
     traces: list[str] = field(default_factory=list)
     checks: list[Judged] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)

@@ -46,7 +46,6 @@ class HadoopPath:
         return self.uri.rstrip("/").rpartition("/")[2]
 
     def exists(self) -> bool:
-        """Whether there is a file or folder."""
         return bool(self._do("exists", self._path()))
 
     def remove(self) -> None:
@@ -54,14 +53,12 @@ class HadoopPath:
         self._do("delete", self._path(), True)
 
     def matches(self) -> list[HadoopPath]:
-        """The files and folders that this pattern names, sorted."""
         found = self._do("globStatus", self._path())
         return sorted(
             (HadoopPath(self.spark, one.getPath().toString()) for one in found or ()), key=str
         )  # None where a pattern matches nothing
 
     def files(self) -> list[HadoopPath]:
-        """All files below, sorted; a file is its own only one."""
         listed = self._do("listFiles", self._path(), True)
         found: list[HadoopPath] = []
         while listed.hasNext():
@@ -84,7 +81,6 @@ class HadoopPath:
             stream.close()
 
     def read_bytes(self) -> bytes:
-        """What is in a small file."""
         stream = self._do("open", self._path())
         with self._told():
             data = bytes(_jvm(self.spark).org.apache.commons.io.IOUtils.toByteArray(stream))

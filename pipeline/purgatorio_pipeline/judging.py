@@ -51,13 +51,11 @@ class Engine(StrEnum):
 
 
 class NoTables(Exception):
-    """What only Spark can do was asked of this process: tables, a master."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The engine of a check, and why this one."""
-
     engine: Engine
     why: str
 
@@ -174,12 +172,10 @@ class Reading:
         self._before, self._reader = bytes_read, None
 
     def so_far(self) -> tuple[float, float]:
-        """Bytes read, of how many."""
         return self._before + (0 if self._reader is None else self._reader.read_bytes), self.total_bytes
 
 
 def together(parts: Sequence[Judged]) -> Judged:
-    """Several checks as one, their runs in this order."""
     return Judged(
         CheckResult(
             tuple(run for one in parts for run in one.result.runs),

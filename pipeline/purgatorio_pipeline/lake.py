@@ -42,15 +42,12 @@ _OURS: Final = re.compile(r"(\.?)((\d{9})(-[0-9a-f]{8})?)(\.json(\..+)?)?")
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """The state under one folder."""
-
     root: Place
 
     def path(self, name: str) -> Place:
         return self.root / name
 
     def below(self, folder: str) -> Lake:
-        """The same of a folder in it."""
         return replace(self, root=self.path(folder))
 
     @contextmanager
@@ -91,7 +88,6 @@ class Lake:
         return sorted(int(one[3]) for one in found if one and not one[1])
 
     def manifest(self, number: int, kind: type[T]) -> T:
-        """The manifest of this number. Raises `Unreadable`."""
         return decoded(self.read_bytes(_manifest(number)) or b"", kind)
 
     def commit(self, number: int, manifest: object) -> None:
@@ -125,13 +121,11 @@ class Lake:
         context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]  # null takes it back
 
     def write_arrow(self, table: str, rows: pa.Table) -> None:
-        """Write a small table from the driver."""
         sink = pa.BufferOutputStream()
         pq.write_table(rows, sink, compression="zstd")
         self.write_bytes(f"{table}/part-0.parquet", sink.getvalue().to_pybytes())
 
     def read(self, spark: SparkSession, table: str) -> DataFrame:
-        """A table as a DataFrame."""
         return spark.read.parquet(address(self.path(table)))
 
     def remove(self, name: str) -> None:
@@ -152,7 +146,6 @@ class Lake:
         place.write_bytes(data)
 
     def read_bytes(self, name: str) -> bytes | None:
-        """A small file, or None if it is not there."""
         place = self.path(name)
         return place.read_bytes() if place.exists() else None
 

@@ -81,7 +81,6 @@ class ShownCheck:
 
     @property
     def lateness(self) -> Sequence[Lateness]:
-        """Lateness of the runs in which tasks fired."""
         return self.judged.lateness
 
     @property

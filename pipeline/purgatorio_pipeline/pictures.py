@@ -58,7 +58,6 @@ class GaugeSeries:
 
     @property
     def span_ns(self) -> int:
-        """From the first kept reading to the last."""
         return self.points[-1].since_ns
 
 
@@ -103,8 +102,6 @@ def series(
 
 
 def _late(operations: Operations, of: slice) -> Ints:
-    """How late tasks fired, of those that count."""
-
     def column(name: str) -> Ints:
         return operations.column(name)[of].astype(np.int64, copy=False)
 

@@ -104,7 +104,6 @@ class Check(_Runs, tag_field="kind", tag="check", kw_only=True):
     doubts: list[str] | UnsetType = UNSET
 
     def result(self) -> CheckResult:
-        """The check. Raises `Unreadable` for a clause that is unknown."""
         return CheckResult(tuple(map(_run, self.runs)), self.quarantined, tuple(self.broken))
 
 
@@ -121,12 +120,10 @@ class Watch(Struct, tag_field="kind", tag="watch"):
 
 
 def check_of(result: CheckResult) -> Check:
-    """What is printed of a check: of broken lines the first."""
     return convert(replace(result, broken=result.broken[:BROKEN_SHOWN]), Check, from_attributes=True)
 
 
 def run_of(result: RunResult) -> Run:
-    """What is printed of a run."""
     return convert(result, Run, from_attributes=True)
 
 
@@ -183,7 +180,6 @@ def _raced(one: Raced, document: Stress) -> Finding:
 
 
 def _explored(one: Explored) -> Finding:
-    """With what was covered of it."""
     said = [f"{one.schedules:,} schedules", one.bound]
     said += [f"limit reached: {one.limit}"] if one.limit else []
     said += [f"never reached: {', '.join(one.unreached)}"] if one.unreached else []

@@ -50,7 +50,6 @@ def start_session(
     memory: str | None = None,
     brought: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """The session of this process, as `start_context` starts it."""
     start_context(master, quick=quick, memory=memory, brought=brought)
     return SparkSession.Builder().getOrCreate()
 
@@ -133,7 +132,6 @@ def _end_machine() -> None:
 
 
 def under_submit() -> bool:
-    """Whether spark-submit started the JVM, and then this process."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -175,7 +173,6 @@ def _local_settings() -> dict[str, str | int]:
 
 
 def _not_given(settings: dict[str, str | int]) -> dict[str, str | int]:
-    """Those that the user has not set by spark-submit's `--conf`."""
     SparkContext._ensure_initialized()  # before this a SparkConf does not see the options of spark-submit
     given = SparkConf()
     return {name: value for name, value in settings.items() if not given.contains(name)}

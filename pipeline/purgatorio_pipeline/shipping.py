@@ -51,7 +51,6 @@ class NotFolders(Exception):
 
 
 def is_shipped() -> bool:
-    """Whether this process itself runs from such an archive."""
     return not _folder(PACKAGES[-1]).is_dir()
 
 

@@ -71,7 +71,6 @@ def find_on_hadoop(spark: SparkSession, uris: Iterable[str]) -> list[HadoopPath]
 
 
 def _refusal(path: HadoopPath) -> str:
-    """Why a file is not read from where it lies, or nothing."""
     if _PATTERN & set(path.uri):
         return f"from a Hadoop file system a file is read under a name without {''.join(sorted(_PATTERN))}"
     if path.name.startswith(("_", ".")):
@@ -97,5 +96,4 @@ def _is_trace(path: Path) -> bool:
 
 
 def is_trace_name(path: Place) -> bool:
-    """Whether a file of a folder is taken for a trace."""
     return path.name.endswith(SUFFIXES) and not path.name.startswith(".")

@@ -125,7 +125,6 @@ def _judged(subject: Subject, path: Path) -> Surveyed:
 
 
 def counts_of(events: pa.Table) -> Counts:
-    """Count a run's timers by what became of them; `events` as in `EVENT_SCHEMA`."""
     returned = events.filter(pc.is_in(events.column("ph"), pa.array(["ret", "at"])))
     adds = _of(returned, "timer_add")
     fired = set(_of(returned, "timer_fire").column("id").to_pylist())

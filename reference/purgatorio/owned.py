@@ -47,7 +47,6 @@ class Owned(Uncopied):
         return self._forks == PROCESS.forks
 
     def _require_made_here(self) -> None:
-        """MadeBeforeFork where another process made it."""
         if self._forks != PROCESS.forks:
             made_before_fork(self)
 

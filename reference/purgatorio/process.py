@@ -21,7 +21,6 @@ class Process:
         self.forks = 0
 
     def in_child(self) -> None:
-        """Called first thing in the child."""
         self.forks += 1
 
 

@@ -180,7 +180,6 @@ class ReaperTimer(Owned):
 
 
 def _require_given(reaper_name: object, timer: object) -> None:
-    """Java's null checks, for callers without a type checker."""
     if not isinstance(reaper_name, str):
         raise TypeError(f"the name of a reaper is a text, not {reaper_name!r}")
     require_timer(timer)

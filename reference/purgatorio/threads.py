@@ -197,8 +197,6 @@ class _FencedFlag(_Flag):
 
 @mypyc_attr(acyclic=True)
 class _FencedInt(_Int):
-    """The same of an integer."""
-
     __slots__ = ()
 
     def get(self) -> int:

@@ -36,7 +36,6 @@ def kills() -> tuple[Kill, ...]:
 
 @cache
 def claims_by_id() -> dict[str, Claim]:
-    """Every claim of the models under its id. ValueError if two share one."""
     claims = {claim.id: claim for claim in all_claims()}
     if len(claims) != len(all_claims()):
         raise ValueError("two claims share an id")
@@ -52,7 +51,6 @@ def chosen(deep: bool, wanted: tuple[str, ...] = ()) -> list[str]:
 
 
 def judge_claim(name: str) -> ClaimResult:
-    """Search one claim and its negative controls, here and now."""
     claim = claims_by_id()[name]
     examined = claim.examine()
     answer = examined.answer
@@ -93,7 +91,6 @@ def _integers(values: dict[str, int]) -> str:
 
 
 def judge_contract(contract: Contract, budget_s: float) -> ClaimResult:
-    """Search the function's contract and the contract of its seeded bug."""
     found, wrong = search_contract(contract, budget_s), search_twin(contract, budget_s)
     conditions = found.confirmed + found.open
     named = f"contract of {contract.function}"

@@ -53,7 +53,6 @@ class Folded:
         return [(*one, table) for one, table in zip(found, tables, strict=True)]
 
     def has(self, operation: str) -> bool:
-        """Whether it has events of an operation."""
         return self.fold is not None and self.fold.number(operation) > 0
 
 
@@ -122,7 +121,6 @@ def begin(reader: TraceReader, *, held: bool = False) -> Fold | None:
 
 
 def outer_of(facts: TraceFacts) -> Outer:
-    """What the end of a file tells of its run."""
     dropped = facts.dropped > 0 or facts.broken > 0
     return Outer(facts.has_end and not dropped and facts.cut is None, dropped)
 
@@ -138,7 +136,6 @@ def judge_table(reader: TraceReader, table: pa.Table) -> RunResult:
 
 
 def facts_of(reader: TraceReader) -> TraceFacts:
-    """The facts of the file, after its batches have been read."""
     return TraceFacts(
         file=reader.name,
         header=reader.header,

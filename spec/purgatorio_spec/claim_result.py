@@ -46,5 +46,4 @@ class ClaimResult:
 
 
 def overall(results: list[ClaimResult]) -> Verdict:
-    """The verdict of the whole; UNKNOWN if nothing was judged."""
     return worst(result.judged for result in results) if results else Verdict.UNKNOWN

@@ -23,7 +23,6 @@ class Failure:
 
 
 def failure_of(stage: str, error: Exception) -> Failure:
-    """The record of an error."""
     text = "".join(format_exception(error))[-TRACEBACK_KEPT:]
     if isinstance(error, OSError):
         where = "" if error.filename is None else f"{error.filename}: "

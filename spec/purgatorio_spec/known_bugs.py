@@ -26,7 +26,6 @@ def bug_name(twin: int | str) -> str:
 
 
 def bug_number(twin: int | str) -> int | None:
-    """The number of a known bug, None of any other negative control."""
     return twin if isinstance(twin, int) else None
 
 

@@ -45,7 +45,6 @@ class Lateness:
 
     @property
     def figures_ns(self) -> dict[str, int]:
-        """The percentiles and the longest, by name."""
         return {"p50": self.p50_ns, "p90": self.p90_ns, "p99": self.p99_ns, "max": self.max_ns}
 
 

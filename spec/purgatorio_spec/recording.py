@@ -76,7 +76,6 @@ class Judged:
 
 
 def judge(recording: Recording) -> Judged:
-    """By the same functions as `purgatorio check`."""
     events = recording.events
     rows = [event_batch((event.i + FIRST_EVENT_LINE, event) for event in events)] if events else []
     table = pa.Table.from_batches(rows, EVENT_SCHEMA)

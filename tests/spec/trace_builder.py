@@ -61,6 +61,8 @@ class Trace:
         self.events: list[Event] = []
         self.t = 0
         self.step_ns = 1000
+        self.due_t = 0
+        self.hidden: frozenset[str] = frozenset()
 
     def event(self, event: Event) -> int:
         """Add an event as it is; returns its `i`."""
@@ -70,6 +72,21 @@ class Trace:
     def _next(self) -> tuple[int, int]:
         self.t += self.step_ns
         return len(self.events), self.t
+
+    def declare(
+        self,
+        *,
+        clock: str | None = None,
+        recorded: Sequence[str] = (),
+        without: Sequence[str] = (),
+        **timer: Any,
+    ) -> None:
+        """What the header says otherwise; what it is `without` is not recorded."""
+        self.hidden = frozenset(without)
+        held = tuple(f for f in recorded or self.header.recorded if f not in without)
+        self.header = replace(self.header, recorded=held, timer=replace(self.header.timer, **timer))
+        if clock is not None:
+            self.header = replace(self.header, clock=TraceClock(clock))
 
     def stands_still(self) -> None:
         """From now on time is virtual."""
@@ -186,16 +203,73 @@ class Trace:
                 with self.call("try_complete", operation, th="c", out=1):
                     self.complete(operation, th="c")
 
-    def give_back(self, key: str, *operations: str) -> None:
-        """A `cancel_for_key` that gives these operations back."""
+    def give_back(self, key: str, *operations: str, off: Sequence[str] = ()) -> None:
+        """A `cancel_for_key` that gives these operations back, and takes them `off` these keys too."""
         c = self.start("cancel_for_key", keys=[key])
         for operation in operations:
-            self.point("cancelled", operation, keys=[key])
+            self.point("cancelled", operation, keys=[key, *off])
         self.end(c, len(operations))
 
     def gauge(self, watched: int | None, delayed: int | None, f: str = "quiesce") -> None:
         """A reading as a point."""
         self.point(f, state=State(watched, delayed))
+
+    def completed(self, operation: str, keys: Sequence[str]) -> None:
+        """Registered, and completed by a check of its first key."""
+        self.register(operation, keys)
+        self.check(keys[0], operation)
+
+    def complete_new(self, operation: str, *, delay_ns: int = 900 * MS) -> None:
+        """Registered, and completed by force."""
+        self.register(operation, delay_ns=delay_ns)
+        self.complete(operation)
+
+    def raced_add(self, task: str, *, delay_ns: int) -> None:
+        """A `timer_add`, and a `timer_cancel` of another thread that begins inside it."""
+        add = self.start("timer_add", task, delay_ns=delay_ns)
+        cancel = self.start("timer_cancel", task, th="c")
+        self.end(add, deadline_t=self.events[add].t + delay_ns)
+        self.end(cancel)
+
+    # Periodic tasks: `a` has a period of 100 ms, and times are from when it is due first.
+
+    def periodic(self, catch_up: str = "burst", *, turn: str | None = None, clock: str = "monotonic") -> None:
+        """The header of a timer with periodic tasks."""
+        self.declare(catch_up=catch_up, turn=turn, clock=clock, recorded=FUNCTIONS)
+
+    def repeat(self, kind: str = "rate") -> None:
+        """Add it."""
+        c = self.start(f"timer_fixed_{kind}", "a", delay_ns=100 * MS)
+        self.due_t = self.events[c].t + 100 * MS
+        self.end(c, deadline_t=self.due_t)
+
+    def until(self, after_ns: int) -> None:
+        """The next event is recorded then."""
+        assert self.t + 1_000 <= self.due_t + after_ns
+        self.t = self.due_t + after_ns - 1_000
+
+    def run(self, *moments_ns: int, lasts_ns: int = 0) -> None:
+        """A run starts at each of them."""
+        for moment_ns in moments_ns:
+            self.until(moment_ns)
+            with self.call("timer_fire", "a", th="exec"):
+                self.wait(lasts_ns)
+
+    def advance(self, after_ns: int, runs: int = 0) -> None:
+        """Virtual time goes there at once, and so many runs come of it."""
+        c = self.start("advance_clock")
+        self.until(after_ns)
+        t = self.t
+        for _ in range(runs):
+            with self.call("timer_fire", "a"):
+                self.t = t
+            self.t = t
+        self.end(c)
+
+    def reset(self, delay_ns: int, out: int = 1) -> None:
+        """It is moved to so far from now."""
+        c = self.start("timer_reset", "a", delay_ns=delay_ns)
+        self.end(c, out, deadline_t=self.events[c].t + delay_ns)
 
     # Judging.
 

@@ -1,106 +1,224 @@
-"""The broker's scenarios of several threads, through their interleavings, beside twins that fail."""
+"""The broker where threads meet: small programs of its operations through their interleavings, beside twins that fail.
+
+What one thread shows stands in `tests/wire`; the twins of two threads pass all of that.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
+from purgatorio import ActionQueue, QueuedExecutor
+from purgatorio.faults import PROPAGATE
+from purgatorio.sync import Sync
+from purgatorio.threads import THREADS
+from purgatorio_broker.deferred import Deferred
+from purgatorio_broker.delayed_future import DelayedFuturePurgatory
+from purgatorio_broker.delayed_produce import ProduceResult
 from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
-from purgatorio_broker.group import Group
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
+from purgatorio_broker.group import GroupState, JoinResult
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.partition import NOTHING_READ, LogEnds, ReadRecords
+from purgatorio_broker.remote_reads import OffsetFound, OffsetLookup, RemoteRead, RemoteReads
 from purgatorio_broker.replica_manager import ReplicaManager
-from purgatorio_broker.share_holding import Held, LateAnswer
-from purgatorio_spec.verdict import Verdict
+from purgatorio_broker.runtime import VirtualRuntime
+from purgatorio_broker.share_holding import LateAnswer, ReadingRemotely
 from purgatorio_stress.explorer.bounded import explore_bounded
-from purgatorio_stress.explorer.result import Limits
-from purgatorio_stress.scenario.contract import ScenarioProgram
-from purgatorio_stress.scenario.registry import SCENARIOS
+from purgatorio_stress.explorer.dpor import explore_dpor
+from purgatorio_stress.explorer.result import Exploration, Limits
+from purgatorio_stress.mutant.patch import Patch, edited, patched
+from purgatorio_wire.table.share_fetch import Share
+from stress.small_programs import Body, Small
+from wire.broker_scene import P0, P1, Answers, Scene, follower_fetch
+from wire.group_scene import REBALANCE_MS, SESSION_MS, GroupScene
+from wire.share_scene import PARAMS, ShareScene
 
-PAGE = Path(__file__).parents[2] / "docs" / "broker.md"
-
-
-def first_broken(scenario: str, dialect: str) -> str:
-    """The clause that the search reports first; "" for none."""
-    bound = SCENARIOS[scenario].preemptions
-    found = explore_bounded(
-        ScenarioProgram(SCENARIOS[scenario], dialect), Limits(seconds=600, preemptions=bound)
-    ).found
-    return found[0].clause if found else ""
+Built = tuple[Sequence[Body], Callable[[], bool]]
+FOREVER_MS = 1 << 40
 
 
-@pytest.mark.parametrize(
-    ("scenario", "dialect", "said"),
-    [
-        ("broker-leadership", "pending-flag", "({} schedules in `pending-flag`,"),
-        ("broker-leadership", "locked", " {} in `locked`)"),
-    ],
-)
-def test_the_page_says_how_many_schedules(scenario: str, dialect: str, said: str) -> None:
-    """What docs/broker.md gives as figures, by a fresh run."""
-    found = explore_bounded(ScenarioProgram(SCENARIOS[scenario], dialect), Limits(seconds=600, preemptions=1))
-    assert (found.verdict, found.complete) == (Verdict.PASS, True)
-    assert said.format(f"{found.schedules:,}") in " ".join(PAGE.read_text(encoding="utf-8").split())
+def a_future_that_comes(sync: Sync) -> Built:
+    """A value comes while a request for it registers."""
+    executor, answers = QueuedExecutor(sync=sync), Answers[int]()
+    waiting = DelayedFuturePurgatory("futures", executor, VirtualRuntime(sync=sync))
+    future = Deferred[object](sync)
+
+    def well() -> bool:
+        executor.run_all()
+        return len(answers.got) == 1
+
+    return [
+        lambda: waiting.try_complete_else_watch(FOREVER_MS, [future], lambda: answers(1)),
+        lambda: future.complete(1),
+    ], well
 
 
-def test_a_missing_trigger_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The twin (31, KAFKA-2960): a change of the role that checks no key leaves the producer waiting."""
-
-    def become_follower(self: ReplicaManager, partition: TopicPartition, epoch: int) -> None:
-        self.partition_or_raise(partition).become_follower(epoch)
-
-    monkeypatch.setattr(ReplicaManager, "become_follower", become_follower)
-    assert first_broken("broker-leadership", "pending-flag") == "B108"
-
-
-def test_a_rebalance_that_nobody_looks_at_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The twin of the group's scenario: the last one that was waited for leaves, and no join is tried."""
-
-    def drop(self: GroupCoordinator, group: Group, member_id: str) -> None:
-        member = group.get(member_id)
-        if member is not None:
-            self._remove(group, member)
-        self._maybe_rebalance(group)
-
-    monkeypatch.setattr(GroupCoordinator, "_drop", drop)
-    assert first_broken("group-coming-and-going", "locked") == "B402"
+def futures_at_a_shutdown(sync: Sync) -> Built:
+    """A request waits, another registers, and all is shut down: both are answered, once (found by a random program)."""
+    executor, answers = QueuedExecutor(sync=sync), [Answers[int](), Answers[int]()]
+    waiting = DelayedFuturePurgatory("futures", executor, VirtualRuntime(sync=sync))
+    future = Deferred[object](sync)
+    ask = [
+        lambda box=box: waiting.try_complete_else_watch(FOREVER_MS, [future], lambda: box(1))
+        for box in answers
+    ]
+    ask[1]()
+    return [ask[0], waiting.shutdown], lambda: [len(box.got) for box in answers] == [1, 1]
 
 
-def test_a_holding_that_nobody_gives_up_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A try that goes on waiting with its locks does not look whether somebody has completed the operation."""
-
-    def wait_on(self: DelayedShareFetch, held: Held) -> bool:
-        self._held.set(held)
-        return False
-
-    monkeypatch.setattr(DelayedShareFetch, "_wait_on", wait_on)
-    assert first_broken("share-read-against-force", "pending-flag") == "B925"
+def remote(sync: Sync) -> RemoteReads:
+    scene = Scene(sync=sync).leads(P0)
+    return RemoteReads(scene.runtime, scene.manager, fetch_wait_ms=FOREVER_MS, list_wait_ms=FOREVER_MS)
 
 
-def test_a_read_that_ended_before_it_was_asked_for_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The end of a read falls between the look at it and the wish to be told of it: nobody looks again."""
-    monkeypatch.setattr(DelayedShareFetch, "_look_again_unless", lambda self, waits: False)
-    assert first_broken("share-begin-against-read", "locked") == "B925"
+def a_remote_read_that_ends(sync: Sync) -> Built:
+    """The tier answers while the fetch for it registers."""
+    reads, answers = remote(sync), Answers[object]()
+    future = Deferred[ReadRecords](sync)
+    local = {P0: FetchResult(Error.NONE, NOTHING_READ)}
+    return [
+        lambda: reads.fetch(FetchParams(0, 1, 100), (RemoteRead(P0, future),), local, answers),
+        lambda: future.complete(NOTHING_READ),
+    ], lambda: len(answers.got) == 1
 
 
-@pytest.mark.parametrize("dialect", ["pending-flag", "locked"])
-def test_an_event_that_is_missed_during_a_read_is_found(
-    monkeypatch: pytest.MonkeyPatch, dialect: str
-) -> None:
-    """The release of a record finds the fetch reading, and nobody looks again when the read has found nothing."""
-    monkeypatch.setattr(DelayedShareFetch, "_look_again", lambda self: False)
-    assert first_broken("share-release-against-read", dialect) == "B925"
+def an_offset_that_is_found(sync: Sync) -> Built:
+    """The same for a look-up."""
+    reads, answers = remote(sync), Answers[object]()
+    future = Deferred[OffsetFound | None](sync)
+    return [
+        lambda: reads.list_offsets(0, (OffsetLookup(P0, future=future),), answers),
+        lambda: future.complete(OffsetFound(1, 0, 0)),
+    ], lambda: len(answers.got) == 1
 
 
-def test_two_late_answers_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer that was put off is given by the read and by the timer."""
+def a_late_answer(sync: Sync) -> Built:
+    """The read of the tier ends when its time is up: one answer."""
+    answers, future = Answers[ReadingRemotely](), Deferred[ReadRecords](sync)
+    late = LateAnswer(ReadingRemotely((P0,), ((P0, future),)), 20, answers, sync)
+    return [late.give, late.give], lambda: len(answers.got) == 1
 
-    def give(self: LateAnswer) -> None:
-        if not self._given.get():
-            self._given.set(True)
-            self._answer(self._reading)
 
-    monkeypatch.setattr(LateAnswer, "give", give)
-    # CHECK: it gives back a fetch lock that it has given back.
-    assert first_broken("share-late-answer", "locked") in ("B925", "CHECK")
+def a_read_that_ends_while_it_begins(sync: Sync) -> Built:
+    """A share fetch gets the fetch lock and begins a read; at once the read ends, before or after it is told of it."""
+    made = ShareScene(later=True, sync=sync)
+    made.bring(P0, Share.ENOUGH)
+    made.share(P0).lock_for_fetch()
+    _, answers = made.fetch(PARAMS, P0)
+
+    def event() -> None:
+        made.share(P0).unlock()
+        made.fetches.partition_moved(P0)
+
+    def well() -> bool:
+        made.executor.run_all()
+        return len(answers.got) == 1 and made.locked() == [False, False]
+
+    return [event, made.executor.run_all], well
+
+
+def a_change_of_leadership(sync: Sync) -> Built:
+    """A produce over two partitions, a follower, and another leader of the second. The producer is answered once if its
+    record was replicated; the consumer sees no record above the high watermark."""
+    manager = Scene(sync=sync).leads(P0, P1, isr=(0, 1)).manager
+    produced, seen = Answers[Error](), Answers[tuple[int, int]]()
+
+    def ends() -> LogEnds:
+        return manager.partition_or_raise(P0).ends(None, leader_only=False)
+
+    def consumed(results: Mapping[TopicPartition, FetchResult]) -> None:
+        data = results[P0].data
+        seen((len(data.records), data.ends.high_watermark.offset if data.ends is not None else 0))
+
+    def append(acks: int, answer: Callable[[Mapping[TopicPartition, ProduceResult]], None]) -> None:
+        manager.append_records(FOREVER_MS, acks, {P0: (10,), P1: (10,)}, answer)
+        manager.run_actions()
+
+    def follow() -> None:
+        for partition in (P0, P1):
+            follower_fetch(manager, 1, partition, ends().log_end.offset)
+
+    def change_leader() -> None:
+        manager.become_follower(P1, 6)
+        manager.run_actions()
+
+    def well() -> bool:
+        manager.check()
+        replicated = ends().high_watermark.offset > 1
+        return produced.got == [Error.NONE] * replicated and seen.only()[0] <= seen.only()[1]
+
+    manager.fetch_records(FetchParams(FOREVER_MS, 1, 100), {P0: FetchPartition(0, 100)}, consumed)
+    append(1, lambda results: None)
+    return [lambda: append(-1, lambda results: produced(results[P0].error)), follow, change_leader], well
+
+
+def members_that_come_and_go(sync: Sync) -> Built:
+    """A member joins, one rejoins, one leaves, at once: when all is quiet, no rebalance waits for nobody."""
+    actions = ActionQueue(faults=PROPAGATE, sync=sync)
+    made = GroupScene(VirtualRuntime(7, faults=PROPAGATE, sync=sync), actions)
+    first, second = made.stable(2)
+    joins: list[Answers[JoinResult]] = []
+
+    def join(member: str) -> None:
+        joins.append(Answers())
+        made.coordinator.join(
+            "g",
+            member,
+            ("range",),
+            joins[-1],
+            session_timeout_ms=SESSION_MS,
+            rebalance_timeout_ms=REBALANCE_MS,
+        )
+        actions.run_all()
+
+    def leave() -> None:
+        made.coordinator.leave("g", second.member)
+        actions.run_all()
+
+    def well() -> bool:
+        made.coordinator.check()
+        waits_for_nobody = made.group.state() is GroupState.PREPARING and made.group.all_have_joined()
+        made.runtime.advance(REBALANCE_MS + SESSION_MS)
+        return not waits_for_nobody and [len(box.got) for box in joins] == [1, 1]
+
+    return [lambda: join(""), lambda: join(first.member), leave], well
+
+
+TWINS: dict[Callable[[Sync], Built], Patch] = {
+    a_future_that_comes: edited(DelayedFuturePurgatory, "_complete_after", "if not left:", "if False:"),
+    futures_at_a_shutdown: edited(
+        DelayedFuturePurgatory, "_complete_after", "except ExecutorClosed:", "except ZeroDivisionError:"
+    ),
+    a_remote_read_that_ends: edited(RemoteReads, "fetch", ".when_done(", ".subscribe("),
+    an_offset_that_is_found: edited(RemoteReads, "list_offsets", ".when_done(", ".subscribe("),
+    a_late_answer: edited(
+        LateAnswer, "give", "self._given.compare_and_set(False, True)", "not self._given.get()",
+        "self._timeout.cancel()", "self._given.set(True); self._timeout.cancel()",
+    ),
+    a_read_that_ends_while_it_begins: edited(
+        DelayedShareFetch, "_look_again_unless", "not waits and self._look_again()", "False"
+    ),
+    a_change_of_leadership: edited(ReplicaManager, "become_follower", "self._check_later(partition)", "pass"),
+    members_that_come_and_go: edited(GroupCoordinator, "_drop", "group.state() is GroupState.PREPARING", "False"),
+}  # fmt: skip
+"""Each program, and the change that it finds."""
+
+
+def explored(program: Callable[[Sync], Built]) -> Exploration:
+    """Completely; three threads with at most one preemption."""
+    small = Small(program)
+    if len(program(THREADS)[0]) > 2:
+        return explore_bounded(small, Limits(seconds=600, preemptions=1, violations=1))
+    return explore_dpor(small, Limits(seconds=600, violations=1))
+
+
+@pytest.mark.parametrize("program", TWINS, ids=lambda program: program.__name__)
+def test_the_broker_passes_and_its_twin_is_found(program: Callable[[Sync], Built]) -> None:
+    sound = explored(program)
+    assert (sound.found, sound.complete) == ([], True)
+    with patched([TWINS[program]]):
+        assert explored(program).found

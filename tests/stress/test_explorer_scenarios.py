@@ -34,14 +34,7 @@ from stress.small_programs import Small
 LONG = {
     "three-events/pending-flag",
     "emptying-key/pending-flag",
-    "group-coming-and-going/locked",
-    "share-begin-against-read/pending-flag",
-    "broker-leadership/pending-flag",
-    "broker-leadership/locked",
-    "two-drains/pending-flag",
     "re-entrant-completion/pending-flag",
-    "share-release-against-read/pending-flag",
-    "share-release-against-read/locked",
 }
 """Some seconds to two minutes each."""
 
@@ -78,17 +71,14 @@ def test_an_exploration_counts_its_outcomes() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(LONG))
 def test_the_reference_passes_the_large_ones(name: str) -> None:
-    """The large ones: completely too, but for `broker-leadership`, which is searched up to two preemptions."""
     scenario, dialect = name.split("/")
     explored = explore(scenario, dialect, Limits(seconds=1_000, schedules=1_000_000))
     assert explored.verdict is Verdict.PASS, explored.printed()
 
 
-@pytest.mark.parametrize("name", ["three-events/pending-flag", "share-begin-against-read/pending-flag"])
-def test_the_reference_passes_some_large_ones_with_one_preemption(name: str) -> None:
-    """In every run of the suite, what most bugs need (see also `test_broker_explored`); a label may need two."""
-    scenario, dialect = name.split("/")
-    explored = explore(scenario, dialect, Limits(preemptions=1), strategy="bounded")
+def test_the_reference_passes_a_large_one_with_one_preemption() -> None:
+    """In every run of the suite, what most bugs need; a label may need two."""
+    explored = explore("three-events", "pending-flag", Limits(preemptions=1), strategy="bounded")
     assert explored.exploration.complete
     assert not explored.exploration.found
 
@@ -100,22 +90,11 @@ def test_all_classes_of_the_largest_of_three_threads() -> None:
     assert explored.verdict is Verdict.PASS, explored.printed()
 
 
-def test_what_has_three_threads_is_searched_by_states_or_to_two_preemptions() -> None:
-    """A scenario must not come in with less. (Of `reader-writer-chain`, with four, all classes are run; of one of two
-    threads they are some 10^5, and what it is about takes two preemptions.)"""
-    for scenario in SCENARIOS.values():
-        if scenario.threads > 2 or scenario.name == "share-release-against-read":
-            searched = (scenario.strategy, scenario.preemptions)
-            assert scenario.strategy in ("states", "dpor") or searched == ("bounded", 2), scenario.name
-        else:
-            assert scenario.strategy in ("states", "dpor"), scenario.name
-
-
-@pytest.mark.parametrize("name", [name for name, scenario in SCENARIOS.items() if scenario.plain])
-def test_states_of_plain_attributes_are_not_compared(name: str) -> None:
+def test_states_of_plain_attributes_are_not_compared() -> None:
     """They would be taken for one another: UNKNOWN with the reason and no run, where the search itself cries wolf."""
-    scenario = SCENARIOS[name]
-    explored = explore(name, scenario.dialects[0], Limits(), strategy="states")
+    explored = explore(
+        "drawn:intrusive:1.2.0.0:3:add.0:add.0+add.0:", "pending-flag", Limits(), strategy="states"
+    )
     assert explored.verdict is Verdict.UNKNOWN
     assert (explored.exploration.schedules, "plain attributes" in explored.exploration.limit) == (0, True)
 
@@ -147,12 +126,6 @@ def test_the_search_by_states_is_wrong_about_plain_attributes() -> None:
 
     assert shown(explore_dpor) == {(1, 1), (1, 2), (2, 2)}
     assert shown(explore_states) < shown(explore_dpor)
-
-
-def test_the_scenarios_of_the_wheel_for_use_are_plain() -> None:
-    """And no others."""
-    for name, scenario in SCENARIOS.items():
-        assert scenario.plain == name.startswith("intrusive-")
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ FORBIDDEN = (
      "- purgatorio_conformance.cache_dir -> purgatorio_stress ("),
     ("stress/purgatorio_stress/exploring.py", "purgatorio_conformance",
      "- purgatorio_stress.exploring -> purgatorio_conformance ("),
+    ("stress/purgatorio_stress/recorded.py", "purgatorio_broker",
+     "- purgatorio_stress.recorded -> purgatorio_broker ("),
     ("spec/purgatorio_spec/profile.py", "purgatorio_wire", "- purgatorio_spec.profile -> purgatorio_wire ("),
     ("reference/purgatorio/clock.py", "purgatorio.reaper", "- .clock -> .reaper ("),
     ("stress/purgatorio_stress/__init__.py", "purgatorio_pipeline", "- purgatorio_stress -> purgatorio_pipeline ("),

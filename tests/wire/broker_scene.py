@@ -9,6 +9,8 @@ from purgatorio.delayed.dialect import Dialect
 from purgatorio.delayed.locked import LOCKED
 from purgatorio.delayed.pending_flag import PENDING_FLAG
 from purgatorio.faults import PROPAGATE
+from purgatorio.sync import Sync
+from purgatorio.threads import THREADS
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition
 from purgatorio_broker.key import TopicPartition
@@ -69,8 +71,9 @@ class Scene:
         min_isr: int = 2,
         segment_bytes: int = 100,
         dialect: Dialect = PENDING_FLAG,
+        sync: Sync = THREADS,
     ) -> None:
-        self.runtime = VirtualRuntime(7, dialect=dialect, faults=PROPAGATE)
+        self.runtime = VirtualRuntime(7, dialect=dialect, faults=PROPAGATE, sync=sync)
         self.manager = ReplicaManager(self.runtime, min_isr=min_isr, segment_bytes=segment_bytes)
 
     def leads(self, *partitions: TopicPartition, isr: tuple[int, ...] = (0, 1, 2), epoch: int = 5) -> Scene:

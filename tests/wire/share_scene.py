@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from purgatorio.delayed.dialect import Dialect
 from purgatorio.delayed.pending_flag import PENDING_FLAG
 from purgatorio.executors import QueuedExecutor
+from purgatorio.sync import Sync
 from purgatorio.threads import THREADS
 from purgatorio_broker.deferred import Deferred
 from purgatorio_broker.delayed_share_fetch import DelayedShareFetch, ShareResult
@@ -32,7 +33,7 @@ class WatchedLog(ShareLog):
     def __init__(self, scene: Scene, executor: QueuedExecutor | None, tier: Tier) -> None:
         super().__init__(
             scene.manager.partition_or_raise,
-            THREADS,
+            scene.runtime.sync,
             executor=executor,
             tier=tier.read,
             local_start=tier.start,
@@ -96,13 +97,14 @@ class ShareScene:
         remote_wait_ms: int = REMOTE_MS,
         segment_bytes: int = 1_000_000,
         wired: bool = False,
+        sync: Sync = THREADS,
     ) -> None:
-        self.scene = Scene(min_isr=1, dialect=dialect, segment_bytes=segment_bytes)
+        self.scene = Scene(min_isr=1, dialect=dialect, segment_bytes=segment_bytes, sync=sync)
         self.manager = self.scene.manager
         for partition in (P0, P1):
             self.manager.become_leader(partition, 1, (0,), (0,))
         self.manager.run_actions()
-        self.executor = QueuedExecutor()
+        self.executor = QueuedExecutor(sync=sync)
         self.tier = Tier()
         self.log = WatchedLog(self.scene, self.executor if later else None, self.tier)
         self.fetches = ShareFetches(

@@ -131,6 +131,23 @@ def test_a_heartbeat_in_time_keeps_the_member() -> None:
     assert scene.group.state() is GroupState.EMPTY
 
 
+def test_a_sync_that_took_longer_than_a_session_begins_one() -> None:
+    """While it awaits its answer it has none (B605); silent from then on, it goes after a session."""
+    scene = GroupScene()
+    leader, silent = scene.joined(2)
+    box = scene.sync(silent)
+    for _ in range(2):
+        scene.advance(SESSION_MS - 1)
+        scene.beat(leader)
+    scene.sync(leader)
+    assert box.only().error is Error.NONE
+    for left in (True, False):
+        assert (scene.group.get(silent.member) is not None) is left
+        scene.advance(SESSION_MS - 1)
+        scene.beat(leader)
+        scene.advance(1)
+
+
 def test_an_expired_member_makes_the_others_rebalance() -> None:
     scene = GroupScene()
     silent, alive = scene.stable(2)

@@ -1,16 +1,15 @@
-"""Known bugs of the purgatory as the broker suffers from them, and two of this project's own making in the broker.
-
-The known bugs of concrete operations stand in `mutants.reference.broker_operations`, each with the explorer's
-scenario that kills it.
-"""
+"""Known bugs of concrete operations, and of the purgatory as the broker suffers from them; two of our own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 
 import pytest
 
 from mutants.reference import MUTANTS
+from mutants.reference.broker_operations import BROKER_MUTANTS
+from mutants.reference.mutant import Mutant
 from purgatorio.delayed.action_queue import ActionQueue
 from purgatorio_broker.delayed_fetch import DelayedFetch
 from purgatorio_broker.delayed_parts import DelayedParts
@@ -114,3 +113,12 @@ def test_the_code_passes_and_the_mutant_is_killed(name: str) -> None:
     scenario()
     with patched(patches), pytest.raises(AssertionError):
         scenario()
+
+
+@pytest.mark.parametrize("mutant", BROKER_MUTANTS.values(), ids=lambda mutant: mutant.name)
+def test_a_known_bug_of_an_operation_fails_its_test(mutant: Mutant) -> None:
+    module, _, name = mutant.scenario.partition("::")
+    test: Callable[[], None] = getattr(import_module(f"wire.test_broker_{module}"), name)
+    test()
+    with mutant.applied(), pytest.raises(AssertionError):
+        test()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
-from mutants.reference import MUTANTS
+from mutants.reference.broker_operations import BROKER_MUTANTS
 from purgatorio_broker import group_coordinator
 from purgatorio_broker.delayed_parts import DelayedParts
 from purgatorio_broker.error import Error
@@ -71,7 +71,7 @@ TWINS = {
     "a deletion that a replica has not made": Patch(
         Partition, "low_watermark", lambda self: self._log.start()
     ),
-    "enough was there": MUTANTS[31].patches[0],
+    "enough was there": BROKER_MUTANTS[31].patches[0],
     "not replicated yet": Patch(LogEnds, "end", lambda self, isolation: self.log_end),
     "answered twice": edited(DelayedParts, "on_complete", ANSWER, f"{ANSWER}, {ANSWER}"),
     "acknowledged, not replicated": ACKNOWLEDGED_EARLY,
@@ -107,7 +107,7 @@ SHARE_TWINS = {
     "two members have one record": Patch(
         SharePartition, "acquire", lambda self, member, offsets: dict.fromkeys(offsets, 1)
     ),
-    "a lock outlives its answer": MUTANTS[98].patches[0],
+    "a lock outlives its answer": BROKER_MUTANTS[98].patches[0],
 }
 
 
@@ -174,7 +174,7 @@ def test_what_a_time_out_stored_and_nobody_let_go_is_found() -> None:
         assert machine.fetches == []
 
     day()
-    with MUTANTS[16].applied(), pytest.raises(AssertionError, match="enough was there"):
+    with BROKER_MUTANTS[16].applied(), pytest.raises(AssertionError, match="enough was there"):
         day()
 
 

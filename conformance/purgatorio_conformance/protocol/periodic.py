@@ -197,15 +197,23 @@ class _Virtual(_Program):
         task = self.repeat(self.rng.choice((0, self.tick_ns, period_ns, 3 * period_ns)), period_ns)
         self._dues.append((self.clock.now_ns + task.delay_ns, task.period_ns))
 
-    def _add(self) -> None:
-        delay_ns = self.rng.choice((1, 2, 5, 30)) * self.tick_ns
+    def _add(self, delay_ns: int | None = None) -> None:
+        delay_ns = delay_ns or self.rng.choice((1, 2, 5, 30)) * self.tick_ns
         self._dues.append((self.clock.now_ns + self.fitting(delay_ns), 0))
         self.add(delay_ns)
 
     def _reset(self) -> None:
+        """From outside; or by one task that runs at the same time, whichever the timer runs first."""
         delay_ns = self.fitting(self.rng.choice((1, 1, 3, 10, 60)) * self.tick_ns)
+        if self.gated and self.rng.random() < 0.5:
+            for _ in range(2):
+                self._add(self.tick_ns)
+            for one, other in (self.shots[-2:], self.shots[:-3:-1]):
+                self._at[one] = (Reset(other, delay_ns),)
+            delay_ns += self.tick_ns
+        else:
+            self.make(Reset(self.rng.choice(self.shots[-4:]), delay_ns))
         self._dues.append((self.clock.now_ns + delay_ns, 0))
-        self.make(Reset(self.rng.choice(self.shots[-4:]), delay_ns))
 
     def _act(self) -> None:
         draw = self.rng.random()

@@ -87,7 +87,6 @@ class Runner:
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def done(self, job: Job) -> JobOutcome | None:
-        """The committed row of a job."""
         try:
             return decoded(self._place(job).read_bytes(), JobOutcome)
         except FileNotFoundError:
@@ -106,7 +105,6 @@ class Runner:
         return outcome
 
     def stop(self) -> None:
-        """End the processes that run, and begin no other."""
         with self._lock:
             self._stopped.set()
             for pid in self._live:
@@ -241,7 +239,6 @@ def findings_of(out: Path) -> list[Finding]:
 
 
 def write_state(out: Path, left: int, why: str) -> None:
-    """Say how many jobs are left, and why."""
     lake = Lake(out)
     number = max(lake.manifests(), default=0) + 1
     lake.commit(number, Left(left, why))

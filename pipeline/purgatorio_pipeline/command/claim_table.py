@@ -54,7 +54,6 @@ def finish(
 
 
 def _document(result: ClaimResult) -> dict[str, object]:
-    """The object that `--json` prints for a claim."""
     return {
         "id": result.id,
         "statement": result.statement,

@@ -70,13 +70,11 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
     yield "implemented in the reference", kept or nothing
     yield "broken by", _broken(name) or (["no mutant"] if MUTANTS.is_dir() else nothing)
     quoted = _tested(name)
-    twins = _lines(ROOT / "tests", quoted, "*_twins.py")
+    twins = _negative_controls(name, "spec")
     yield "negative controls", twins or nothing
     named = Counter(line.partition(":")[0] for line in _lines(ROOT / "tests", quoted, "test_*.py"))
     files = sorted(named, key=lambda file: (_rank(file), -named[file], file))
-    played = (
-        ["tests/spec/test_clause_twins.py"] if any(one.startswith("tests/spec/") for one in twins) else []
-    )
+    played = ["tests/spec/test_clause_twins.py"] if twins else []
     yield "tests", [*played, *files] or nothing
 
 
@@ -116,14 +114,17 @@ def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
         yield "played by", asked or ["whatever scene gives an occasion"]
         yield "broken by", _broken(name, "broker") or ["no mutant"]
     nothing = ["none" if (ROOT / "tests").is_dir() else "no checkout here, where they would be looked up"]
-    story = re.compile(rf"{name.lower()}(_| |$)")
-    twins = _lines(ROOT / "tests" / "wire" / "twins", lambda line: story.match(line) is not None, "*.txt")
-    yield "negative controls", twins or nothing
+    yield "negative controls", _negative_controls(name, "wire") or nothing
     files = _lines(ROOT / "tests" / "wire", lambda line: f'"{name}"' in line, "test_*.py")
     yield (
         "tests",
         sorted({line.partition(":")[0] for line in files}) or ["tests/wire/test_wire_clause_twins.py"],
     )
+
+
+def _negative_controls(name: str, room: str) -> list[str]:
+    story = re.compile(rf"{name.lower()}(_| |$)")
+    return _lines(ROOT / "tests" / room / "twins", lambda line: story.match(line) is not None, "*.txt")
 
 
 def _place(judge: object) -> str:
@@ -148,7 +149,6 @@ def _tested(name: str) -> Callable[[str], bool]:
 
 
 def _lines(folder: Path, wanted: Callable[[str], bool], names: str = "*.py") -> list[str]:
-    """Where it stands, with the line."""
     found = []
     for path in sorted(folder.rglob(names)) if folder.is_dir() else ():
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):

@@ -30,7 +30,6 @@ def run_foreign(
     races_count: bool,
     as_json: bool,
 ) -> NoReturn:
-    """Explore, print, and leave with the verdict's status."""
     if adapter is None or not packages:
         raise click.UsageError("--package and --adapter go together: what to explore, and MODULE:CLASS")
     if strategy not in (None, *STRATEGIES):
@@ -54,7 +53,6 @@ def run_foreign(
 
 
 def run_foreign_token(token: Token, as_json: bool) -> NoReturn:
-    """Repeat a run, print it, and leave with the verdict's status."""
     try:
         explored, broken = replay_foreign(token)
     except (BadToken, CannotLoad) as error:

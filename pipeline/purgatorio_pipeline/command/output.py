@@ -51,8 +51,6 @@ OPTION_GROUPS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CheckOutput:
-    """Where a check's results go."""
-
     json: bool
     verbose: bool = False
     out: Path | str | None = None
@@ -69,8 +67,6 @@ def place(value: str) -> Path | str:
 
 @dataclass(frozen=True, slots=True)
 class EngineAsked:
-    """The options of the engine that judges a check."""
-
     engine: str | None = None
     master: str | None = None
     memory: str | None = None
@@ -122,7 +118,6 @@ class GroupedCommand(click.Command):
     """A command whose help lists its own options first, then those of the engine and of the output."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes one section for each group that has options."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None

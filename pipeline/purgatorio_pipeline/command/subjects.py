@@ -88,7 +88,6 @@ def command(
 
 
 def runtimes() -> dict[str, object]:
-    """The versions of Java and Node.js, where they are."""
     found: dict[str, object] = {}
     with suppress(JavaNotFound):
         found["java"] = find_java().version

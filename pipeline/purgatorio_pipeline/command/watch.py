@@ -51,7 +51,6 @@ TOLD_OF_A_FAILURE: Final = 2_000
 
 
 def name_value(value: str) -> tuple[str, str]:
-    """NAME=VALUE, an option of Spark's Kafka source."""
     name, equals, text = value.partition("=")
     if not name or not equals:
         raise click.BadParameter(f"{value!r} is not NAME=VALUE")
@@ -229,7 +228,6 @@ def tell(console: Console, news: News) -> None:
 
 
 def summary(console: Console, seen: Watch) -> None:
-    """All runs, at the end."""
     for one in seen.runs:
         clauses = one.clauses.items()
         broken = ", ".join(f"{name} {clause.violations}" for name, clause in clauses if clause.violations)

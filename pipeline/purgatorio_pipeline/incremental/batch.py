@@ -23,7 +23,6 @@ _FOUND: Final = "found"
 def judge_batch(
     spark: SparkSession, places: Sequence[Place], lake: Lake, *, full: bool
 ) -> list[CachedResult]:
-    """Read and judge files, with every violation in a table."""
     judged = judge_files(spark.sparkContext, places, full=full, every=True)
     lake.write(_FOUND, spark.createDataFrame(judged, FOUND_COLUMNS, verifySchema=False))
     found = lake.read(spark, _FOUND)

@@ -55,7 +55,6 @@ class CachedResult:
 
 
 def cached_of(folded: Folded, broken: Sequence[BrokenLine]) -> CachedResult:
-    """What is kept of a file that was read and judged."""
     failures = [*folded.result.failures]
     examples: list[Example] = []
     late, gauges = None, None
@@ -86,7 +85,6 @@ def example_of(events: pa.Table, violation: Violation) -> Example:
 
 
 def result_of(cached: Sequence[CachedResult]) -> CheckResult:
-    """The verdicts of a check of these files, in this order."""
     broken = tuple(line for one in cached for line in one.broken)
     return CheckResult(tuple(one.run for one in cached), sum(one.run.quarantined for one in cached), broken)
 

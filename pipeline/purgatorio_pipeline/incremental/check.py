@@ -43,8 +43,6 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """A file of this check, with what is kept of it."""
-
     entry: Entry
     cached: CachedResult
 
@@ -62,20 +60,15 @@ class Manifest:
 
     @property
     def by_name(self) -> dict[str, Entry]:
-        """The files that are as they were read."""
         return {one.state.name: one for one in self.files if one.state is not None}
 
 
 class Reader(Protocol):
-    """The functions that read and judge files, and write the gold tables."""
-
     def judge(self, places: Sequence[Place], lake: Lake) -> list[CachedResult]:
         """Read files and judge them, leaving their tables in the folder of a batch."""
         ...
 
-    def publish(self, lake: Lake, gold: Lake, held: Sequence[KeptFile], judged: Judged) -> None:
-        """Write the gold tables of a whole check."""
-        ...
+    def publish(self, lake: Lake, gold: Lake, held: Sequence[KeptFile], judged: Judged) -> None: ...
 
 
 def check_lake(
@@ -151,7 +144,6 @@ def _sweep(lake: Lake, number: int, manifest: Manifest) -> None:
 def _known(
     lake: Lake, before: Manifest, states: Mapping[str, FileState], checker: str
 ) -> dict[str, KeptFile]:
-    """The files that need not be read, with what is kept of them."""
     if before.checker != checker:
         return {}
     same = {name: one for name, one in before.by_name.items() if states.get(name) == one.state}

@@ -35,7 +35,6 @@ class FileState:
 
 
 def state_of(path: Place) -> FileState:
-    """The state that a file is in now. Raises OSError."""
     if isinstance(path, HadoopPath):
         return FileState(str(path), str(path), path.size_bytes(), path.modified_ms() * _MS_NS)
     stat = path.stat()
@@ -50,7 +49,6 @@ def checker_fingerprint(full: bool) -> str:
 
 
 def fingerprint_of(folders: Sequence[Traversable], full: bool) -> str:
-    """The same for the code in these folders."""
     digest = hashlib.sha256(f"full={full}".encode())
     for folder in folders:
         for name, data in sorted(_code(folder, folder.name)):

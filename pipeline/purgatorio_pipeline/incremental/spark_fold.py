@@ -105,7 +105,6 @@ def cached_by_key(rows: Iterable[tuple[int, str]]) -> list[CachedResult]:
 
 
 def cached_of_files(context: SparkContext, places: Sequence[Place], *, full: bool) -> list[CachedResult]:
-    """Judge trace files on Spark, without a lake."""
     found = judge_files(context, places, full=full, every=False)
     return cached_by_key((row[0], str(row[-1])) for row in found.collect())
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class SparkReader:
-    """Reads and judges on Spark."""
-
     master: str | None = None
     memory: str | None = None
     full: bool = False
@@ -36,7 +34,6 @@ class SparkReader:
         return self._spark
 
     def judge_alone(self, places: Sequence[Place]) -> list[CachedResult]:
-        """Read files and judge them, without a table."""
         from purgatorio_pipeline.incremental.spark_fold import cached_of_files
         from purgatorio_pipeline.session import start_context
 
@@ -51,7 +48,6 @@ class SparkReader:
         return judge_batch(spark, places, lake, full=self.full)
 
     def publish(self, lake: Lake, gold: Lake, held: Sequence[KeptFile], judged: Judged) -> None:
-        """Write the gold tables of a whole check."""
         from purgatorio_pipeline.incremental.batch import publish
 
         publish(self.session(()), lake, gold, held, judged)

@@ -65,12 +65,10 @@ def gauge_chart(series: GaugeSeries) -> Markup:
 
 
 def highest(series: GaugeSeries, of: Value) -> int:
-    """The largest value; 0 of none."""
     return max((value for point in series.points if (value := of(point)) is not None), default=0)
 
 
 def in_words(series: GaugeSeries) -> str:
-    """The most of each quantity that was there, in one line."""
     there = [
         (name, of) for _, name, of in LINES if any(of(point) is not None for point in series.points)
     ]  # fmt: skip
@@ -78,7 +76,6 @@ def in_words(series: GaugeSeries) -> str:
 
 
 def gauge_key() -> Markup:
-    """What the lines are, with a sample of each."""
     return tag(
         "ul",
         *(

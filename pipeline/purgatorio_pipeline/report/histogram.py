@@ -63,7 +63,6 @@ def histogram(counted: Lateness, timer: TimerConstants, control: Lateness | None
 
 
 def in_words(lateness: Lateness) -> str:
-    """The percentiles and the early ones in one line."""
     return f"{_figures(lateness)} · {f'{lateness.early:,}' if lateness.early else 'none'} early"
 
 
@@ -165,7 +164,6 @@ def _line(kind: str, lateness: Lateness, name: str, value_ns: int, step: float, 
 
 
 def _position(lateness: Lateness, value_ns: int) -> float:
-    """Where a value lies, in bins from the left."""
     for at, (low, high, _) in enumerate(lateness.bins):
         if value_ns < high:
             return at + max((value_ns - low) / (high - low), 0.0)

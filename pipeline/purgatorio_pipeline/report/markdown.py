@@ -62,8 +62,6 @@ def _runs(result: CheckResult, groups: Sequence[Group]) -> str:
 
 @dataclass(slots=True)
 class _Sum:
-    """A clause over the runs of one subject."""
-
     verdicts: set[Verdict] = field(default_factory=set)
     occasions: int = 0
     violations: int = 0

@@ -47,5 +47,4 @@ def lateness_cells(lateness: Lateness) -> list[str]:
 
 
 def left_out(total: int, limit: int, noun: str) -> str:
-    """The sentence that says it; nothing if nothing is."""
     return f"\n{total - limit:,} more {noun} are left out.\n" if total > limit else ""

@@ -27,7 +27,6 @@ Child = str | Markup | None
 
 
 def escaped(text: str) -> Markup:
-    """Text as markup that shows it."""
     return text if isinstance(text, Markup) else Markup(html.escape(visible(text, TEXT_LIMIT), quote=True))
 
 

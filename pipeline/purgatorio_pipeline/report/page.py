@@ -96,7 +96,6 @@ def _part(name: str) -> str:
 
 
 def _hash(part: str) -> str:
-    """How a content policy names an inline part."""
     return f"'sha256-{b64encode(sha256(part.encode()).digest()).decode()}'"
 
 
@@ -112,7 +111,6 @@ def _check_figures(result: CheckResult, groups: Sequence[Group]) -> Sequence[tup
 
 
 def _subjects(result: CheckResult) -> str:
-    """Whose runs they are, for the title of a page among others."""
     names = list(dict.fromkeys(run.subject for run in result.runs if run.subject))
     more = f" and {len(names) - SUBJECTS_NAMED:,} more" if len(names) > SUBJECTS_NAMED else ""
     return ", ".join(map(visible, names[:SUBJECTS_NAMED])) + more + TITLE_GAP if names else ""
@@ -132,7 +130,6 @@ def _header(verdict: Verdict, subjects: str, figures: Sequence[tuple[str, str]])
 
 
 def _anchor(group: Group, at: int) -> str:
-    """The id of the cause that is shown as number `at`."""
     return f"{group.clause}-{at + 1}"
 
 
@@ -373,7 +370,6 @@ def _list(items: Iterable[str | Markup], total: int) -> Markup | None:
 
 
 def _footer(provenance: Mapping[str, str]) -> Markup:
-    """Where the page comes from."""
     rows = (joined(tag("dt", name), tag("dd", text)) for name, text in provenance.items())
     return tag("footer", tag("dl", *rows, class_="said"))
 

@@ -242,7 +242,6 @@ def _print_sum(console: Console, result: CheckResult, groups: list[Group], verbo
 
 
 def _print_folded(console: Console, text: str, style: str) -> None:
-    """As lines that fit; a path stays whole."""
     for line in textwrap.wrap(
         text, console.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     ):

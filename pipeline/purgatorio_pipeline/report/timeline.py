@@ -46,12 +46,10 @@ class Drawing:
 
     @property
     def threads(self) -> tuple[str, ...]:
-        """Its threads, in the order in which they appear."""
         return tuple(dict.fromkeys(row.th for row in self.rows))
 
     @property
     def start_t(self) -> int:
-        """The `t` that its times are shown from."""
         return self.rows[0].t if self.rows else 0
 
 
@@ -63,7 +61,6 @@ def timeline(example: Counterexample) -> Markup:
 
 
 def draw(example: Drawing) -> Markup:
-    """The drawing of any rows of one run."""
     rows = example.rows
     if not rows:
         return tag("p", "The events that show it were not found in the trace.", class_="quiet")
@@ -119,7 +116,6 @@ def _lanes(example: Drawing, labels: list[str]) -> list[_Lane]:
 
 
 def _places(rows: tuple[ShownEvent, ...]) -> tuple[list[float], float]:
-    """The y of each row's middle, and of the end of the last."""
     y = float(_HEAD)
     places: list[float] = []
     for row in rows:
@@ -181,12 +177,10 @@ def _words(example: Drawing, at: int, lane: _Lane, y: float, label: str) -> Mark
 
 
 def _line_x(example: Drawing) -> float:
-    """Where the column of line numbers ends."""
     return (1.8 + max(4, *(len(str(row.line)) for row in example.rows))) * _CHAR
 
 
 def _time_x(example: Drawing) -> float:
-    """Where the column of times ends."""
     times = max(len(milliseconds(row.t - example.start_t)) for row in example.rows)
     return _line_x(example) + (times + 2) * _CHAR
 

@@ -38,12 +38,10 @@ _LEGEND: Final = (
 
 
 def badge(verdict: Verdict) -> Markup:
-    """A verdict as sign and word."""
     return tag("span", f"{_SIGN[verdict]} {verdict}", class_=f"badge {style_of(verdict)}")
 
 
 def style_of(verdict: Verdict) -> str:
-    """The class of a verdict's colour."""
     return "invalid" if verdict is Verdict.INVALID_TRACE else str(verdict).lower()
 
 
@@ -65,7 +63,6 @@ NO_LINKS: Final[Links] = {}
 
 
 def clause_anchor(name: str) -> str:
-    """Where a page says what a clause promises."""
     return f"clause-{name}"
 
 

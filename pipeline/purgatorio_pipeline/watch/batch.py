@@ -45,7 +45,6 @@ Arrived = Callable[[SparkSession, DataFrame, WatchState], DataFrame | None]
 
 
 def files_arrived(spark: SparkSession, files: DataFrame, state: WatchState) -> DataFrame | None:
-    """The rows of new files, which are known by their paths."""
     paths = [Path(unquote(urlparse(row["path"]).path)) for row in files.select("path").collect()]
     return file_rows(spark, paths) if paths else None
 

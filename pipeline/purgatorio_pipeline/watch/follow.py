@@ -172,7 +172,6 @@ class _Taken:
 
 
 def carry_place(silver: Path, batch: int, run: str) -> Path:
-    """Where the carry lies that a batch left of a run."""
     return silver / f"carry-{batch:09d}-{hashlib.sha256(run.encode()).hexdigest()[:32]}"
 
 

@@ -89,8 +89,6 @@ def _messages(batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
 
 @dataclass(slots=True)
 class _Messages:
-    """The lines of some messages, numbered through, and from which message each came."""
-
     messages: Iterable[Message]
     first_lines: list[int] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)

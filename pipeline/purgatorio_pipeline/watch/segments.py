@@ -56,7 +56,6 @@ class Segment:
 
 
 def file_rows(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
-    """The rows of some files (`SEGMENT_SCHEMA`), one task a file."""
     rows = [(str(path),) for path in sorted(paths)]
     files = spark.createDataFrame(spark.sparkContext.parallelize(rows, max(1, len(rows))), "path string")
     return files.mapInArrow(_read, from_arrow_schema(SEGMENT_SCHEMA))
@@ -75,7 +74,6 @@ def read_segments(spark: SparkSession, lake: Lake, number: int, rows: DataFrame)
 
 
 def events_table(number: int) -> str:
-    """Where the rows of a batch lie."""
     return f"silver/events-{number:09d}"
 
 
@@ -100,7 +98,6 @@ def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def run_name(reader: TraceReader) -> str:
-    """The name of the run by its header."""
     return "" if reader.header is None else reader.header.run
 
 
@@ -117,7 +114,6 @@ def told_rows(told: Segment, broken: Iterable[BrokenLine]) -> Iterator[pa.Record
 
 
 def told_by(reader: TraceReader) -> Segment:
-    """The facts of a reader, after its batches have been read."""
     facts = facts_of(reader)
     return Segment(
         file=facts.file,

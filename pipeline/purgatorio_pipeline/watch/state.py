@@ -49,7 +49,6 @@ class OpenRun:
     followed: Followed = field(default_factory=Followed)
 
     def take(self, segment: Segment) -> None:
-        """One more of its files."""
         self.events += segment.events
         self.broken += segment.broken
         self.first_broken = self.first_broken or segment.first_broken
@@ -65,7 +64,6 @@ class OpenRun:
 
     @property
     def closed(self) -> bool:
-        """Whether the end has come and every event that it counts."""
         return self.declared is not None and self.events + self.broken >= self.declared
 
     def add(self, violation: Violation, batch: int) -> bool:
@@ -121,7 +119,6 @@ class WatchState:
     """By partition of Kafka, the first offset that was not taken in."""
 
     def printed(self) -> Watch:
-        """Every run in the public shape, the closed ones first."""
         runs = [*self.closed, *(run.printed() for run in self.runs.values())]
         return Watch(worst(run.verdict for run in runs), self.batch, runs)
 

@@ -15,7 +15,6 @@ _SCHEMA: Final = "path string, modificationTime timestamp, length long, content 
 
 
 def new_files(spark: SparkSession, folder: Path, files_per_batch: int) -> DataFrame:
-    """The files of `folder` and the folders in it, as a stream."""
     return (
         spark.readStream.format("binaryFile")
         .schema(_SCHEMA)

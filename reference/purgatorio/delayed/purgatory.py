@@ -297,6 +297,5 @@ class Purgatory(Owned, Generic[Op]):
 
 
 def _require_keys(keys: object) -> None:
-    """TypeError for keys that are neither a list nor another sequence or set."""
     if isinstance(keys, str | bytes | bytearray) or not isinstance(keys, Sequence | Set):
         raise TypeError(f"keys are a list, as [{keys!r}], and {keys!r} is none")

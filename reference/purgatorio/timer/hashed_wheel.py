@@ -243,7 +243,6 @@ class HashedWheel(Calls):
                     self._size.set(self._size.get() - 1)
 
     def _keep(self, entry: HashedEntry) -> None:
-        """It was refused: it waits next to the slots."""
         entry.gone.set(False)
         self._refused.mutate()[entry] = None
         self._size.set(self._size.get() + 1)

@@ -18,8 +18,6 @@ from purgatorio.timer.undriven import Undriven
 
 
 class _HeapEntry:
-    """A task in the heap."""
-
     __slots__ = ("_expiration_ms", "_queue", "task")
 
     def __init__(self, task: TimerTask, expiration_ms: int, queue: "DelayQueue[_HeapEntry]") -> None:

@@ -18,8 +18,6 @@ from purgatorio.timer.task import TimerTask
 
 
 class _MockEntry:
-    """A task with its deadline; `number` breaks ties."""
-
     __slots__ = ("deadline_ms", "number", "task")
 
     def __init__(self, task: TimerTask, deadline_ms: int, number: int) -> None:

@@ -81,17 +81,14 @@ class Clause:
         self._reading: OfReading | None = None
 
     def of_operation(self, judge: OfOperation) -> OfOperation:
-        """Declares the function that judges one operation or task."""
         self._operation = judge
         return judge
 
     def of_check(self, judge: OfCheck) -> OfCheck:
-        """Declares the function that judges one `check_and_complete`."""
         self._check = judge
         return judge
 
     def of_reading(self, judge: OfReading) -> OfReading:
-        """Declares the function that judges one reading of the gauges."""
         self._reading = judge
         return judge
 

@@ -38,7 +38,6 @@ class OpenCalls:
     depth: Ints = field(default_factory=_none)
 
     def pair(self, some: Numbered) -> Paired:
-        """Pair the returns of the next batch."""
         batch = some.batch
         # The open calls stand before the batch's rows, so that one search serves both.
         held, count = len(self.i), len(batch)

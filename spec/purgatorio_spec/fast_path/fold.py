@@ -198,7 +198,6 @@ class Fold:
         self.registering.append(np.stack([some.thread[rows], change, np.isin(rows, advances)]))
 
     def _add_keys(self, some: Numbered, of: Ints, keys: Ints) -> None:
-        """Who registered tells its keys."""
         ops = self.operations
         calls = some.rows.of("try_complete_else_watch", CALL)
         calls = calls[ops.column("reg_call")[of[calls]] == some.first + calls]
@@ -341,12 +340,10 @@ class Fold:
                 first += len(batch)
 
     def table(self) -> pa.Table:
-        """All events, where they are held."""
         held = [] if self._held is None else self._held
         return pa.Table.from_batches([plain(some.batch.rows, EVENT_SCHEMA) for some, _ in held], EVENT_SCHEMA)
 
     def rows(self, again: Again, violations: Sequence[Violation]) -> list[pa.Table]:
-        """The events that show some violations, by violation."""
         last_i = max((max(one.events) for one in violations), default=-1)
 
         def batches() -> Iterable[Coded]:
@@ -381,7 +378,6 @@ class Fold:
     def _selected(
         self, batches: Iterable[Coded], wanted: Sequence[Selection]
     ) -> Sequence[Sequence[pa.RecordBatch]]:
-        """The rows that each selection keeps."""
         parts: list[list[pa.RecordBatch]] = [[] for _ in wanted]
         for batch in batches:
             table = pa.Table.from_batches([batch.rows])
@@ -391,11 +387,9 @@ class Fold:
         return parts
 
     def block(self, run: Run, of: slice | Ints) -> Block:
-        """The columns of some operations, by slot."""
         return Block(run, self.operations, of)
 
     def number(self, operation: str) -> int:
-        """The number of an operation, 0 if there are no events of it."""
         return self.names.get(operation)
 
     def _mark(self, run: Run, tally: RunTally, truths: Truths | None) -> Wanted:

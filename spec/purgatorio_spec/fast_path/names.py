@@ -41,7 +41,6 @@ class Names:
         self._mapped: Codes = np.zeros(1, np.int32)
 
     def __len__(self) -> int:
-        """One more than the highest number."""
         return self._count
 
     def numbers(self, texts: pa.StringArray) -> Codes:
@@ -57,7 +56,6 @@ class Names:
         return self._mapped
 
     def get(self, text: str) -> int:
-        """The number of a name, 0 if it has none."""
         self._open_those_with([text])
         return self._known.get(text, 0)
 
@@ -67,7 +65,6 @@ class Names:
             self._close(page)
 
     def packed(self) -> list[bytes]:
-        """All names, packed by page."""
         self.close(lambda _: False)
         return [self._packed[page] for page in range(len(self._packed))]
 
@@ -93,7 +90,6 @@ class Names:
             at, self._count = at + len(more), self._count + len(more)
 
     def _open_those_with(self, texts: Sequence[str]) -> None:
-        """Open the packed pages that may hold any of these."""
         if not texts or not self._hashes:
             return
         hashes = _hashes(texts, 0)
@@ -104,7 +100,6 @@ class Names:
                     self._read(page)
 
     def _read(self, page: int) -> None:
-        """Open a page, or begin it."""
         if page in self._open:
             return
         some = unpacked(self._packed[page]) if page in self._packed else []

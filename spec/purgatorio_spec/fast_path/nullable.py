@@ -17,8 +17,6 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(slots=True)
 class Truth:
-    """True where `yes`, false where `no`, else unknown."""
-
     yes: Flags
     no: Flags
 
@@ -45,8 +43,6 @@ class Truth:
 
 @dataclass(slots=True)
 class Numbers:
-    """Integers, absent where not `ok`."""
-
     v: Ints
     ok: Flags
 
@@ -72,7 +68,6 @@ class Numbers:
         return ~(self < other)
 
     def equals(self, other: Numbers | int) -> Truth:
-        """Whether both are the same number."""
         value, ok = self._than(other)
         same = self.v == value
         return Truth(same & ok, ~same & ok)
@@ -88,14 +83,12 @@ class Numbers:
         return Truth.of(self.ok)
 
     def or_else(self, other: Numbers | int) -> Numbers:
-        """Another one where it is absent."""
         if isinstance(other, int):
             return Numbers(np.where(self.ok, self.v, other), np.ones(len(self.v), bool))
         return Numbers(np.where(self.ok, self.v, other.v), self.ok | other.ok)
 
 
 def greatest(*some: Numbers) -> Numbers:
-    """The greatest of those that are there."""
     first = some[0]
     for other in some[1:]:
         first = Numbers(np.maximum(first.or_else(other).v, other.or_else(first).v), first.ok | other.ok)

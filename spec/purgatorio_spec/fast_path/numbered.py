@@ -21,7 +21,6 @@ class Rows:
         self._ends = np.concatenate(([0], np.cumsum(np.bincount(code, minlength=256))))
 
     def of(self, function: str, *phases: int) -> Ints:
-        """The rows of a function in some phases."""
         parts = [self._of(code_of(function, phase)) for phase in phases]
         some = [part for part in parts if len(part)]
         if len(some) == 1:
@@ -44,7 +43,6 @@ class Numbered:
 
     @classmethod
     def of(cls, batch: Coded, first: int, operations: Codes, threads: Codes) -> Numbered:
-        """Number a batch, given the run's numbers by the batch's codes."""
         operation = operations[batch.id]
         operation[~_OF_AN_OPERATION[batch.code]] = 0
         return cls(batch, first, operation, threads[batch.th], Rows(batch.code))
@@ -53,7 +51,6 @@ class Numbered:
         return len(self.batch)
 
     def some(self, name: str, rows: Ints) -> tuple[Ints, Ints]:
-        """Those of these rows where a column is given, and its values there."""
         values, ok = self.batch.numbers(name)
         kept = rows if ok is None else rows[ok[rows]]
         return kept, values[kept]

@@ -66,7 +66,6 @@ class Operations(Pages):
         self.make_room(1)
 
     def widen(self) -> None:
-        """From 32 bits a row to 64."""
         for name in (*_ROWS, *_LEAST_ROWS):
             if self._empty[name].dtype == np.int64:
                 return
@@ -83,13 +82,11 @@ class Operations(Pages):
         return cast("Ints", self._columns[name])
 
     def numbers(self, name: str, of: slice | Ints) -> Numbers:
-        """A column of some slots."""
         column = self._columns[name][of]
         ok = np.ones(len(column), bool) if name in _COUNTS else column != self._empty[name]
         return Numbers(column.astype(np.int64), ok)
 
     def flags(self, name: str, of: slice | Ints) -> Flags:
-        """A column of flags of some slots."""
         return self._columns[name][of].astype(bool)
 
     def set_flag(self, name: str, slots: Ints) -> None:
@@ -103,7 +100,6 @@ class Operations(Pages):
         self._columns[name][slots] = values
 
     def first(self, name: str, slots: Ints, values: Ints) -> None:
-        """The value of the first."""
         column = self._columns[name]
         new = column[slots] == self._empty[name]
         column[slots[new][::-1]] = values[new][::-1]

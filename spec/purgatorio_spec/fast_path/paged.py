@@ -49,7 +49,6 @@ class Pages:
         self._now = 0
 
     def make_room(self, count: int) -> None:
-        """Room for numbers up to this one, excluded."""
         self.count = max(self.count, count)
         pages = (self.count - 1 >> self._bits) + 1
         while len(self._frame) < pages:
@@ -91,7 +90,6 @@ class Pages:
                 self._close(page)
 
     def is_open(self, page: int) -> bool:
-        """Whether a page is not packed."""
         return page < len(self._frame) and bool(self._frame[page] >= 0)
 
     def packed(self) -> list[bytes]:
@@ -100,7 +98,6 @@ class Pages:
         return [self._packed[page] for page in range(len(self._frame))]
 
     def restore(self, count: int, packed: Sequence[bytes]) -> None:
-        """Take packed pages, as `packed` gave them, for its own."""
         self.count = count
         self._packed = dict(enumerate(packed))
         self._frame, self._used = np.full(len(packed), -1), np.full(len(packed), -1)
@@ -137,7 +134,6 @@ class Pages:
             self._frame[page] = frame
 
     def _take(self) -> int:
-        """A place for a page."""
         if not self._free:
             had = len(self._list_size)
             more = max(1 << self._bits, had >> self._bits + 1 << self._bits)

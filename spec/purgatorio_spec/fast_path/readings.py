@@ -181,7 +181,6 @@ class Truths:
             self.bounds.add(bounds(self._moments, summaries, self.run))
 
     def reading(self, at: int) -> Reading:
-        """One of them for the clauses."""
         r, b = self.readings, self.bounds
         return Reading(
             call_i=int(r.call_i[at]),
@@ -224,7 +223,6 @@ def _size(truths: Truths) -> tuple[Flags, Flags]:
 
 
 def judge_every(truths: Truths) -> tuple[Flags, Flags]:
-    """The rule of a clause that has none."""
     every = np.ones(len(truths.readings), bool)
     return every, every
 

@@ -86,8 +86,6 @@ class Wanted:
 
 @dataclass(slots=True)
 class _Neighbours:
-    """What a thread recorded before and after some of its rows."""
-
     last_i: Ints
     pending: list[tuple[int, int, int]] = field(default_factory=list)
     """Thread, operation and `i` of returns after which nothing has come yet."""
@@ -119,7 +117,6 @@ class SecondLook:
         self._neighbours = _Neighbours(np.full(self.threads, -1, np.int64))
 
     def feed(self, some: Numbered, keys: Ints) -> None:
-        """Look at a batch (`keys`: the run's numbers of the batch's keys)."""
         places = np.flatnonzero(self.wanted.chosen[some.operation])
         if len(places):
             rows = some.batch.rows.select(_ROWS.names).take(places)

@@ -58,7 +58,6 @@ class Block:
 
     @cached_property
     def by_expiry(self) -> Truth:
-        """The one fire of its task contains the win."""
         inside = self.win_th.equals(self.fire_th) & (self.fire_call < self.win_call)
         return self.fire_n.equals(1) & inside & (self.win_ret <= self.fire_ret)
 

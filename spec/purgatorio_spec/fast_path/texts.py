@@ -20,13 +20,11 @@ class Texts:
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Texts:
-        """With numbers for these texts, in their order."""
         texts = cls()
         texts._known = {name: at for at, name in enumerate(names, 1)}
         return texts
 
     def __len__(self) -> int:
-        """One more than the highest number."""
         return len(self._known) + 1
 
     def numbers(self, texts: pa.StringArray) -> Codes:

@@ -81,7 +81,6 @@ class ThreadChecks:
     _try: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def feed(self, some: Numbered, threads: int) -> None:
-        """Add a batch; `threads`: one more than the highest number of a thread."""
         more = threads - len(self._i)
         if more > 0:
             self._i = np.concatenate((self._i, np.full(more, _NONE, np.int64)))

@@ -54,7 +54,6 @@ class Call:
 
     @property
     def end_i(self) -> int:
-        """Its return's `i`, or NEVER."""
         return NEVER if self.ret_i is None else self.ret_i
 
     @property
@@ -166,7 +165,6 @@ class OperationHistory:
 
     @property
     def is_periodic(self) -> bool:
-        """Whether it was added as a periodic task."""
         return bool(self.rates or self.delays)
 
     @property
@@ -176,7 +174,6 @@ class OperationHistory:
 
     @property
     def winners(self) -> list[Call]:
-        """The `force_complete` calls that returned true."""
         return [force for force in self.forces if force.out == 1]
 
     @property
@@ -210,7 +207,6 @@ class OperationHistory:
         ]
 
     def fire_of(self, call: Call) -> Call | None:
-        """The `timer_fire` that made this call, if one did."""
         return next((fire for fire in self.fires if fire.contains(call)), None)
 
     @property

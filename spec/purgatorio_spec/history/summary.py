@@ -66,7 +66,6 @@ class Summary(NamedTuple):
 
 
 def summary_of(run: Run, history: OperationHistory) -> Summary:
-    """The summary of a history."""
     registration, claim = history.registration, history.claim
     registered_ret_i = NEVER if registration is None else registration.end_i
     claim_call_i = NEVER if claim is None else claim.call_i

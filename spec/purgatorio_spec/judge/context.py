@@ -58,17 +58,14 @@ SLICE_ROWS: Final = 50_000
 
 
 def codes(column: pa.ChunkedArray[pa.StringScalar]) -> Ints:
-    """A number for each different text, by row."""
     return pc.index_in(column, value_set=pc.unique(column)).to_numpy().astype(np.int64)
 
 
 def select(table: pa.Table, *functions: str) -> pa.Table:
-    """The rows of some functions, in order."""
     return table.filter(pc.is_in(table.column("f"), value_set=pa.array(functions)))
 
 
 def _values(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
-    """The values of some columns, row by row."""
     columns = ([value for chunk in table.column(name).chunks for value in _listed(chunk)] for name in names)
     return zip(*columns, strict=True)
 
@@ -223,7 +220,6 @@ class Threads:
 
 
 def thread_rows(table: pa.Table) -> Iterator[ThreadRow]:
-    """The rows of a table for `Threads`."""
     yield from _values(table, "th", "ph", "f", "i", "c", "id", "keys", "out")
 
 
@@ -272,7 +268,6 @@ class PlacedReading(RawReading):
 
 
 def raw_readings(table: pa.Table) -> list[PlacedReading]:
-    """The readings of a run in the order of their ends."""
     f, phase = table.column("f"), table.column("ph")
     is_reading = np.asarray(pc.is_in(f, value_set=pa.array(_READINGS)))
     if not is_reading.any():
@@ -321,7 +316,6 @@ def raw_reading(row: Mapping[str, Any], *, before_i: int, quiet: bool) -> Placed
 
 
 def run_facts(table: pa.Table, header: Header) -> RunFacts:
-    """What all events of a run together say."""
     if not table.num_rows:
         return RunFacts()
     unsettled, settled = key_cancels(
@@ -406,7 +400,6 @@ def _unreturned(table: pa.Table) -> dict[str, int]:
 
 
 def sampled_times(t: Ints) -> tuple[int, ...]:
-    """`RunFacts.times` of all times of a run."""
     stride = 1
     while -(-len(t) // stride) > TIMES:
         stride *= 2
@@ -485,7 +478,6 @@ def histories(table: pa.Table, context: Iterable[ContextRow]) -> Iterator[Operat
 
 
 def _sorted_rows(table: pa.Table) -> Iterator[tuple[str, *Row]]:
-    """By id, in any order, and `i`."""
     rows = table.filter(pc.is_valid(table.column("id"))).select(list(ROW_FIELDS))
     order = np.lexsort((rows.column("i").to_numpy(), codes(rows.column("id"))))
     for start in range(0, len(order), SLICE_ROWS):

@@ -81,7 +81,6 @@ def without_silent_pass(result: CheckResult) -> CheckResult:
 
 
 def no_silent_pass(run: RunResult) -> RunResult:
-    """The same of one run."""
     if run.verdict is Verdict.INVALID_TRACE:
         return run
     clauses = {
@@ -120,7 +119,6 @@ class TraceFacts:
 
 
 def subject_of(header: Header) -> str:
-    """Name and version of what was recorded."""
     return f"{header.implementation.name} {header.implementation.version}".strip()
 
 
@@ -158,7 +156,6 @@ def conclude(facts: TraceFacts, run: Run | None, tally: RunTally) -> RunResult:
 
 
 def unjudged(facts: TraceFacts, failure: Failure) -> RunResult:
-    """A run that could not be judged, by an error of ours."""
     result = conclude(facts, None, RunTally(failures={"": failure}))
     verdict = result.verdict if facts.header is None else Verdict.UNKNOWN
     return replace(result, verdict=verdict, problems=(f"an error of ours: {failure}",))

@@ -72,7 +72,6 @@ def moments_of(raw: Sequence[PlacedReading], facts: RunFacts) -> Moments:
 
 
 def reading(run: Run, one: PlacedReading, totals: Bounds, moments: Moments, at: int) -> Reading:
-    """A recorded reading with the bounds that the run's operations give it."""
     known = {field.name: getattr(one, field.name) for field in fields(RawReading)}
     known |= totals.of(moments, at, run)
     return Reading(**known)

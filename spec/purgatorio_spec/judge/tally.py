@@ -52,11 +52,9 @@ class Tally:
 
     @property
     def violations(self) -> int:
-        """How many operations, tasks, calls or readings broke it."""
         return sum(cause.count for cause in self.causes.values())
 
     def leave_open(self, reason: str, count: int) -> None:
-        """Count what could not be decided."""
         self.undecided[reason] = self.undecided.get(reason, 0) + count
 
     def add(self, judgement: Judgement) -> None:
@@ -120,5 +118,4 @@ class RunTally:
 
 
 def judged_clauses(run: Run) -> list[Clause]:
-    """The clauses that are not skipped for a run."""
     return [clause for clause in CLAUSES.values() if clause.skipped(run) is None]

@@ -39,7 +39,6 @@ class Scene:
 
     @property
     def bound(self) -> str:
-        """The bound in words, as it is printed next to the claim."""
         threads = self.events + self.register + self.timed + self.holder
         parts = [f"{threads} threads", f"{self.events} events, {self.keys} key{'s' * (self.keys > 1)}"]
         parts += ["registration"] * self.register + ["time-out"] * self.timed
@@ -49,8 +48,6 @@ class Scene:
 
 
 class Cast:
-    """The programs of a scene with their columns, over one memory."""
-
     def __init__(self, variant: Variant, scene: Scene) -> None:
         memory = Memory(scene.events, scene.keys, scene.never_ready)
         threads = Threads(memory, variant)
@@ -83,13 +80,11 @@ class Cast:
         self.programs.append(program)
 
     def at_end(self, programs: list[ThreadProgram]) -> Callable[[int], bool]:
-        """A predicate: all these programs have ended."""
         mask = sum(program.counter.mask for program in programs)
         ends = sum(program.labels[END] << program.counter.shift for program in programs)
         return lambda state: state & mask == ends
 
     def anyone_at(self, suffixes: tuple[str, ...]) -> Callable[[int], int]:
-        """How many threads are at a label with one of these suffixes."""
         tests = [
             program.is_at([name for name in program.names if name.endswith(suffixes)])
             for program in self.programs

@@ -141,7 +141,6 @@ def _go(search: Search[S], inside: Edges[S], members: set[S], at: S, goals: set[
 
 
 def components(edges: Edges[S]) -> Iterable[list[S]]:
-    """Tarjan's strongly connected components, iteratively."""
     index: dict[S, int] = {}
     low: dict[S, int] = {}
     stack: list[S] = []

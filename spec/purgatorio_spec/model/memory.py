@@ -56,7 +56,6 @@ class Memory:
 
 @instruction
 def evaluate(at: Place, memory: Memory, if_ready: str, if_not: str) -> StepFunction:
-    """The body of `try_complete`: read the condition."""
     mask, yes, no = memory.ready_mask, at.to(if_ready), at.to(if_not)
     return lambda state: state + (yes if state & mask == mask else no)
 
@@ -87,7 +86,6 @@ def cancel_timer(at: Place, timer: Bits, target: str) -> StepFunction:
 
 @instruction
 def arm_timer(at: Place, timer: Bits, target: str) -> StepFunction:
-    """Add the operation to the timer."""
     keep, armed, move = ~timer.mask, ARMED << timer.shift, at.to(target)
     return lambda state: ((state & keep) | armed) + move
 
@@ -104,7 +102,6 @@ def take_timer(at: Place, timer: Bits, target: str) -> StepFunction:
 def look_up(
     at: Place, memory: Memory, record: Record, key: int, if_watched: str, if_not: str
 ) -> StepFunction:
-    """`check_and_complete(key)` starts and reads the key's list."""
     watched, obliged, ready = memory.watched[key].mask, record.obliged.mask, memory.ready_mask
     yes, no = at.to(if_watched), at.to(if_not)
 

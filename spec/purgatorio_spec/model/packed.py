@@ -24,11 +24,9 @@ class Bits:
 
     @property
     def mask(self) -> int:
-        """The bits of the field, in place."""
         return ((1 << self.width) - 1) << self.shift
 
     def get(self, state: int) -> int:
-        """The value of the field."""
         return (state >> self.shift) & ((1 << self.width) - 1)
 
     def put(self, state: int, value: int) -> int:
@@ -39,8 +37,6 @@ class Bits:
 
 
 class Layout:
-    """Hands out fields one after the other."""
-
     def __init__(self) -> None:
         self.fields: dict[str, Bits] = {}
         self.width = 0
@@ -108,7 +104,6 @@ def raise_flag(at: Place, bit: Bits, target: str) -> StepFunction:
 
 @instruction
 def clear_flag(at: Place, bit: Bits, target: str) -> StepFunction:
-    """Write false; of a lock: give it back."""
     keep, move = ~bit.mask, at.to(target)
     return lambda state: (state & keep) + move
 
@@ -122,14 +117,12 @@ def branch(at: Place, bits: Bits, if_set: str, if_clear: str) -> StepFunction:
 
 @instruction
 def test_and_set(at: Place, bit: Bits, if_set: str, if_clear: str) -> StepFunction:
-    """Atomically read the flag and set it."""
     mask, yes, no = bit.mask, at.to(if_set), at.to(if_clear)
     return lambda state: state + yes if state & mask else (state | mask) + no
 
 
 @instruction
 def block(at: Place, lock: Bits, target: str) -> StepFunction:
-    """Take a lock, waiting while it is held."""
     mask, move = lock.mask, at.to(target)
     return lambda state: None if state & mask else (state | mask) + move
 
@@ -162,7 +155,6 @@ class ThreadProgram:
         self.functions.append(lambda state: None)
 
     def at(self, state: int) -> str:
-        """The label where this thread stands."""
         return self.names[self.counter.get(state)]
 
     def is_at(self, labels: Sequence[str]) -> Callable[[int], bool]:

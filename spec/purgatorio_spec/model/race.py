@@ -39,7 +39,6 @@ class Race:
 
 
 def race_model(race: Race) -> Model[RaceState]:
-    """Every interleaving of the race's threads."""
     names, columns, threads = tuple(race.variables), tuple(race.threads), tuple(race.threads.values())
 
     def named(state: RaceState) -> Vars:
@@ -88,8 +87,6 @@ def _does(**changes: int) -> Action:
 
 
 def _take(lock: str, waits: bool = True) -> Action:
-    """Take a lock when it is free; without `waits` in any case."""
-
     def action(v: Vars) -> Literal["blocked"] | None:
         if v[lock] and waits:
             return BLOCKED

@@ -69,8 +69,6 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a search says: one finding a property. `seconds` are of CPU time."""
-
     model: str
     bound: str
     findings: tuple[Finding, ...]
@@ -83,7 +81,6 @@ class Answer:
         return worst(finding.verdict for finding in self.findings)
 
     def finding(self, name: str) -> Finding:
-        """The finding for one property. KeyError if the model has no such property."""
         for finding in self.findings:
             if finding.property == name:
                 return finding

@@ -35,7 +35,6 @@ class Threads:
         self.variant = variant
 
     def event(self, record: Record, key: int) -> Instructions:
-        """Publish one event, then `check_and_complete` its key."""
         publish, check = f"make its part of the condition true (key k{key})", f"check_and_complete(k{key})"
         there = {"look": "the operation is there", END: "nothing watched"}
         return [
@@ -52,7 +51,6 @@ class Threads:
         return body + (self._add_to_timer() if timed else [])
 
     def expiry(self) -> Instructions:
-        """The executor's run of the timer task: `force_complete`, and `on_expiration` if it won."""
         memory, lost = self.memory, END if self.variant.expiry_needs_win else "expire"
         locks = self.variant.force is Force.UNDER_LOCK
         take = take_timer("take", "the time-out is due", memory.timer, "peek" if locks else "force")
@@ -115,7 +113,6 @@ class Threads:
         return [read.says({ready: "true", lost: "false"}), *([] if skips else self._force(prefix, won, lost))]
 
     def _try(self, prefix: str, leave: str) -> Instructions:
-        """`maybe_try_complete` or `safe_try_complete`, whichever the variant has; starts at `prefix`lock."""
         if self.variant.acquire is Acquire.BLOCK:
             return self._safe_try(prefix, leave)
         if self.variant.acquire is Acquire.RETRY_ONCE:

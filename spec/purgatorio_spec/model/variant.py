@@ -31,8 +31,6 @@ class Force(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One version of the protocol."""
-
     name: str
     acquire: Acquire
     force: Force

@@ -89,7 +89,6 @@ def initial(world: World) -> WheelState:
 
 
 def steps(world: World, state: WheelState) -> list[tuple[int, WheelState]]:
-    """Everything that may happen next."""
     found: list[tuple[int, WheelState]] = []
     if state.draining:
         found += _flushes(world, state)
@@ -140,8 +139,6 @@ def _flushes(world: World, state: WheelState) -> list[tuple[int, WheelState]]:
 
 
 class Wheel:
-    """The mutable working copy inside one transition."""
-
     def __init__(self, world: World, state: WheelState) -> None:
         self.world = world
         self.clocks = list(state.clocks)
@@ -178,7 +175,6 @@ class Wheel:
         return deadline <= end if self.world.flaw is Flaw.INTERVAL_INCLUSIVE else deadline < end
 
     def _offer(self, expiration: int, level: int, slot: int) -> None:
-        """Set the bucket's expiration; a change (re-)queues it."""
         for index, (_, queued_level, queued_slot) in enumerate(self.queue):
             if (queued_level, queued_slot) == (level, slot):
                 if self.queue[index][0] != NEVER:

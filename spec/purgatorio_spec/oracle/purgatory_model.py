@@ -64,7 +64,6 @@ class PurgatoryModel:
         return False
 
     def complete(self, operation: ModelOperation) -> bool:
-        """What `force_complete` answers: flag, cancel, callback."""
         if operation.completed:
             return False
         operation.completed = True

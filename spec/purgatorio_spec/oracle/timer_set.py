@@ -31,7 +31,6 @@ class Deadlines(NamedTuple):
 
 
 def added(state: Deadlines, deadline: int) -> Deadlines:
-    """A task with this deadline is pending."""
     return state._replace(pending=tuple(sorted((*state.pending, deadline))))
 
 
@@ -73,18 +72,15 @@ class TimerSet:
         return self.due_at(deadline) <= now
 
     def due_at(self, deadline: int) -> int:
-        """The first moment at which it is due."""
         return due_at(deadline, self.tick)
 
     def take_due(self, now: int) -> dict[str, int]:
-        """Remove what is due; the tasks with their deadlines."""
         due = {task: d for task, d in self.deadlines.items() if self.is_due(d, now)}
         for task in due:
             del self.deadlines[task]
         return due
 
     def next_due(self) -> int | None:
-        """When the next one is due; None where none waits."""
         return min((self.due_at(d) for d in self.deadlines.values()), default=None)
 
     def size(self) -> int:

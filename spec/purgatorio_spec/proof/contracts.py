@@ -48,8 +48,6 @@ CONTRACTS = (
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The results of CrossHair: conditions confirmed and left open, and the first counterexample."""
-
     verdict: Verdict
     confirmed: int
     open: int
@@ -58,7 +56,6 @@ class Searched:
 
 
 def kernel_file() -> Path:
-    """The file of the reference's arithmetic. FileNotFoundError if the reference is not installed."""
     package = PathFinder.find_spec(PACKAGE)
     for folder in (package.submodule_search_locations or []) if package is not None else []:
         candidate = Path(folder) / f"{MODULE}.py"

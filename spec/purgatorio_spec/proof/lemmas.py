@@ -31,7 +31,6 @@ class Lemma:
 
 
 def is_floor(quotient: Term, value: Term, tick: Term) -> Fact:
-    """quotient = floor(value / tick), for tick >= 1."""
     return (quotient * tick <= value) & (value < quotient * tick + tick)
 
 

@@ -47,8 +47,6 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
-    """An integer of any size."""
-
     raw: Any
 
     def __add__(self, other: Term | int) -> Term:
@@ -82,12 +80,10 @@ def _raw(value: Term | int) -> Any:
 
 
 def integers(names: str) -> tuple[Term, ...]:
-    """Fresh integer unknowns, one for each word."""
     return tuple(Term(_z3().Int(name)) for name in names.split())
 
 
 def choose(condition: Fact, then: Term, otherwise: Term) -> Term:
-    """`then` if the condition holds, else `otherwise`."""
     return Term(_z3().If(condition.raw, then.raw, otherwise.raw))
 
 
@@ -101,7 +97,6 @@ class Proof:
 
 
 def follows(hypotheses: Sequence[Fact], goal: Fact, limit_ms: int = TIME_LIMIT_MS) -> Proof:
-    """Ask whether the goal holds whenever all hypotheses do."""
     z3, solver = _z3(), _solver([*hypotheses, ~goal], limit_ms)
     start = time.perf_counter()
     answer = solver.check()

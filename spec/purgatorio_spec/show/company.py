@@ -73,7 +73,6 @@ class Company:
                 self._keep(c, at, err is not None)
 
     def _mine(self, events: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which rows are of calls that may be shown."""
         other = ~np.asarray(
             pc.fill_null(pc.equal(events.column("id"), pa.scalar(self.subject)), pa.scalar(False))
         )

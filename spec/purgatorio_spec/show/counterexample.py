@@ -85,7 +85,6 @@ class Counterexample:
 
     @property
     def promise(self) -> str:
-        """The sentence of the broken clause."""
         return promise_of(self.violation.clause, self.profile)
 
     @property
@@ -95,7 +94,6 @@ class Counterexample:
 
     @property
     def breaks_at(self) -> int:
-        """The `i` of the event at which the promise is broken."""
         return max(self.violation.events)
 
     @property

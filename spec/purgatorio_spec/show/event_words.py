@@ -86,7 +86,6 @@ def label_of(event: ShownEvent, subject: str, start_t: int) -> str:
 
 
 def fields_of(event: ShownEvent) -> list[tuple[str, str]]:
-    """Every field that the event has, by its name in the trace format."""
     values: list[tuple[str, object]] = [
         ("line", event.line), ("i", event.i), ("th", event.th), ("t", event.t), ("ph", event.ph), ("f", event.f),
         ("id", event.id), ("c", event.c), ("keys", ", ".join(event.keys) or None), ("delay_ns", event.delay_ns),

@@ -26,8 +26,6 @@ Kind = Literal["operation", "check", "reading"]
 
 
 class CauseKey(NamedTuple):
-    """Names one cause in one run of a check."""
-
     file: str
     run: str
     clause: str
@@ -189,5 +187,4 @@ def promises(profiles: Iterable[str]) -> dict[str, str]:
 
 
 def promise_of(clause: str, profile: str) -> str:
-    """The sentence of a clause in a run of this profile."""
     return promises([profile])[clause]

@@ -37,7 +37,6 @@ class Line:
 
 
 def render(example: Counterexample, width: int = WIDTH) -> str:
-    """The whole text, lines ended by a line feed."""
     return _ended(lines(example, width))
 
 
@@ -178,7 +177,6 @@ class Lanes:
         return min(max(len(visible(name)) for name in self.threads), 20)
 
     def heads(self) -> str:
-        """The line of thread names."""
         if not self.widths:
             return "thread"
         gap = " " * LANE_GAP

@@ -58,7 +58,6 @@ def _in_dollar_quotes(one: str, is_command: bool) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """So many of them: `1 task`, `1,278 tasks`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 

@@ -54,7 +54,6 @@ class Block:
 
 
 def parse_block(file: str, lines: Sequence[Line], broken: Callable[[BrokenLine], None]) -> Block:
-    """The records of some lines; what is no record goes to `broken`."""
     fast = _fast(lines)
     return Block(fast, ()) if fast is not None else parse_lines(file, lines, broken)
 
@@ -131,6 +130,5 @@ def parse_lines(file: str, lines: Sequence[Line], broken: Callable[[BrokenLine],
 
 
 def refused(file: str, line: Line, refusal: Refusal) -> BrokenLine:
-    """The report on a refused line."""
     text = line.text[:KEPT_TEXT_BYTES].decode(errors="replace")
     return BrokenLine(file, line.number, refusal.field, refusal.why, refusal.hint, text)

@@ -34,7 +34,6 @@ _TEXT: Final = pa.dictionary(pa.int32(), pa.string())
 
 
 def code_of(function: str, phase: int) -> int:
-    """The code of the rows of one function and phase."""
     return 3 * _FUNCTION_AT[function] + phase
 
 
@@ -78,7 +77,6 @@ class Coded:
 
     @property
     def line(self) -> Ints:
-        """The line or row of each event in its file."""
         return values_of(self.rows.column("line"))
 
     def take(self, places: Ints) -> Coded:
@@ -91,7 +89,6 @@ class Coded:
 
 
 def given(column: Column) -> Flags | None:
-    """Where it is not null; None: everywhere."""
     return None if not column.null_count else np.asarray(pc.is_valid(column), np.bool_)
 
 
@@ -208,7 +205,6 @@ CODED_SCHEMA: Final = dictionaries(EVENT_SCHEMA)
 
 
 def plain(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The same rows with texts as texts."""
     columns = [_plain(rows.column(field.name), field.type) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 

@@ -123,12 +123,10 @@ def _other_fields(record: Header | End) -> Row:
 
 
 def present(row: Row) -> Row:
-    """An object without what is null."""
     return {name: value for name, value in row.items() if value is not None}
 
 
 def event_batch(events: Iterable[tuple[int, Event]]) -> pa.RecordBatch:
-    """A batch of `EVENT_SCHEMA` from pairs of line number and event."""
     pairs = list(events)
     rows = [(*event[:-1], line, _own_text(event.x)) for line, event in pairs]
     columns = dict(

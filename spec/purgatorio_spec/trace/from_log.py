@@ -138,7 +138,6 @@ def _duckdb() -> Any:
 
 
 def _load(database: Any, source: Path, mapping: LogMapping, progress: Callable[[int], None] | None) -> _Read:
-    """The log's points into the table `points`."""
     database.execute(
         "CREATE TABLE points (t BIGINT, rank TINYINT, row BIGINT, what VARCHAR, id VARCHAR, keys VARCHAR,"
         " delay_ns BIGINT)"
@@ -396,7 +395,6 @@ def _without_strays(database: Any) -> list[str]:
 
 
 def _rows(database: Any, query: str) -> list[tuple[Any, ...]]:
-    """All rows of what a query answers: few."""
     found: list[tuple[Any, ...]] = database.execute(query).fetchall()
     return found
 

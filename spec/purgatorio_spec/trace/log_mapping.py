@@ -54,18 +54,15 @@ class LogMapping:
 
     @property
     def by_event(self) -> bool:
-        """Whether a row is an event, and not a request."""
         return self.what is not None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column that is read."""
         timeout = self.timeout if isinstance(self.timeout, str) else None
         single = (self.enqueued, self.completed, self.timed_out, self.time, self.what, timeout)
         return tuple(dict.fromkeys((*self.id, *self.key, *(name for name in single if name is not None))))
 
     def shows(self, what: What) -> bool:
-        """Whether the log says when this happened."""
         return what in self.words.values() if self.by_event else getattr(self, what, None) is not None
 
 

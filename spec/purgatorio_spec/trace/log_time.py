@@ -16,11 +16,10 @@ _SECOND_NS: Final = UNIT_NS["s"]
 
 
 class BadValue(ValueError):
-    """What is wrong with the value of a field, and what to do."""
+    pass
 
 
 def time_ns(text: str, mapping: LogMapping) -> int:
-    """Nanoseconds since 1970, UTC. Raises `BadValue`."""
     found = _ISO.fullmatch(text.strip())
     if found is None:
         return _scaled(text, mapping.unit, 'a time by ISO 8601, or a number with unit = "ms" (s, ms, us, ns)')

@@ -66,7 +66,6 @@ def shown(value: object) -> str:
 
 
 def parse_line(line: bytes) -> Record:
-    """The record that `line` holds. Raises `Refusal`."""
     try:
         fields: object = orjson.loads(line)
     except orjson.JSONDecodeError as bad:
@@ -162,7 +161,6 @@ def _needed(value: T | None, name: str) -> T:
 
 
 def string_field(fields: Mapping[str, object], name: str) -> str | None:
-    """A string, None where there is none."""
     value = fields.get(name)
     if value is None:
         return None
@@ -183,7 +181,6 @@ def _strings(fields: Fields, name: str) -> tuple[str, ...] | None:
 
 
 def object_field(fields: Mapping[str, object], name: str) -> Fields | None:
-    """An object, None where there is none."""
     value = fields.get(name)
     if value is None:
         return None

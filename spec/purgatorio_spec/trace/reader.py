@@ -266,7 +266,6 @@ class TraceReader:
             self.broken.append(broken)
 
     def _parquet(self) -> Iterator[Coded]:
-        """The same from a Parquet file; a row's number stands for the line."""
         try:
             size, told = self.path.stat().st_size, pq.read_metadata(self.path)
             texts = texts_of(told.schema)
@@ -368,6 +367,5 @@ def _is_record(line: Line) -> bool:
 
 
 def is_parquet(path: Path) -> bool:
-    """By the file's first bytes."""
     with path.open("rb") as file:
         return file.read(4) == b"PAR1"

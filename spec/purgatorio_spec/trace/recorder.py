@@ -69,8 +69,6 @@ class CallFields(TypedDict, total=False):
 
 
 class ReturnFields(TypedDict, total=False):
-    """What a recorded return may say."""
-
     out: int | None
     err: str | None
     deadline_t: int | None
@@ -78,8 +76,6 @@ class ReturnFields(TypedDict, total=False):
 
 
 class PointFields(TypedDict, total=False):
-    """What a recorded point may say."""
-
     keys: tuple[str, ...] | None
     t_call: int | None
     out: int | None

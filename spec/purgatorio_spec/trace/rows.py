@@ -177,7 +177,6 @@ def _own_column(raw: pa.RecordBatch) -> Column:
 
 
 def values_of(column: Column) -> list[object]:
-    """The values of a column of any type."""
     return [value.as_py() for value in column]
 
 

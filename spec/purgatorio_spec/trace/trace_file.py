@@ -60,7 +60,6 @@ class StreamedRecording(AbstractContextManager["StreamedRecording"]):
         return self
 
     def flush(self) -> None:
-        """Write what is final by now, down to the file. Raises OSError."""
         with self._write_lock:
             self._writer.write_all(self._recorder.drain())
             self._writer.flush()

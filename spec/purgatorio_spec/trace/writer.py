@@ -82,7 +82,6 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
         self.events += batch.num_rows
 
     def flush(self) -> None:
-        """Hand what is held to the file."""
         if self._held:
             self._sink.records(self._held)
             self._held = []
@@ -111,8 +110,6 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
 
 
 class LineSink:
-    """JSON lines in a file, packed as its suffix says."""
-
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
         self._out: io.RawIOBase | io.BufferedIOBase | gzip.GzipFile | zstandard.ZstdCompressionWriter
@@ -128,7 +125,6 @@ class LineSink:
         self.objects(map(fields_of, rows))
 
     def objects(self, rows: Iterable[Mapping[str, object]]) -> None:
-        """Write JSON objects, a line each."""
         lines = bytearray()
         for row in rows:
             # Not joined at last: each is cut from a kilobyte, and to keep thousands costs more than to make them.
@@ -189,7 +185,6 @@ def _json_texts(column: Column) -> Column:
 def _joined(
     between: str, *parts: Column | str, null_handling: Literal["emit_null", "skip"] = "emit_null"
 ) -> pa.StringArray:
-    """Texts put together by row."""
     options = pc.JoinOptions(null_handling)
     found = pc.call_function("binary_join_element_wise", [*parts, between], options)
     assert isinstance(found, pa.StringArray)

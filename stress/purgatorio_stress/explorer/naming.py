@@ -58,7 +58,7 @@ def _name_of_object(run: Execution, value: object) -> object:
     shared = tuple(one.oid for one in inside.values() if isinstance(one, Shared))
     if shared:
         return type(value).__qualname__, shared
-    if type(value).__module__.partition(".")[0] not in ("purgatorio", "purgatorio_broker"):
+    if type(value).__module__.partition(".")[0] != "purgatorio":
         return type(value).__qualname__
     return type(value).__qualname__, name_of(run, tuple(inside.values()))
 

@@ -183,7 +183,7 @@ def _is_bound_once(kind: type, name: str) -> bool:
     object is."""
     home: type = getattr(kind, name).__objclass__
     return home is Shared or (
-        home.__module__.partition(".")[0] in ("purgatorio", "purgatorio_broker")
+        home.__module__.partition(".")[0] == "purgatorio"
         and home.__module__ != "purgatorio.clock"
         and not home.__module__.startswith("purgatorio.timer.intrusive.")
     )

@@ -26,11 +26,6 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 SEVERAL: Final[tuple[str, ...]] = tuple(name for name, one in SCENARIOS.items() if one.threads > 1)
 """Scenarios of several threads."""
 
-NOT_RACED: Final[dict[str, str]] = {
-    "share-begin-against-read": "its reader has nothing to do before the other task has: see share-read-against-force",
-}
-"""Those of them that make no sense here, and why; besides those that need a thread of their own (`why_not_raced`)."""
-
 RECORD_EVERY: Final = 7
 """Odd, so that batches with and without yields take turns at being recorded."""
 
@@ -149,7 +144,7 @@ def why_not_raced(name: str) -> str | None:
         RoundMaker(scenario, scenario.dialects[0], StopFlag()).make(recorded=False)
     except OwnThread as thread:
         return f"it has {thread}"
-    return NOT_RACED.get(name)
+    return None
 
 
 def chosen(names: Sequence[str] = (), subject: StressSubject = REFERENCE_SUBJECT) -> list[tuple[str, str]]:

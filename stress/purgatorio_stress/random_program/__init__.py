@@ -1,1 +1,1 @@
-"""Random and enumerated programs over all calls of a timer, a purgatory or a broker."""
+"""Random and enumerated programs over all calls of a timer or a purgatory."""

@@ -4,21 +4,16 @@ from functools import partial
 from typing import Final
 
 from purgatorio_stress.random_program.act import PREFIX, BadProgram, Drawn
-from purgatorio_stress.random_program.members import MEMBERS
 from purgatorio_stress.random_program.parts import PARTS
 from purgatorio_stress.random_program.player import Vocabulary, play
 from purgatorio_stress.random_program.purgatories import PURGATORIES
-from purgatorio_stress.random_program.remote import WAITING
-from purgatorio_stress.random_program.replicas import REPLICAS
-from purgatorio_stress.random_program.share import SHARE
 from purgatorio_stress.random_program.timers import TIMERS
 from purgatorio_stress.random_program.workers import WORKERS
 from purgatorio_stress.scenario.contract import Scenario
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 VOCABULARIES: Final[dict[str, Vocabulary]] = {
-    vocabulary.name: vocabulary
-    for vocabulary in (*TIMERS, *PURGATORIES, *PARTS, REPLICAS, MEMBERS, SHARE, *WAITING, *WORKERS)
+    vocabulary.name: vocabulary for vocabulary in (*TIMERS, *PURGATORIES, *PARTS, *WORKERS)
 }
 
 

@@ -50,7 +50,7 @@ judge the purgatories' traces here: the model finds as much in a tenth of it."""
 
 
 def searches_for(patches: Iterable[Patch], dialect: str) -> tuple[Search, ...]:
-    """The searches that run the patched code, the likeliest first; none for the broker's, which has its own tests."""
+    """The searches that run the patched code, the likeliest first."""
     names = dict.fromkeys(name for patch in patches for name in names_of(_module_of(patch.owner), dialect))
     return tuple(SEARCHES[name] for name in names)
 
@@ -76,8 +76,6 @@ _OF_ONE_DIALECT: Final = {
 
 def names_of(module: str, dialect: str) -> tuple[str, ...]:
     """The searches that run code of a module of the reference, in one dialect."""
-    if module.startswith("purgatorio_broker"):
-        return ()
     for start, names in BY_MODULE.items():
         if module.startswith(start):
             return names

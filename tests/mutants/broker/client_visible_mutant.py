@@ -1,7 +1,7 @@
 """A bug of the broker behind the socket that a client can feel, and the ways to write one down.
 
 Each names the clause (or one of the clauses) of the wire that must be the one to convict it. A bug is a patch of one
-function of the reference, or of the front; where the kill matrix has the bug already, its patch is taken from there.
+function of the reference, or of the front; where it is a known bug, its patch is taken from there.
 """
 
 import sys
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
 
-from mutants.reference import MUTANTS as KILL_MATRIX
+from mutants.reference.broker_operations import BROKER_MUTANTS
 from purgatorio.delayed.purgatory import Purgatory
 from purgatorio_broker.network import server
 from purgatorio_broker.network.api import APIS
@@ -38,8 +38,8 @@ def felt(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) 
 
 
 def known(number: int, clauses: str, *, brokers: int = 1) -> FeltMutant:
-    """One of the kill matrix."""
-    mutant = KILL_MATRIX[number]
+    """One of the known bugs of concrete operations."""
+    mutant = BROKER_MUTANTS[number]
     return FeltMutant(mutant.name, mutant.what, tuple(clauses.split()), mutant.patches, brokers)
 
 

@@ -5,16 +5,13 @@ Also the rows whose mechanism this reference does not have.
 
 from typing import Final
 
-from mutants.reference.broker_operations import BROKER_MUTANTS
 from mutants.reference.completion import COMPLETION_MUTANTS
 from mutants.reference.mutant import Mutant
 from mutants.reference.timer import TIMER_MUTANTS
 
 MUTANTS: Final[dict[int, Mutant]] = {
     mutant.number: mutant
-    for mutant in sorted(
-        (*BROKER_MUTANTS, *COMPLETION_MUTANTS, *TIMER_MUTANTS), key=lambda mutant: mutant.number
-    )
+    for mutant in sorted((*COMPLETION_MUTANTS, *TIMER_MUTANTS), key=lambda mutant: mutant.number)
 }
 """By number."""
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from mutants.reference.mutant import known
+from mutants.reference.mutant import Mutant, known
 from purgatorio_broker.delayed_group import DelayedJoin
 from purgatorio_broker.delayed_produce import DelayedProduce
 from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
@@ -21,26 +21,32 @@ def _without_isolation(
     answer(self, replace(params, isolation=Isolation.HIGH_WATERMARK), *given)
 
 
-BROKER_MUTANTS: Final = (
-    known(16, "group-queued-at-expiry", edited(DelayedJoin, "on_expiration", "self._run_actions()", "pass")),
-    known(25, "share-event-against-force", edited(
+_ALL: Final = (
+    known(16, "group::test_actions_of_an_expired_join_run",
+          edited(DelayedJoin, "on_expiration", "self._run_actions()", "pass")),
+    known(25, "share::test_completed_while_it_reads_it_gives_the_locks_back", edited(
           DelayedShareFetch, "_complete_from", "self.force_complete()", "self.force_complete() or True"),
           interleaving=True),
-    known(27, "broker-replication", edited(DelayedProduce, "try_complete", " and self.force_complete()", "")),
-    known(28, "group-silent-member",
+    known(27, "produce::test_becoming_a_follower_answers_who_waits",
+          edited(DelayedProduce, "try_complete", " and self.force_complete()", "")),
+    known(28, "group::test_a_heartbeat_in_time_keeps_the_member",
           edited(GroupCoordinator, "_heard_of", "group.update(member.id, satisfied=False)", "pass")),
-    known(30, "group-leaving-member",
+    known(30, "group::test_a_killed_group_s_sessions_end_without_expiring",
           edited(GroupCoordinator, "_remove", "self._heartbeats.check_and_complete", "")),
-    known(31, "broker-replication",
+    known(31, "produce::test_the_minimum_counts_at_most_the_replicas",
           edited(ReplicaManager, "_note_follower", "self._check_later(partition)", "pass")),
     # Nor is it noted what the follower has deleted: that is what a client feels of it (D1).
-    known(32, "broker-replication", edited(
+    known(32, "produce::test_the_minimum_counts_at_most_the_replicas", edited(
           ReplicaManager, "_note_follower", "self._check_later(partition)", "pass", ", request.log_start", "",
           "    try:\n", "    self.check_key(partition)\n        try:\n")),
-    known(96, "broker-committed-reader", wrapped(ReplicaManager, "_answer_fetch", _without_isolation)),
-    known(97, "broker-unreplicated", edited(
+    known(96, "fetch::test_a_committed_reader_stops_at_the_open_transaction",
+          wrapped(ReplicaManager, "_answer_fetch", _without_isolation)),
+    known(97, "fetch::test_a_consumer_waits_for_the_high_watermark", edited(
           Partition, "ends", "self._ends()", "replace(self._ends(), high_watermark=self._ends().log_end)")),
     # `alias = locked; alias.clear()`, and then what is left is unlocked.
-    known(98, "share-read-fails", edited(DelayedShareFetch, "_unlock", "in locked", "in list(locked)[:0]")),
+    known(98, "share::test_a_read_that_raises_leaves_no_lock",
+          edited(DelayedShareFetch, "_unlock", "in locked", "in list(locked)[:0]")),
 )  # fmt: skip
-"""By number."""
+
+BROKER_MUTANTS: Final[dict[int, Mutant]] = {mutant.number: mutant for mutant in _ALL}
+"""By number; instead of a scenario each has the test of `tests/wire/test_broker_*.py` that finds it."""
