@@ -128,9 +128,8 @@ def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
 def _refused(
     clause: str, cause: Way, one: Exchange, error: int, wanted: set[int] | frozenset[int], about: str
 ) -> Row:
-    if error in wanted:
-        return kept(clause, cause)
-    return broken(clause, cause, one, f"{' or '.join(map(named, sorted(wanted)))}{about}", named(error))
+    allowed = f"{' or '.join(map(named, sorted(wanted)))}{about}"
+    return checked(clause, cause, one, error in wanted, allowed, named(error))
 
 
 def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:

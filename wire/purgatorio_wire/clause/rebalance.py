@@ -130,12 +130,9 @@ def _numbered(group: Group, before: Generation, one: Generation) -> Rows:
     stayed = [m for m in one.members if m in before.members and _joins_answered(group, m, before, one)]
     if not stayed:
         return
-    if one.number == before.number + 1:
-        yield kept("G3")
-    else:
-        join = one.members[stayed[0]]
-        seen = f"generation {one.number} after {before.number}"
-        yield broken("G3", "generation-jumps", join, f"generation {before.number + 1}", seen)
+    right, seen = one.number == before.number + 1, f"generation {one.number} after {before.number}"
+    join, allowed = one.members[stayed[0]], f"generation {before.number + 1}"
+    yield checked("G3", "generation-jumps", join, right, allowed, seen)
 
 
 def _stays(group: Group, one: Generation) -> Rows:
@@ -306,11 +303,9 @@ def _is_out(group: Group, member: str, one: Generation) -> Rows:
         if member_id(x) == member and x.t > one.last_t + group.bounds.declared.late_ms * MS and x.answer is not None
     ]  # fmt: skip
     for x in told[:1]:
-        if x.error == UNKNOWN_MEMBER:
-            yield kept("G6", "not-out")
-        else:
-            seen = f"{named(x.error)} {after(x.t, one.last_t)} after the others were answered"
-            yield broken("G6", "not-out", x, f"{named(UNKNOWN_MEMBER)}: it did not rejoin in time", seen)
+        right, allowed = x.error == UNKNOWN_MEMBER, f"{named(UNKNOWN_MEMBER)}: it did not rejoin in time"
+        seen = f"{named(x.error)} {after(x.t, one.last_t)} after the others were answered"
+        yield checked("G6", "not-out", x, right, allowed, seen)
 
 
 def _nobody_rejoined(group: Group, one: Generation) -> Rows:

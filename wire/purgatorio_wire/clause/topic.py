@@ -271,10 +271,8 @@ def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             elif errors[name] != wanted:
                 allowed = f"{named(wanted)} for {count} partitions where {had} are"
                 yield broken("A3", "grows" if wanted else "does-not-grow", one, allowed, named(errors[name]))
-            elif wanted:
-                yield kept("A3", "grows")
-            elif one.body.get("validate_only"):
-                yield kept("A3", "does-not-grow")
+            elif wanted or one.body.get("validate_only"):
+                yield kept("A3", "grows" if wanted else "does-not-grow")
             else:
                 yield from _grown(bounds, scene, name, count, one.answer_t)
 
@@ -427,8 +425,7 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             elif which in told[part] and not log.deletes_t and not error:
                 last = told[part][which]  # or one before it has that time too
                 allowed = f"a record at {last} at most, which was reported with the time {which}"
-                row = broken("L1", "by-time", one, allowed, f"offset {offset}")
-                yield kept("L1", "by-time") if 0 <= offset <= last else row
+                yield checked("L1", "by-time", one, 0 <= offset <= last, allowed, f"offset {offset}")
             if which in (SINCE_EVER, LARGEST_TIME) and not error and offset >= 0:
                 told[part].setdefault(integer(said, "timestamp", -1), offset)
 
