@@ -404,10 +404,8 @@ def _syncs(group: Group, one: Generation) -> Rows:
         row = row.but(not sync.error, "refused", sync, "its assignment", named(sync.error))
         right = text(sync.got, "assignment") == given.get(member_id(sync), "")
         row = row.but(right, "other-assignment", sync, "the assignment that the leader gave", "another")
-        right, seen = (
-            not one.other_protocol(sync.got),
-            f"{text(sync.got, 'protocol_type')} {text(sync.got, 'protocol_name')}",
-        )
+        seen = f"{text(sync.got, 'protocol_type')} {text(sync.got, 'protocol_name')}"
+        right = not one.other_protocol(sync.got)
         yield row.but(right, "other-protocol", sync, "the protocol that was chosen", seen)
 
 

@@ -395,10 +395,8 @@ def _with_replicas(
     promise = f"{named(TIMED_OUT)} at its time-out,"
     gap = max(one.wait_ms * MS, FORGOTTEN_NS)
     row = in_time(bounds, "D1", "replica-stopped", one, due, gap, promise)
-    right, seen = (
-        error == TIMED_OUT and until >= due - EARLY_NS,
-        f"{named(error)} after {after(until, one.t)}",
-    )
+    right = error == TIMED_OUT and until >= due - EARLY_NS
+    seen = f"{named(error)} after {after(until, one.t)}"
     yield row.but(right, "replica-stopped", one, f"{named(TIMED_OUT)} at its time-out", seen)
 
 
