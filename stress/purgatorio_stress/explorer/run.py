@@ -1,18 +1,23 @@
-"""One run of a program: its tasks are greenlets, and a chooser decides at each step which task runs next.
+"""One run of a program under the explorer: each thread of the program is a task (a greenlet), and a chooser decides at
+each step which task runs next.
 
-A primitive of the controlled `Sync` reports each of its steps to `point` *before* it acts. `point` requests the next
-task. If that is the caller itself, it returns; otherwise it switches, and returns when the caller is chosen. So the
-code under test is unmodified, and a schedule, the list of the chosen tasks, determines a run.
+The explorer has its own version of `Sync` (locks, conditions, atomics, threads). Each operation of this version calls
+`point` *before* it acts. `point` asks the chooser for the next task. If the chosen task is the calling task, `point`
+returns at once. Otherwise `point` switches to the chosen task, and returns when the calling task is chosen again. So
+the code under test is unmodified. A schedule is the list of the chosen tasks, and determines the run.
 
-Virtual time passes only when no task can continue: then the clock jumps to the earliest end of a timed wait. (Tasks
-may also move it themselves, with `VirtualClock.advance`.) All waits that are due then may end, in any order, and other
-tasks may act at that instant too. A run ends when every task that is no daemon has ended and nothing is left to do up
-to the horizon; in a deadlock; at a livelock (a loop that turns alone for ever); or when the chooser ends it.
+Virtual time passes only when no task can continue. Then the clock jumps to the earliest end of a timed wait. (A task
+may also move the clock with `VirtualClock.advance`.) At this instant, all waits that are due may end, in any order,
+and other tasks may act too.
 
-While `live` is false (set-up, judging, clean-up), primitives act at once and report no steps.
+A run ends in one of four ways: every task that is not a daemon has ended, and no wait ends before the horizon (a
+virtual time that the program sets); a deadlock; a livelock (a loop that repeats while no other task can run); the
+chooser ends the run.
 
-Speed: at most steps of a known schedule the same task continues. Up to `_until` such steps are only counted. See also
-`free`.
+While `live` is false (set-up, judging, clean-up), operations act at once and call no `point`.
+
+Speed: in a known schedule, most steps belong to the task of the previous step. Before the step number `_until`,
+`point` only counts such steps. See also `free`.
 """
 
 import sys

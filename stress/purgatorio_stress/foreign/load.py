@@ -1,8 +1,9 @@
-"""The modules of a foreign program, imported again over the scheduler: its own, its adapter's, and some of Python's.
+"""Imports the modules of a program again, for the explorer: the program's modules, its adapter's modules, and some
+modules of the standard library.
 
-Nothing in `sys.modules` changes but for the moment of the import. Each module that is loaded gets an `__import__` of
-its own, so `from threading import Lock` is met as `import threading` is. `threading` is the real source without what
-is of `threads`; `queue`, `sched` and `concurrent.futures` are the real source as it is.
+`sys.modules` is unchanged, except during the import. Each loaded module gets its own `__import__`, so `from threading
+import Lock` and `import threading` have the same effect. `threading` is the source of the standard library without the
+parts that the module `threads` replaces. `queue`, `sched` and `concurrent.futures` are the unchanged source.
 """
 
 import ast

@@ -1,9 +1,9 @@
-"""A module's source with a call at each place where it touches what threads may share. See `hooks`.
+"""Rewrites the source of a module. The new source calls `hooks` at each use of data that threads may share.
 
-Only bodies of functions are changed: what a module does while it is imported is done by one thread. Lines stay what
-they are, so tracebacks and tables show the user's own.
+Only bodies of functions are changed, because only one thread imports a module. The line numbers do not change, so
+tracebacks and tables show the user's own lines.
 
-Not seen: targets of a comprehension that unpack. A `match` looks at its subject before each of its cases, all at once.
+Not seen: targets of a comprehension that unpack. A `match` reads its subject before each case, in one step.
 """
 
 import ast
