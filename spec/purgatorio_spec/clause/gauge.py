@@ -153,7 +153,9 @@ def size_is_exact(run: Run, reading: Reading) -> Finding:
     """An occasion is a reading of `delayed`, as in P2. If the profile counts cancelled tasks until the next tick, only
     a reading at rest is an occasion. A point may have been read at any time since the previous event of its thread.
     Even at rest, a reaper may be moving one task between buckets, and the recorder does not see this move. Only a
-    `quiesce` excludes such a move. So without a `quiesce`, the lower bound is one less."""
+    `quiesce` excludes such a move. So without a `quiesce`, the lower bound is one less. A task that runs may be
+    counted to the end of its run. In real time a task that is no operation may be counted for a reaper's period more,
+    because its thread may count it down after the end was reported."""
     if reading.delayed is None:
         return NO_OCCASION
     if reading.delayed < 0:
