@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -19,28 +20,18 @@ from purgatorio import (
     QueuedExecutor,
     SystemTimer,
 )
-from purgatorio.faults import CONTAIN, FaultPolicy
-from purgatorio.sync import Executor
-from purgatorio.timer import IntrusiveTimer
 from purgatorio.timer.calls import Repeated
 from purgatorio.timer.hashed_wheel import HashedEntry
 from purgatorio.timer.intrusive.timer import TaskNode
 from purgatorio.timer.intrusive.wheel import Wheel
 from purgatorio_stress.mutant.patch import Patch, edited
+from reference.waiting import TIMERS, Stepped
 
-AnyTimer = SystemTimer | HeapTimer | HashedWheel | IntrusiveTimer
-Make = Callable[[ManualClock, Executor, FaultPolicy], AnyTimer]
-KINDS: dict[str, Make] = {
-    "wheel": lambda clock, executor, faults: SystemTimer(
-        "t", wheel_size=4, clock=clock, executor=executor, faults=faults
-    ),
-    "heap": lambda clock, executor, faults: HeapTimer("t", clock=clock, executor=executor, faults=faults),
-    "hashed": lambda clock, executor, faults: HashedWheel(
-        "t", wheel_size=4, clock=clock, executor=executor, faults=faults
-    ),
-    "intrusive": lambda clock, executor, faults: IntrusiveTimer(
-        "t", wheel_size=4, levels=1, clock=clock, executor=executor, faults=faults
-    ),
+KINDS: dict[str, Callable[..., Stepped]] = {
+    "wheel": partial(TIMERS["system"], wheel_size=4),
+    "heap": TIMERS["heap"],
+    "hashed": partial(TIMERS["hashed"], wheel_size=4),
+    "intrusive": partial(TIMERS["intrusive"], wheel_size=4, levels=1),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -64,7 +55,7 @@ class Refusing(QueuedExecutor):
         super().submit(action)
 
 
-def drain(timer: AnyTimer) -> int:
+def drain(timer: Stepped) -> int:
     """Until nothing is due; returns how often the executor refused."""
     refused = 0
     while True:
@@ -81,7 +72,7 @@ def drain(timer: AnyTimer) -> int:
 def test_what_is_refused_runs_in_a_later_drain(kind: str, numbers: tuple[int, ...]) -> None:
     """T3, T5: wherever in a drain, and however often; nothing twice, in the order of the ticks, and a cancel counts."""
     clock, executor = ManualClock(), Refusing(*numbers)
-    timer = KINDS[kind](clock, executor, CONTAIN)
+    timer = KINDS[kind](clock=clock, executor=executor)
     ran: list[int] = []
     cancelled = ActionTask(3, lambda: ran.append(-1))
     for delay_ms in (3, 1, 3, 30, 2, 3):
@@ -113,7 +104,7 @@ def test_what_is_refused_runs_in_a_later_drain(kind: str, numbers: tuple[int, ..
 def test_what_was_refused_can_be_cancelled_and_moved(kind: str) -> None:
     """T4: it waits, as every other."""
     clock, executor = ManualClock(), Refusing(0, 1)
-    timer = KINDS[kind](clock, executor, CONTAIN)
+    timer = KINDS[kind](clock=clock, executor=executor)
     ran: list[str] = []
     gone, moved = ActionTask(1, lambda: ran.append("gone")), ActionTask(1, lambda: ran.append("moved"))
     timer.add(gone)
@@ -139,7 +130,7 @@ def test_what_was_refused_can_be_cancelled_and_moved(kind: str) -> None:
 def test_a_task_that_raises_through_the_executor_was_not_refused(kind: str) -> None:
     """An executor on the caller, and a policy that raises: it ran, and runs no more; those behind it are not lost."""
     clock = ManualClock()
-    timer = KINDS[kind](clock, DirectExecutor(), PROPAGATE)
+    timer = KINDS[kind](clock=clock, executor=DirectExecutor(), faults=PROPAGATE)
     ran: list[str] = []
 
     def broken() -> None:
