@@ -105,13 +105,11 @@ def explore(
     serial = serial_outcomes(scenario, dialect)
     with bug.applied():
         if strategy is None:
-            # Where nobody has chosen, a bounded scenario is searched up to the bound that it can be searched to.
-            strategy, most = scenario.strategy, scenario.preemptions
+            strategy = scenario.strategy
             if races and strategy != "dpor":
                 # Not by states: equal ones may have come about in another order, and a race is about order. It shows
                 # whichever use comes first, so few preemptions do.
-                strategy, most = "bounded", min(most, 1)
-            limits = replace(limits, preemptions=min(limits.preemptions, most))
+                strategy, limits = "bounded", replace(limits, preemptions=min(limits.preemptions, 1))
         done = _explore_with_end(program, limits, strategy, seed)
         done.found += _lock_order(done)
         unreached = tuple(label for label in scenario.labels if not program.labels[label])

@@ -20,12 +20,17 @@ from purgatorio import (
     QueuedExecutor,
     SystemTimer,
 )
+from purgatorio.sync import Sync
+from purgatorio.threads import THREADS
 from purgatorio.timer.calls import Repeated
 from purgatorio.timer.hashed_wheel import HashedEntry
 from purgatorio.timer.intrusive.timer import TaskNode
 from purgatorio.timer.intrusive.wheel import Wheel
-from purgatorio_stress.mutant.patch import Patch, edited
+from purgatorio_stress.explorer.dpor import explore_dpor
+from purgatorio_stress.explorer.result import Limits
+from purgatorio_stress.mutant.patch import Patch, edited, patched
 from reference.waiting import TIMERS, Stepped
+from stress.small_programs import Small
 
 KINDS: dict[str, Callable[..., Stepped]] = {
     "wheel": partial(TIMERS["system"], wheel_size=4),
@@ -154,50 +159,105 @@ def _twin(scenario: str, clauses: str, *patches: Patch, threads: bool = False) -
 
 
 LOCK, POLL = "    with self._gate.write:\n", "    first = bucket = self._queue.poll()\n"
+REFUSED = "1.2.0.0:1,3:add.0:refuse.1,step.3:"
+AGAIN_BESIDE_CANCEL = "1.3.0.0:2:add.0,pass.2:cancel.0+add.0,drain.0:"
 TWINS = (
     _twin(
-        "intrusive-again-beside-cancel",
+        f"drawn:intrusive:{AGAIN_BESIDE_CANCEL}",
         "T1 T3",
         Patch(TaskNode, "is_wanted", lambda self: True),
         threads=True,
     ),
     _twin(
-        "hashed-again-beside-cancel",
+        f"drawn:hashed:{AGAIN_BESIDE_CANCEL}",
         "T1 T3",
         Patch(HashedEntry, "cancelled", lambda self: False),
         threads=True,
     ),
     _twin(
-        "two-drains",
-        "T1",
+        "drawn:system:1.2.0.0:2,6:add.0,add.1:step.2+step.2:",
+        "T1 T5",
         edited(SystemTimer, "advance_clock", f"{LOCK}    {POLL}", POLL + LOCK),
         threads=True,
     ),
-    _twin("refused", "T3 T5", Patch(SystemTimer, "_keep", lambda self, refused, half: None)),
-    _twin("hashed-refused", "T3 T5", Patch(HashedWheel, "_keep", lambda self, entry: None)),
-    _twin("heap-refused", "T3 T5", edited(HeapTimer, "advance_clock", "self._offer(entry)", "pass")),
+    _twin(f"drawn:system:{REFUSED}", "T3", Patch(SystemTimer, "_keep", lambda self, refused, half: None)),
+    _twin(f"drawn:hashed:{REFUSED}", "T3", Patch(HashedWheel, "_keep", lambda self, entry: None)),
+    _twin(f"drawn:heap:{REFUSED}", "T3", edited(HeapTimer, "advance_clock", "self._offer(entry)", "pass")),
+    _twin(f"drawn:intrusive:{REFUSED}", "T3", Patch(Wheel, "put_back", lambda self, dues: None)),
     _twin(
-        "hashed-inside-a-task",
+        "drawn:hashed:1.3.2.0:2,2,2:add.0,add.1:step.2:run.0=cancel.1,run.0=add.2,run.0=drain.0",
         "P3",
         edited(HashedWheel, "__init__", "sync.rlock", "sync.lock", "super()", "super(HashedWheel, self)"),
     ),
-    _twin(
-        "hashed-inside-a-task",
-        "T4",
-        edited(HashedWheel, "_fire_all", "if gone or entry.cancelled()", "if False"),
-    ),
-    _twin(
-        "repeats-itself-away",
-        "T4",
-        edited(Repeated, "cancel", "set(True)", "set(False)", "super()", "super(Repeated, self)"),
-    ),
-    _twin("hashed-stop-beside-cancel", "P3", edited(HashedWheel, "unlink", "== 0", "!= 0"), threads=True),
     _twin("shut-down", "O5 O8", edited(Purgatory, "_arm", "if not self._complete", "if self._complete")),
-    _twin("intrusive-refused", "T3 T5", Patch(Wheel, "put_back", lambda self, dues: None)),
 )
 
 
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
-def test_the_scenarios_find_it(twin: Mutant) -> None:
-    """The twins of the scenarios that every timer passes (`purgatorio_stress.scenario.every_timer`)."""
+def test_programs_find_it(twin: Mutant) -> None:
+    """Two drains at once, an executor that refuses, a cancel beside an add, calls from inside a task."""
     assert hunt(twin).killed
+
+
+def cancels_inside_a_drain(kind: str) -> None:
+    """T4: a task that the drain runs itself cancels another that is due. (The wheel for use hands over a batch.)"""
+    clock, ran = ManualClock(), list[str]()
+    timer = KINDS[kind](clock=clock, executor=DirectExecutor(), faults=PROPAGATE)
+    tasks = [ActionTask(2, lambda: tasks[1].cancel()), ActionTask(2, lambda: ran.append("cancelled"))]
+    for task in tasks:
+        timer.add(task)
+    clock.advance(2)
+    timer.advance_clock(0)
+    assert (ran, timer.size()) == ([], 0)
+
+
+def repeats_itself_away(kind: str) -> None:
+    """T4: a function that runs every 2 ms cancels itself in its second run."""
+    clock, ran = ManualClock(), list[int]()
+    timer = KINDS[kind](clock=clock, executor=DirectExecutor(), faults=PROPAGATE)
+
+    def act() -> None:
+        ran.append(clock.now_ms())
+        if len(ran) == 2:
+            repeated.cancel()
+
+    repeated = Repeated(timer, 2, act, sync=THREADS)
+    timer.add(repeated)
+    for _ in range(10):
+        clock.advance(1)
+        timer.advance_clock(0)
+    assert (ran, timer.size()) == ([2, 4], 0)
+
+
+@pytest.mark.parametrize("kind", ["wheel", "heap", "hashed"])
+def test_a_cancel_inside_a_drain_counts(kind: str) -> None:
+    cancels_inside_a_drain(kind)
+    with patched([edited(HashedWheel, "_fire_all", "if gone or entry.cancelled()", "if False")]):
+        if kind == "hashed":
+            with pytest.raises(AssertionError):
+                cancels_inside_a_drain(kind)
+
+
+@every_kind
+def test_what_cancels_itself_runs_no_more(kind: str) -> None:
+    repeats_itself_away(kind)
+    uncancelled = edited(Repeated, "cancel", "set(True)", "set(False)", "super()", "super(Repeated, self)")
+    with patched([uncancelled]), pytest.raises(AssertionError):
+        repeats_itself_away(kind)
+
+
+def test_a_stop_waits_for_the_last_task_which_is_cancelled() -> None:
+    """P3: whoever waits for the end of all tasks is told of it by the cancel, in every interleaving."""
+
+    def build(sync: Sync) -> tuple[list[Callable[[], object]], Callable[[], bool]]:
+        timer = HashedWheel(
+            "t", wheel_size=4, clock=ManualClock(), executor=QueuedExecutor(sync=sync), sync=sync
+        )
+        task = ActionTask(5, lambda: None, sync=sync)
+        timer.add(task)
+        return [timer.stop_after_pending, task.cancel], lambda: timer.size() == 0
+
+    sound = explore_dpor(Small(build), Limits())
+    assert (sound.complete, sound.found) == (True, [])
+    with patched([edited(HashedWheel, "unlink", "== 0", "!= 0")]):
+        assert explore_dpor(Small(build), Limits()).found

@@ -197,11 +197,11 @@ class Trace:
                 with self.call("try_complete", operation, th="c", out=1):
                     self.complete(operation, th="c")
 
-    def give_back(self, key: str, *operations: str) -> None:
-        """A `cancel_for_key` that gives these operations back."""
+    def give_back(self, key: str, *operations: str, off: Sequence[str] = ()) -> None:
+        """A `cancel_for_key` that gives these operations back, and takes them `off` these keys too."""
         c = self.start("cancel_for_key", keys=[key])
         for operation in operations:
-            self.point("cancelled", operation, keys=[key])
+            self.point("cancelled", operation, keys=[key, *off])
         self.end(c, len(operations))
 
     def gauge(self, watched: int | None, delayed: int | None, f: str = "quiesce") -> None:

@@ -34,7 +34,6 @@ from stress.small_programs import Small
 LONG = {
     "three-events/pending-flag",
     "emptying-key/pending-flag",
-    "two-drains/pending-flag",
     "re-entrant-completion/pending-flag",
 }
 """Some seconds to two minutes each."""
@@ -91,18 +90,11 @@ def test_all_classes_of_the_largest_of_three_threads() -> None:
     assert explored.verdict is Verdict.PASS, explored.printed()
 
 
-def test_every_scenario_is_searched_completely_unless_it_says_to_two_preemptions() -> None:
-    """A scenario must not come in with less."""
-    for scenario in SCENARIOS.values():
-        searched = (scenario.strategy, scenario.preemptions)
-        assert scenario.strategy in ("states", "dpor") or searched == ("bounded", 2), scenario.name
-
-
-@pytest.mark.parametrize("name", [name for name, scenario in SCENARIOS.items() if scenario.plain])
-def test_states_of_plain_attributes_are_not_compared(name: str) -> None:
+def test_states_of_plain_attributes_are_not_compared() -> None:
     """They would be taken for one another: UNKNOWN with the reason and no run, where the search itself cries wolf."""
-    scenario = SCENARIOS[name]
-    explored = explore(name, scenario.dialects[0], Limits(), strategy="states")
+    explored = explore(
+        "drawn:intrusive:1.2.0.0:3:add.0:add.0+add.0:", "pending-flag", Limits(), strategy="states"
+    )
     assert explored.verdict is Verdict.UNKNOWN
     assert (explored.exploration.schedules, "plain attributes" in explored.exploration.limit) == (0, True)
 
@@ -134,12 +126,6 @@ def test_the_search_by_states_is_wrong_about_plain_attributes() -> None:
 
     assert shown(explore_dpor) == {(1, 1), (1, 2), (2, 2)}
     assert shown(explore_states) < shown(explore_dpor)
-
-
-def test_the_scenarios_of_the_wheel_for_use_are_plain() -> None:
-    """And no others."""
-    for name, scenario in SCENARIOS.items():
-        assert scenario.plain == name.startswith("intrusive-")
 
 
 @pytest.mark.parametrize(

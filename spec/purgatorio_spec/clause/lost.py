@@ -65,14 +65,13 @@ O4 = Clause(
 
 @O4.of_operation
 def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a registered operation that was ready before its registration started. Another is an operation
-    with a key that was checked after it was ready, if the check returned.
-
-    Not judged are keys under which the operation was cancelled, because it is no longer watched there. If a
-    `try_complete` of the operation raised, registrations and checks that began before its end are not judged, because
-    the operation may not have been completable then. A check that ended with an exception is not judged either: in
-    Kafka the exception of one operation ends the check (O8 is the reference's own promise).
-    """
+    """An occasion is a registered operation that was ready before the registration started. Another occasion is an
+    operation with a key that was checked after the operation was ready, if the check returned. After a
+    `cancel_for_key` has returned the operation, the operation is not watched under this key, and checks of the key are
+    not judged. If a `try_complete` of the operation raised, registrations and checks that began before the end of this
+    `try_complete` are not judged, because the operation may not have been completable. A check that ended with an
+    exception is not judged, because in Kafka the exception of one operation ends the check. (O8 forbids this for the
+    reference.)"""
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION
@@ -240,14 +239,12 @@ O5 = Clause(
 
 @O5.of_operation
 def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with a time-out whose registration returned false, and that was completed, or
-    overdue at the end. The time-out counts from the return of the last add, or of the registration if no add is
-    recorded.
-
-    In virtual time it also says when an operation expires at the latest. This counts from the registration, because a
-    time-out that is armed anew by each failed check never ends. An expiry is a completion inside a `timer_fire`, or
-    one with an `on_expiration` after it on its thread. If `late_ns` is not declared, or the operation was registered
-    twice, this is not judged."""
+    """An occasion is an operation with a time-out whose registration returned false, if the operation was completed,
+    or is overdue at the end. The time-out counts from the return of the last add. If no add is recorded, the time-out
+    counts from the return of the registration. In virtual time, the clause also gives the latest time of an expiry.
+    This time counts from the registration, because a failed check may add the time-out again, and so move the deadline
+    for ever. An expiry is a completion inside a `timer_fire`, or a completion with a later `on_expiration` on its
+    thread. The latest time is not judged if `late_ns` is not declared, or if the operation was registered twice."""
     registration = history.registration
     if registration is None or registration.out != 0 or registration.delay_ns is None or history.cancelled:
         return NO_OCCASION

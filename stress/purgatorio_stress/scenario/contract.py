@@ -28,7 +28,7 @@ class Scenario:
     """A named program. `build` makes its tasks in a world and returns the check at the end.
 
     `clauses`: what it can break. `labels`: the branches that its exploration must reach, or it shows nothing.
-    `strategy`: the one that covers it (`dpor`, `states`: completely; `bounded`: up to `preemptions`).
+    `strategy`: the one that covers it completely: `dpor` or `states`.
     `late_ms`: the lateness allowed, where T2 is judged. `turns`: the bound of marked loops. `plain`: what it runs keeps
     state in plain attributes; two states may differ in them alone, so it cannot be searched by `states`.
     `plays_timer`: it runs expiries itself, and nothing is added to a timer.
@@ -42,7 +42,6 @@ class Scenario:
     dialects: tuple[str, ...] = BOTH
     labels: tuple[str, ...] = ()
     strategy: str = "dpor"
-    preemptions: int = 2
     turns: int = 4
     horizon_ms: int = 0
     tick_ms: int = 1

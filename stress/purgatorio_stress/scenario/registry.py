@@ -5,8 +5,6 @@ from typing import Final
 
 from purgatorio_stress.scenario.completion import COMPLETION
 from purgatorio_stress.scenario.contract import Scenario
-from purgatorio_stress.scenario.every_timer import EVERY_TIMER
-from purgatorio_stress.scenario.intrusive import INTRUSIVE
 from purgatorio_stress.scenario.locking import LOCKING
 from purgatorio_stress.scenario.sequences import SEQUENCES
 from purgatorio_stress.scenario.timing import TIMING
@@ -19,8 +17,6 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         *LOCKING,
         *TIMING,
         *WALKS,
-        *INTRUSIVE,
-        *EVERY_TIMER,
         *SEQUENCES,
     )
 }

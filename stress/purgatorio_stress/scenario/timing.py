@@ -1,6 +1,6 @@
 """Timers under threads: cancel, add and re-add against a flush, levels made twice, a reaper's sleep, shutdown."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -21,16 +21,12 @@ def walk(world: World, timer: CheckedTimer, executor: QueuedExecutor, until_ms: 
         executor.run_all()
 
 
-Make = Callable[[World, int], tuple[CheckedTimer, QueuedExecutor]]
-"""Makes a timer with at least so many buckets, and its executor."""
-
-
 def _of_the_world(world: World, wheel_size: int) -> tuple[CheckedTimer, QueuedExecutor]:
     executor = QueuedExecutor(sync=world.sync)
     return world.timer(wheel_size=wheel_size, executor=executor), executor
 
 
-def fired_once(*tasks: Task) -> Iterator[Broken]:
+def _fired_once(*tasks: Task) -> Iterator[Broken]:
     """T3: each of them has."""
     for task in tasks:
         if len(task.fired_at_ms) != 1:
@@ -50,9 +46,9 @@ def completed_by_shutdown(world: World, operation: Operation) -> Iterator[Broken
         yield Broken("O5", operation.id, "left behind by the shutdown")
 
 
-def cancel_against_flush(world: World, make: Make = _of_the_world) -> Final_:
+def _cancel_against_flush(world: World) -> Final_:
     """At 2 ms the task moves from the upper level to the lower one, where it is due at 3 ms."""
-    timer, executor = make(world, 2)
+    timer, executor = _of_the_world(world, 2)
     task = Task(world, "task", 3)
     task.add_to(timer)
     world.virtual.advance(2)
@@ -71,9 +67,9 @@ def cancel_against_flush(world: World, make: Make = _of_the_world) -> Final_:
     return final
 
 
-def cancel_against_add(world: World, make: Make = _of_the_world) -> Final_:
+def _cancel_against_add(world: World) -> Final_:
     """The first add of a task, and its cancel: it waits and fires, or it does neither."""
-    timer, executor = make(world, 2)
+    timer, executor = _of_the_world(world, 2)
     task = Task(world, "task", 3)
     world.task("add", lambda: task.add_to(timer))
     world.task("cancel", task.cancel_recorded)
@@ -151,14 +147,14 @@ def _overflow_twice(world: World) -> Final_:
         yield from size_is(timer, 2)
         walk(world, timer, executor, 10)
         world.cover("both fired", all(task.fired_at_ms for task in tasks))
-        yield from fired_once(*tasks)
+        yield from _fired_once(*tasks)
 
     return final
 
 
-def add_against_drain(world: World, make: Make = _of_the_world) -> Final_:
+def _add_against_drain(world: World) -> Final_:
     """One task is due when another comes for the next tick."""
-    timer, executor = make(world, 2)
+    timer, executor = _of_the_world(world, 2)
     due, later = Task(world, "due", 1), Task(world, "later", 1)
     due.add_to(timer)
     world.virtual.advance(1)
@@ -170,15 +166,15 @@ def add_against_drain(world: World, make: Make = _of_the_world) -> Final_:
         executor.run_all()
         walk(world, timer, executor, 6)
         world.cover("both fired", bool(due.fired_at_ms and later.fired_at_ms))
-        yield from fired_once(due, later)
+        yield from _fired_once(due, later)
         yield from size_is(timer, 0)
 
     return final
 
 
-def moved_twice(world: World, make: Make = _of_the_world) -> Final_:
+def _moved_twice(world: World) -> Final_:
     """A waiting task is added again by two threads: it moves, and is there once."""
-    timer, executor = make(world, 3)
+    timer, executor = _of_the_world(world, 3)
     task = Task(world, "task", 2)
     timer.add(task)
     for name in ("one", "two"):
@@ -189,7 +185,7 @@ def moved_twice(world: World, make: Make = _of_the_world) -> Final_:
         yield from size_is(timer, 1)
         walk(world, timer, executor, 6)
         world.cover("fired", bool(task.fired_at_ms))
-        yield from fired_once(task)
+        yield from _fired_once(task)
 
     return final
 
@@ -219,20 +215,15 @@ def _shutdown_against_registration(world: World) -> Final_:
     return lambda: completed_by_shutdown(world, operation)
 
 
-def against_sleep(
-    world: World,
-    timer: CheckedTimer,
-    waiting_ms: tuple[int, ...],
-    come: Callable[[Task], object] | None = None,
-) -> Final_:
-    """The reaper goes to sleep for 200 ms, or for what waits already, when a task comes that is due in 2. `come`: how,
-    if not as a task is added."""
+def _against_sleep(waiting_ms: tuple[int, ...], world: World) -> Final_:
+    """The reaper goes to sleep for 200 ms, or for what waits already, when a task comes that is due in 2."""
+    timer = world.timer(wheel_size=20)
     waiting = [Task(world, f"waits-{delay_ms}", delay_ms) for delay_ms in waiting_ms]
     for one in waiting:
         timer.add(one)
     ReaperTimer("reaper", timer, faults=world.faults, sync=world.sync)
     task = Task(world, "task", 2)
-    world.task("add", lambda: come(task) if come else task.add_to(timer))
+    world.task("add", lambda: task.add_to(timer))
 
     def final() -> Iterator[Broken]:
         world.cover("fired", bool(task.fired_at_ms))
@@ -241,10 +232,6 @@ def against_sleep(
                 yield Broken("T2", one.id, f"due at {one.delay_ms} ms, fired at {one.fired_at_ms} ms")
 
     return final
-
-
-def _against_sleep(waiting_ms: tuple[int, ...], world: World) -> Final_:
-    return against_sleep(world, world.timer(wheel_size=20), waiting_ms)
 
 
 def _polled(world: World, waiting_ms: tuple[int, ...] = ()) -> Final_:
@@ -280,14 +267,14 @@ def _timer(name: str, about: str, build_clauses: tuple[str, ...]) -> tuple[str, 
 TIMING: Final = (
     Scenario(
         *_timer("cancel-against-flush", "a task is cancelled while it moves between levels", ("T4", "T5")),
-        cancel_against_flush,
+        _cancel_against_flush,
         dialects=ONE,
         labels=("did not fire",),
         horizon_ms=8,
     ),
     Scenario(
         *_timer("cancel-against-add", "a task is cancelled while it is added", ("T4", "T5")),
-        cancel_against_add,
+        _cancel_against_add,
         dialects=ONE,
         labels=("cancelled", "waits"),
         horizon_ms=8,
@@ -319,14 +306,14 @@ TIMING: Final = (
     ),
     Scenario(
         *_timer("add-against-drain", "a task is added while the timer is drained", ("T3", "T5")),
-        add_against_drain,
+        _add_against_drain,
         dialects=ONE,
         labels=("both fired",),
         horizon_ms=6,
     ),
     Scenario(
         *_timer("moved-twice", "a waiting task is added again by two threads", ("T3", "T5")),
-        moved_twice,
+        _moved_twice,
         dialects=ONE,
         labels=("fired",),
         horizon_ms=6,

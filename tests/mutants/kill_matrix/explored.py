@@ -6,8 +6,8 @@ from typing import Final
 from mutants.reference.mutant import Mutant
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.result import BrokenExecution, Limits
+from purgatorio_stress.random_program.registry import scenario_named
 from purgatorio_stress.scenario.contract import ScenarioProgram
-from purgatorio_stress.scenario.registry import SCENARIOS
 
 HUNT: Final = Limits(schedules=5_000, seconds=60.0, preemptions=2, violations=1)
 """At most so much for one mutant."""
@@ -26,8 +26,8 @@ class Hunt:
 
 
 def hunt(mutant: Mutant, limits: Limits = HUNT) -> Hunt:
-    """Explore the mutant's scenario, fewest preemptions first, until something is broken."""
-    program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect, memory=mutant.memory)
+    """Explore the mutant's scenario or random program, fewest preemptions first, until something is broken."""
+    program = ScenarioProgram(scenario_named(mutant.scenario), mutant.dialect, memory=mutant.memory)
     with mutant.applied():
         result = explore_bounded(program, limits)
     if not result.found:
@@ -44,5 +44,5 @@ def hunt(mutant: Mutant, limits: Limits = HUNT) -> Hunt:
 
 def _is_sound(mutant: Mutant, limits: Limits) -> bool:
     """Whether as many schedules of the code without the mutant break nothing."""
-    program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect)
+    program = ScenarioProgram(scenario_named(mutant.scenario), mutant.dialect)
     return not explore_bounded(program, limits).found
