@@ -1,23 +1,27 @@
-"""A plan for the cases that a plan of seconds does not reach: every level of a wheel, idle gaps, days, and garbage.
+"""A plan for cases that a short plan does not reach: every level of a wheel, idle gaps, days, and completed
+operations.
 
-In real time it covers ten seconds, an idle gap of six seconds, and as long with one waiting task. Virtual time costs
-nothing, so each level of the declared wheel is filled in turn, at least four of them. Tasks are on and next to its
-boundaries, added just before, at and just after one, while all finer levels are filled too. Then time passes through
-every boundary at which they may cascade. An idle gap precedes each level, and after the last one a task waits for
-weeks. If there is room, some tasks wait over ticks whose numbers end with 31 zero bits. Where time jumps, several
-buckets of a level are due at once, together with tasks that are due a revolution of the finer level later. A subject
-whose `advance` goes through time tick by tick is slow over days, so its plan is shorter.
+In real time the plan takes ten seconds, then an idle gap of six seconds, and then six seconds with one waiting task.
 
-Before that comes a crowd: many tasks in one bucket, or many operations under one key. One check completes half of
-the operations, and the others expire together. Many operations are returned by one key; others are under many keys
-of one hash. One has as many keys as the protocol allows, and a check of the last key completes it. Then comes steady
-traffic: short delays only, none of which ends at a boundary of the second level, so that only the clock moves that
-level on.
+In virtual time, long delays cost nothing. So the plan fills each level of the declared wheel in turn, at least four
+levels. Tasks have deadlines on and next to the boundaries of the level. Tasks are added just before, at and just after
+a boundary, while all finer levels have tasks too. Then time passes through every boundary at which tasks may move to a
+finer level. An idle gap precedes each level. After the last level, a task waits for weeks. If there is room, some
+tasks wait over ticks whose numbers end with 31 zero bits. When time jumps, several buckets of a level are due at once,
+together with tasks that are due a revolution of the finer level later. If the `advance` of a subject goes through time
+tick by tick, days take long, so the plan for such a subject is shorter.
 
-A purgatory also gets several times its purge interval of completed operations under keys that are never checked, and
-is read at rest in between. First it is otherwise empty; once, the shared keys are checked. Some of the operations
-are under keys of one hash: in the first of many lists, or in the last. Then come as many operations that checks
-remove, so that a purge finds none, and as many that all their keys return; then garbage again, together with live
+Before the levels, the plan has many tasks in one bucket, or many operations under one key. One check completes half of
+the operations, and the others expire together. One `cancel_for_key` returns many operations. Other operations are
+under many keys with one hash value. One operation has as many keys as the protocol allows, and a check of the last key
+completes this operation. Then the plan has only short delays, and no deadline is at a boundary of the second level. So
+only the clock moves the second level.
+
+A purgatory also gets completed operations under keys that are never checked: several times the purge interval. The
+plan reads the sizes at rest between these operations. At first the purgatory has no other operations. Once, the shared
+keys are checked. Some of the operations are under keys with one hash value: in the first of many lists, or in the
+last. Then come as many operations that checks remove, so a purge finds no completed operations. Then come as many
+operations that `cancel_for_key` returns under all keys. Then come completed operations again, together with live
 operations.
 """
 

@@ -1,7 +1,8 @@
-"""Any program as a subject: `command_subjects(["node", "my.js"])` gives subjects like the built-in ones.
+"""Any program as a subject: `command_subjects(["node", "my.js"])` returns subjects like the built-in subjects.
 
-The program is started again for each run, without a shell. It is held to what it declares in answer to `describe`, and
-is driven in every way that it declares: as a timer and as a purgatory, in virtual time and in real time (see `Mode`).
+The driver starts the program again for each run, without a shell. The program answers the call `describe` with its
+promises and its kinds of tests. The clauses judge the program by these promises. The driver uses every declared kind:
+as a timer and as a purgatory, in virtual time and in real time (see `Mode`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A client of the JVM's debugger protocol (JDWP), as far as needed to pause one thread at a line.
+"""A client of the JVM's debugger protocol (JDWP). The client can pause one thread at a line.
 
-Every JVM has the other end (`libjdwp`). It connects to us over loopback, to a port on which we listen while it
-starts, so it opens no port of its own. Packets, commands and numbers are those of the JDK's "Java Debug Wire
-Protocol". Input is bounded. An invalid packet, or the end of the input, ends the connection: then all paused threads
+Every JVM contains the other end (`libjdwp`). Purgatorio listens on a loopback port while the JVM starts, and the JVM
+connects to this port. So the JVM opens no port. Packets, commands and numbers are those of the JDK's "Java Debug Wire
+Protocol". Input is limited. An invalid packet, or the end of the input, ends the connection. Then all paused threads
 are resumed, and the JVM continues normally.
 """
 

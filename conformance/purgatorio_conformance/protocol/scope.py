@@ -1,12 +1,12 @@
 """The scope: every program of one or two callers up to a size, the smallest first.
 
-A program begins in one of a few start states. Then one or two callers make up to three calls in all; moving the clock
-is one of them. One more call may come from inside a callback, or end with an error. Inside a callback, a task may also
-cancel itself and add another task. A start state has up to two tasks (operations), and one more that no call touches.
-At the end each waiting operation gets its event, or its time-out.
+A program begins in a start state. A start state has up to two tasks (or operations), and one more task that no call
+uses. Then one or two callers make up to three calls in total. A move of the clock is a call. One more call may come
+from inside a callback, or end with an error. Inside a callback, a task may also cancel itself and add another task. At
+the end, each waiting operation gets its event or its time-out.
 
-The size of a program is the number of its calls after the start, those from inside callbacks included. Programs that
-differ only in names are made once.
+The size of a program is the number of its calls after the start, including calls from inside callbacks. If two
+programs differ only in names, the scope has only one of the two.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """O1, O2, O3, O6: an operation is completed once, for a cause, before its expiration callback, and without overlap.
 
-With *force* for `force_complete`, *done* for `on_complete`, *try* for `try_complete`, of one operation:
+In the formulas, *force* is a `force_complete`, *done* is an `on_complete`, and *try* is a `try_complete`, all of one
+operation. The *claim* is the force with out = 1:
 
     O1  |done| <= 1,  |force with out = 1| <= 1,  a force returns 1 iff it contains the done,  and 0 only if a claim
         had begun
@@ -8,11 +9,11 @@ With *force* for `force_complete`, *done* for `on_complete`, *try* for `try_comp
         cancel_for_key(k) had returned the operation before that check;  only a key that it was registered under
         returns it, and no key twice;  a key returns every operation that waits under it
     O3  |on_expiration| <= 1, one fire contains both the done and, after it, the on_expiration, and a fire that
-        contains the claim (the force with out = 1) contains an on_expiration
+        contains the claim contains an on_expiration
     O6  no try of one thread overlaps a try of another nor, under the operation's lock, the done of another
 
-`docs.makers.operation_machine` states the same as a state machine, as far as one operation shows it without its timer.
-A test compares the two on every short history.
+`docs.makers.operation_machine` states these rules as a state machine of one operation, without the timer. A test
+compares the clauses and the state machine on every short history.
 """
 
 from bisect import bisect_right

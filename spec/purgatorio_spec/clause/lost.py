@@ -1,7 +1,7 @@
 """O4 and O5: no completion is lost (KAFKA-6653 and similar bugs), and no operation waits forever.
 
-O4, with k a key of the operation whose `cancel_for_key` did not return it, and check(k) a check that started after
-the operation was ready and ended without an exception:
+In the formulas of O4, k is a key of the operation, and `cancel_for_key(k)` did not return the operation. check(k) is a
+check that started after the operation was ready, and ended without an exception:
 
     both         ready < registration.call        =>  claim.call < registration.ret
     locked       ready < check(k).call            =>  claim.call < max(check(k).ret, registration.ret)
@@ -11,7 +11,8 @@ the operation was ready and ended without an exception:
 O5  registration.out = 0, with a time-out, not cancelled, its time-out passed at the end  =>  a force claimed it;
     in virtual time, if its expiry did:  began <= registration.ret.t + delay_ns + late_ns
 
-O5 shares with T2 and T3 when a task was due, and whether the run continued long enough to call it late.
+O5, T2 and T3 use the same functions for two questions: when was a task due, and did the run continue long enough to
+call the task late?
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,9 @@
-"""T11: a reset moves the deadline of a task. The former deadline never fires.
+"""T11: a reset moves the deadline of a task. The task never fires at the former deadline.
 
-A `timer_reset` that did not return 0 arms its task once, as an add does. So T1, T2 and T3 judge a task with resets
-over its adds and resets alike, and violations are reported here as T11. T4 judges its cancels. After a barrier's reset
-that returned 1, what is due already waits too, as after its cancel: its thread starts the task at the new deadline.
+A `timer_reset` that did not return 0 arms its task once, as an add does. So for a task with resets, T1, T2 and T3
+treat adds and resets alike, and violations are reported as T11. T4 judges cancels of such a task. With a profile in
+which a cancel is a barrier, a reset that returned 1 is a barrier too: even if the task is due at the time of the
+reset, the task starts only at the new deadline.
 """
 
 from dataclasses import replace

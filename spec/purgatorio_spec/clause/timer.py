@@ -1,6 +1,6 @@
 """T1 to T4: a task fires not early, not late, once, and not after its cancel.
 
-With d the deadline of an add, and `early` and `late` the bounds of the header:
+In the formulas, d is the deadline of an add, and `early` and `late` are the bounds of the header:
 
     T1  fire.t >= d - early, for some add that the fire answers; no two fires answer the same add
     T2  fire.t <= max(d, add.ret.t + delay) + late, if the fire can answer only this add, and no cancel and no
@@ -9,13 +9,13 @@ With d the deadline of an add, and `early` and `late` the bounds of the header:
         came after it, a fire came after it
     T4  if a stop returned at a time t < d - early, no fire of an earlier add starts after the stop began
 
-Under the profile `request-log`, T2 also bounds the answer of a request. A *stop* in T4 is a cancel, a completion of the
-operation other than by its expiry, or a `cancel_for_key` that returned the operation. A cancel is a *barrier* if the
-profile says so: after a successful one the task does not run, whatever the time. In every profile, a cancel that
-reports success must not come after a run of the task.
+With the profile `request-log`, T2 also bounds the time of the answer to a request. A *stop* in T4 is a cancel, a
+completion of the operation by a call other than its expiry, or a `cancel_for_key` that returned the operation. In some
+profiles, a cancel is a *barrier*: after a successful cancel the task never runs. In every profile, if a cancel reports
+success, the task must not have run before this cancel.
 
-An add that comes while its task is pending moves the task. But a task that was due by then may have been handed over
-to run, and cannot be called back: that fire still answers the first add.
+An add of a pending task moves the task. But a task that was due before the move may have been passed to the executor
+already. The timer cannot stop such a task, so this fire still answers the first add.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The fold of a run from its batches to its verdicts: begin, feed, conclude."""
+"""The fast check of one run, batch by batch: `begin`, then `feed` for each batch, then `conclude` for the verdicts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
