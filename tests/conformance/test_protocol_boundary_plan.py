@@ -23,7 +23,7 @@ from purgatorio_conformance.protocol.message import (
     Start,
 )
 from purgatorio_conformance.protocol.real_time import drive_real
-from purgatorio_conformance.protocol.session import Session
+from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_conformance.subjects import record_runs
 from purgatorio_spec.check import check_files
@@ -232,8 +232,6 @@ def test_what_is_left_out_is_said_and_hangs_on_the_subject_alone(
 
 @dataclass
 class Heard(SlowTime):
-    """Keeps what was called."""
-
     calls: list[Call] = field(default_factory=list)
 
     def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
@@ -267,8 +265,6 @@ def test_in_real_time_one_waits_alone_for_longer_than_a_timer_is_kept_awake(part
 
 @dataclass
 class Late(Heard):
-    """Each is over so much too late."""
-
     late_ns: int = 0
 
     def settle(self) -> None:
@@ -362,7 +358,8 @@ def test_in_real_time_what_is_lost_is_not_waited_for_in_each_new_start(
     session = Loses(50 * MS, loses)
     monkeypatch.setattr("purgatorio_conformance.protocol.real_time.time", session)
     told = Description(0, "", "one", ("timer", "real-time"), (), tick_ns=MS, wheel_size=20, unit_ns=MS)
-    drive_real(cast(Session, session), told, "timer", 1, REACHES_FROM, [], HOUR_NS, 100 * MS, print)
+    drive = Drive(cast(Session, session), told, "timer", 1, REACHES_FROM, print)
+    drive_real(drive, [], HOUR_NS, 100 * MS)
     assert session.starts == starts
 
 
@@ -383,7 +380,6 @@ class TakesTheNext(SystemTimer):
     """It takes the next bucket out of the queue before it drains the one in hand, which may put something there."""
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """See `Timer`."""
         following = first = self._queue.poll()
         while (bucket := following) is not None:
             following = self._queue.poll()
@@ -393,8 +389,6 @@ class TakesTheNext(SystemTimer):
 
 
 class OfReference:
-    """A run in virtual time of the reference's timer, or another."""
-
     def __init__(self, made: type[SystemTimer]) -> None:
         self._clock = ManualClock()
         self._executor = QueuedExecutor()
@@ -407,7 +401,6 @@ class OfReference:
         return self._clock.now_ms() * MS
 
     def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
-        """Only tasks are added."""
         assert isinstance(call, Add)
         self._timer.add(_Noted(call.delay_ns // MS, self._clock, self.beside_ms))
         self._last_ms = max(self._last_ms, (self.now_ns + call.delay_ns) // MS)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import orjson
 import pytest
 
+from conformance.small_purgatory import small
 from conformance.test_protocol_conversation import Scene
 from purgatorio_conformance.protocol import driver, gate_play, gates
 from purgatorio_conformance.protocol.conversation import Conversation
@@ -38,7 +41,6 @@ from purgatorio_conformance.subjects import record_runs
 from purgatorio_conformance.suite import gated as gated_conformance
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.gated import of_purgatory, of_timer, play
-from purgatorio_conformance.suite.probe import Probe
 from purgatorio_conformance.suite.program import GatedProgram
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, broken_off
@@ -71,7 +73,6 @@ def _only(monkeypatch: pytest.MonkeyPatch, *programs: str) -> None:
 
 
 def gated(command: tuple[str, ...], folder: Path) -> RunResult:
-    """One run with gates, judged."""
     subjects = [one for one in command_subjects(command) if one.mode.endswith("-gates")]
     (record,) = record_runs(subjects, folder, suffix=".jsonl")
     assert record.failure is None
@@ -596,18 +597,15 @@ class _Noted:
     noted: list[str] = field(default_factory=list)
 
     def start(self, gates: tuple[str, ...]) -> None:
-        """See `Plays`."""
         self.noted.append("start")
 
     def start_anew(self, gates: tuple[str, ...]) -> None:
-        """See `Plays`."""
         self.noted.append("anew")
 
     def come_to_rest(self) -> None:
         """See `Plays`."""
 
     def seen(self, watched: Mapping[int, str]) -> list[int]:
-        """See `Lines`."""
         return []
 
 
@@ -646,7 +644,6 @@ class TwoLists:
         self._locks = {name: threading.Lock() for name in self._lists}
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """See `TimerUnderTest`."""
         return self._put(_Entry(self._now_ns + delay_ns, task))
 
     def _put(self, entry: _Entry) -> _Entry:
@@ -657,7 +654,6 @@ class TwoLists:
         return entry
 
     def cancel(self, handle: object) -> None:
-        """See `Cancels`."""
         assert isinstance(handle, _Entry)
         while (there := handle.where) is not None:
             with self._locks[there]:
@@ -668,7 +664,6 @@ class TwoLists:
                     handle.where = None
 
     def advance(self, by_ns: int) -> None:
-        """See `TimerUnderTest`."""
         self._now_ns += by_ns
         with self._locks["coarse"]:
             near = [one for one in self._lists["coarse"] if one.deadline_ns < self._now_ns + 20 * MS]
@@ -715,7 +710,6 @@ class Pools(TwoLists):
         self._free: list[_Entry] = []
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> _Task:
-        """See `TimerUnderTest`."""
         entry = self._free.pop() if self._free else _Entry(0, task)
         made = _Task(entry)
         entry.deadline_ns, entry.task = self._now_ns + delay_ns, partial(self._run, made, entry, task)
@@ -729,7 +723,6 @@ class Pools(TwoLists):
         task()
 
     def cancel(self, handle: object) -> None:
-        """See `Cancels`."""
         assert isinstance(handle, _Task)
         with self._using:
             if (entry := handle.entry) is not None:
@@ -767,7 +760,6 @@ class HandsOver(TwoLists):
         self._meanwhile: list[_Entry] = []
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> _Entry:
-        """See `TimerUnderTest`."""
         entry = _Entry(self._now_ns + delay_ns, task)
         if self._moving.acquire(blocking=False):
             self._put(entry)
@@ -787,14 +779,12 @@ class HandsOver(TwoLists):
             self._put(self._meanwhile.pop())
 
     def advance(self, by_ns: int) -> None:
-        """See `TimerUnderTest`."""
         with self._moving:
             super().advance(by_ns)
             self._take()
         self._look_again()
 
     def size(self) -> int:
-        """See `Sized`."""
         return sum(len(entries) for entries in self._lists.values())
 
 
@@ -826,7 +816,6 @@ class AtOnce(TwoLists):
         self._due: list[_Entry] = []
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """See `TimerUnderTest`."""
         if delay_ns > 0:
             return super().add(delay_ns, task)
         entry = _Entry(self._now_ns, task)
@@ -868,6 +857,84 @@ def test_time_goes_by_whole_units_whatever_bound_is_declared() -> None:
     judged = play(GatedProgram("gates"), of_timer(promise, lambda _: _Whole(looks=True)))
     assert not judged.broken_off
     assert not any(clause.violations for clause in judged.result.clauses.values())
+
+
+class _Collected(TwoLists):
+    """An add has the collector run; a cancel ends the thread that makes it."""
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        self.kept: list[list[None]] = list(map(list, [()] * 10_000))
+        return super().add(delay_ns, task)
+
+    def cancel(self, handle: object) -> None:
+        raise SystemExit
+
+
+def test_the_collector_runs_on_no_lane_and_who_ends_a_thread_answers() -> None:
+    """A finalizer of somebody else's would be a step of the call."""
+    ran: set[str] = set()
+
+    def collected(phase: str, info: Mapping[str, int]) -> None:
+        ran.add(threading.current_thread().name)
+
+    lacks = {**_RAISES, "size": "it is not counted"}
+    subject = of_timer(
+        Promise("timer", MS, early_ns=0, threads=True, lacks=lacks), lambda _: _Collected(looks=True)
+    ).peer()
+    gc.callbacks.append(collected)
+
+    def heard(**call: object) -> Iterator[dict[str, Any]]:
+        subject.say(orjson.dumps({"n": 1, **call}))
+        while isinstance(line := subject.hear(10.0), bytes):
+            yield (said := orjson.loads(line))
+            if said["m"] == "held":
+                subject.say(orjson.dumps({"m": "go", "n": 2, "holds": [said["hold"]]}))
+            elif said["n"] == 1:
+                return
+
+    try:
+        assert [*heard(m="start", now_ns=0, gates=[STEP])]
+        steps = [[*heard(m="add", id="t", delay_ns=MS, step=step)] for step in range(20)]
+        assert not any("collected" in said.get("at", "") for said in itertools.chain(*steps))
+        assert ran == {threading.current_thread().name}
+        assert [one["m"] for one in steps[-1]] == ["answer"], "all its steps were seen"
+        assert [one.get("err") for one in heard(m="cancel", id="t")] == ["SystemExit"]
+    finally:
+        gc.callbacks.remove(collected)
+        subject.close()
+    assert gc.isenabled()
+
+
+class _Stuck(TwoLists):
+    """An add waits for ever, where no exception of Python's reaches it, unless somebody lets it `go_on`."""
+
+    def __init__(self, go_on: threading.Lock) -> None:
+        super().__init__(looks=True)
+        self._go_on = go_on
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        with self._go_on:
+            return super().add(delay_ns, task)
+
+
+def _stuck(go_on: threading.Lock, _: Promise) -> _Stuck:
+    return _Stuck(go_on)
+
+
+def test_a_thread_that_waits_for_ever_keeps_no_later_one_from_its_steps() -> None:
+    """CPython 3.11 turns for ever at the beginning of a traced function, while any thread has an asynchronous
+    exception that it has not taken note of."""
+    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
+    locks = threading.Lock(), threading.Lock()
+    locks[0].acquire()
+    for lock, answers in zip(locks, (False, True), strict=True):
+        subject = of_timer(promise, partial(_stuck, lock)).peer()
+        subject.say(orjson.dumps({"m": "start", "n": 0, "now_ns": 0, "gates": [STEP]}))
+        assert isinstance(subject.hear(10.0), bytes)
+        subject.say(orjson.dumps({"m": "add", "n": 1, "id": "t", "delay_ns": MS, "step": 100}))
+        assert isinstance(subject.hear(10.0 if answers else 0.1), bytes) is answers
+        subject.close()
+    locks[0].release()
 
 
 class _Refusing(TwoLists):
@@ -974,246 +1041,6 @@ def test_what_is_left_out_for_a_promise_that_is_kept_is_unknown(
     assert (record.failure.kind, "found broken" in record.failure.why) == ("unfinished", True)
 
 
-class Small:
-    """A correct purgatory with a lock for each operation; or with one slip: `late` (it looks again only where an event
-    was counted meanwhile, and counts one behind its look-up), `undone` (who fails to complete may try again), `dropped`
-    (who fails to try is watched no more), `last` (an expiry tries first), `made` (the list of a key is made without a
-    lock), `waits` (a check gives a lock up after a while), `polite` (a force leaves a lock to who has it), `twice`
-    (one that cannot have the lock asks who has it to try again, which that does once at most; `flagged`: as often
-    as it is asked; `shared`: so too, and all operations have one lock), `busy` (a purge leaves out keys that are
-    being checked, and a check that raises never ends), `counted` (a check ends where nothing waits, and what waits
-    is counted without a lock), `worn` (checks that raise are deeper and deeper inside others, by a count, and from
-    the eighth on left to those), `nested` (a registration during a check does not look again), `moved` (a purge
-    takes what waits off its list and puts it back behind), `scratch` (checks go through one and the same list, one
-    inside another too), `deep` (a check is made no more than sixteen deep), `indexed` (a check goes by the places
-    on the list, from which others take off what is completed), `hurried` (who makes time go on gives up at a lock
-    that is taken), `entered` (there is no purge during a registration, and one that raises never ends), `marked` (the
-    sizes leave out what is completed, and keys that a purge found to be empty, which it notes behind its look), `rest`
-    (it looks again when two keys are watched, and watches the others behind that), `sized` (a purge makes a new list,
-    which takes the place of the old one if that is as long as before)."""
-
-    def __init__(self, slip: str) -> None:
-        self._slip = slip
-        self._now_ns = 0
-        self._lists: dict[str, list[_Op]] = {}
-        self._timed: list[_Op] = []
-        self._timing = threading.Lock()
-        self._ops: dict[str, _Op] = {}
-        self._events = 0
-        self._making = nullcontext() if slip == "made" else threading.Lock()
-        self._busy: list[str] = []
-        self._shared = threading.RLock() if slip == "shared" else None
-        self._waiting = 0
-        self._raised = 0
-        self._entered = 0
-        self._scratch: list[_Op] = []
-        self._timekeeper = 0
-        self._empty: set[str] = set()
-
-    def register(self, probe: Probe) -> bool:
-        """See `PurgatoryUnderTest`."""
-        self._entered += 1
-        done = self._registered(probe)
-        self._entered -= 1
-        return done
-
-    def _registered(self, probe: Probe) -> bool:
-        op = _Op(probe, self._shared or threading.RLock(), self._slip == "undone")
-        self._ops[probe.id] = op
-        with op.lock:
-            events = self._events
-            if probe.try_complete(op.force):
-                return True
-            first = 2 if self._slip == "rest" else len(probe.keys)
-            self._watch(op, probe.keys[:first])
-            looks = (
-                events != self._events if self._slip == "late" else self._slip != "nested" or not self._busy
-            )
-            if looks and probe.try_complete(op.force):
-                return True
-            self._watch(op, probe.keys[first:])
-        waiting = self._waiting
-        self._waiting = waiting + 1
-        if not op.completed:
-            op.deadline_ns = self._now_ns + probe.delay_ns
-            probe.timer_add(partial(self._armed, op))
-        return False
-
-    def _watch(self, op: _Op, keys: Sequence[str]) -> None:
-        for key in keys:
-            with self._making:
-                watched = self._lists.get(key)
-                if watched is None:
-                    watched = []
-                    self._lists[key] = watched
-                self._empty.discard(key)
-                watched.append(op)
-
-    def _armed(self, op: _Op) -> None:
-        with self._timing:
-            self._timed.append(op)
-
-    def check(self, key: str) -> int:
-        """See `PurgatoryUnderTest`."""
-        if self._slip == "counted" and not self._waiting:
-            return 0
-        if self._slip == "worn" and self._raised >= 8:
-            return 0
-        if self._slip == "deep" and len(self._busy) >= 16:
-            return 0
-        if self._slip == "indexed":
-            return self._by_place(key)
-        watched = self._scratch if self._slip == "scratch" else []
-        watched[:] = self._lists.get(key, [])
-        self._events += 1
-        self._busy.append(key)
-        try:
-            done = sum(self._tried(op, key) for op in watched)
-        except Exception:
-            self._raised += 1
-            if self._slip != "busy":
-                self._busy.remove(key)
-            raise
-        self._busy.remove(key)
-        self._waiting -= done
-        if self._slip == "sized":
-            watched = self._lists.get(key, [])
-            watched[:] = [op for op in watched if not op.completed]
-        return done
-
-    def _by_place(self, key: str) -> int:
-        watched, place, done = self._lists.get(key, []), 0, 0
-        while place < len(watched):
-            op = watched[place]
-            done += self._tried(op, key)
-            if not op.completed:
-                place += 1
-            elif op in watched:
-                watched.remove(op)
-        return done
-
-    def _tried(self, op: _Op, key: str) -> bool:
-        if self._slip in ("twice", "flagged", "shared"):
-            return op.tried(2 if self._slip == "twice" else 100)
-        if op.is_completed():
-            # Or two completions that check each other's keys wait for each other.
-            return False
-        hurries = self._slip == "hurried" and threading.get_ident() == self._timekeeper
-        if not op.lock.acquire(timeout=0 if hurries else 0.05 if self._slip == "waits" else -1):
-            return False
-        op.lock.release()
-        with op.lock:
-            try:
-                return not op.completed and op.probe.try_complete(op.force)
-            except Exception:
-                if self._slip != "dropped":
-                    raise
-                self._lists[key] = [one for one in self._lists[key] if one is not op]
-                return False
-
-    def force(self, probe: Probe) -> bool:
-        """See `PurgatoryUnderTest`."""
-        op = self._ops[probe.id]
-        if self._slip == "polite":
-            if not op.lock.acquire(blocking=False):
-                return False
-            op.lock.release()
-        return op.force()
-
-    def advance(self, by_ns: int) -> None:
-        """See `PurgatoryUnderTest`."""
-        self._now_ns += by_ns
-        self._timekeeper = threading.get_ident()
-        with self._timing:
-            due = [op for op in self._timed if op.deadline_ns <= self._now_ns]
-            self._timed = [op for op in self._timed if op not in due]
-        for op in due:
-            with suppress(Exception):
-                if not op.completed:
-                    op.probe.timer_fire(partial(op.expire, self._slip == "last"))
-        # In their order: the same call has the same steps each time.
-        for key in [] if self._slip == "entered" and self._entered else [*self._lists]:
-            if self._slip == "sized":
-                count = len(self._lists[key])
-                kept = [op for op in self._lists[key] if not op.completed]
-                if len(self._lists[key]) == count:
-                    self._lists[key] = kept
-                continue
-            for op in [] if key in self._busy else [*self._lists[key]]:
-                if op.completed or self._slip == "moved":
-                    self._lists[key].remove(op)
-                    self._lists[key] += [] if op.completed else [op]
-            if self._slip == "marked" and not self._lists[key]:
-                self._empty.add(key)
-
-    def cancel_for_key(self, key: str) -> list[Probe]:
-        """Not had."""
-        raise NotImplementedError(key)
-
-    def gauges(self) -> tuple[int, int]:
-        """See `PurgatoryUnderTest`."""
-        waiting = [op for op in self._timed if not op.completed]
-        watched = [op for key, ops in self._lists.items() if key not in self._empty for op in ops]
-        if self._slip == "marked":
-            watched = [op for op in watched if not op.completed]
-        return len(watched), len(waiting)
-
-
-class _Op:
-    def __init__(self, probe: Probe, lock: threading.RLock, again: bool) -> None:
-        self.probe = probe
-        self.lock = lock
-        self.completed = False
-        self.asked = False
-        self.deadline_ns = 0
-        self._again = again
-
-    def is_completed(self) -> bool:
-        """Whether it is, at this moment."""
-        return self.completed
-
-    def tried(self, rounds: int) -> bool:
-        """Try it, as long as others ask for that, so often at most."""
-        done = False
-        for _ in range(rounds):
-            if self.lock.acquire(blocking=False):
-                self.asked = False
-                done = not self.completed and self.probe.try_complete(self.force)
-                self.lock.release()
-                again = self.asked
-            else:
-                again, self.asked = not self.asked, True
-            if self.completed or not again:
-                break
-        return done
-
-    def force(self) -> bool:
-        """Complete it: True iff this call did."""
-        return self.probe.force_complete(self._force)
-
-    def expire(self, tries: bool) -> None:
-        """Its time is over; it may be tried first."""
-        if not (tries and self.probe.try_complete(self.force)) and self.force():
-            self.probe.on_expiration()
-
-    def _force(self) -> bool:
-        with self.lock:
-            if self.completed:
-                return False
-            self.completed = True
-            self.probe.timer_cancel(lambda: None)
-            try:
-                self.probe.on_complete()
-            except Exception:
-                self.completed = not self._again
-                raise
-            return True
-
-
-def _small(slip: str, _: Promise) -> Small:
-    return Small(slip)
-
-
 @pytest.mark.parametrize(
     ("slip", "clause", "programs", "twin"),
     [
@@ -1264,7 +1091,7 @@ def test_a_slip_is_found_by_its_program(
     for made, broken in ((slip, {clause}), (twin, set())):
         found: set[str] = set()
         for way in ("gates", "steps"):
-            judged = play(GatedProgram(way), of_purgatory(promise, partial(_small, made)))
+            judged = play(GatedProgram(way), of_purgatory(promise, partial(small, made)))
             assert not judged.broken_off
             found |= {name for name, one in judged.result.clauses.items() if one.violations}
             if broken and found >= broken:
@@ -1290,7 +1117,7 @@ def test_a_slip_is_found_by_what_is_drawn(slip: str, clause: str, monkeypatch: p
     promise = Promise(
         "locked", MS, early_ns=0, late_ns=0, purge_interval=0, lacks={"cancel-for-key": "it is small"}
     )
-    judged = play(GatedProgram("steps"), of_purgatory(promise, partial(_small, slip)))
+    judged = play(GatedProgram("steps"), of_purgatory(promise, partial(small, slip)))
     assert not judged.broken_off
     found = {name for name, one in judged.result.clauses.items() if one.violations}
     assert clause in found if clause else not found
@@ -1306,7 +1133,6 @@ class Counts(TwoLists):
         self._over: set[_Entry] = set()
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """See `TimerUnderTest`."""
         entry = _Entry(self._now_ns + delay_ns, task)
         entry.task = partial(self._run, entry, task)
         with self._counting:
@@ -1326,13 +1152,11 @@ class Counts(TwoLists):
                 self._count = count - 1
 
     def cancel(self, handle: object) -> None:
-        """See `Cancels`."""
         assert isinstance(handle, _Entry)
         super().cancel(handle)
         self._ends(handle)
 
     def size(self) -> int:
-        """See `Sized`."""
         return self._count
 
 
@@ -1357,14 +1181,12 @@ class _HoldsItsOutput:
         self.asked: list[object] = []
 
     def say(self, line: bytes) -> None:
-        """See `Peer`."""
         call = orjson.loads(line)
         self.asked.append(call["holds"])
         if call["holds"] == [1]:
             self.said += [b'{"m":"answer","n":%d}' % number for number in (call["n"], call["n"] - 1)]
 
     def hear(self, within_s: float) -> bytes | Quiet:
-        """See `Peer`."""
         return self.said.pop(0) if self.said else Quiet.SILENT
 
 
@@ -1391,7 +1213,6 @@ class _Goes(_HoldsItsOutput):
     """A peer that takes note of each `go`; the thread that goes on answers what waits for it."""
 
     def say(self, line: bytes) -> None:
-        """See `Peer`."""
         call = orjson.loads(line)
         self.asked.append(call["holds"])
         self.said += [
@@ -1429,7 +1250,6 @@ class _Slow(_HoldsItsOutput):
         self._scene = scene
 
     def hear(self, within_s: float) -> bytes | Quiet:
-        """See `Peer`."""
         if within_s < 0.4:
             return Quiet.SILENT
         self.waits += 1
@@ -1464,7 +1284,6 @@ class _OneByOne(_HoldsItsOutput):
         self._task = ""
 
     def say(self, line: bytes) -> None:
-        """See `Peer`."""
         call = orjson.loads(line)
         of_task: list[bytes] = []
         if call["m"] == "go":

@@ -366,7 +366,6 @@ def test_a_stop_that_nobody_asked_for_is_rubbish(tmp_path: Path) -> None:
 
 
 def test_the_twin_that_behaves_at_its_gates_is_recorded_to_its_end(tmp_path: Path) -> None:
-    """The same program with nothing wrong."""
     gated = next(
         one for one in command_subjects(command("gate"), limits=PATIENT) if one.mode == "virtual-gates"
     )

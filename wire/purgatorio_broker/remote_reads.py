@@ -150,10 +150,9 @@ class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
         with_epoch: bool = True,
     ) -> None:
         results = {lookup.partition: lookup.answer or _TIMED_OUT for lookup in lookups}
-        super().__init__(timeout_ms, results, _at_time_out, partial(_by_topic, callback), runtime)
+        super().__init__(timeout_ms, results, _at_time_out, partial(_by_topic, callback), runtime, meter)
         self._lookups = MappingProxyType({lookup.partition: lookup for lookup in lookups})
         self._leads = leads
-        self._meter = meter
         self._with_epoch = with_epoch
 
     def ask(self, part: TopicPartition, result: ListedOffset) -> ListedOffset | None:
@@ -180,11 +179,10 @@ class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
         return ListedOffset(Error.NONE, found.timestamp_ms, found.offset, epoch)  # [B917]
 
     def on_expiration(self) -> None:
+        super().on_expiration()
         for partition in self.undecided():
-            future = self._lookups[partition].future
-            if future is not None:
+            if (future := self._lookups[partition].future) is not None:
                 future.cancel()
-                self._meter.mark(partition)
 
 
 def _at_time_out(listed: ListedOffset) -> ListedOffset | None:

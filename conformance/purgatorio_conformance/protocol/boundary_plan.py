@@ -121,7 +121,7 @@ class ReachingRun(Protocol):
 def levels_of(description: Description, room_ns: int) -> list[int]:
     """The widths of a bucket on each level of the declared wheel, the finest first: four at least, and days, as far as
     a dozen buckets have room. Without a wheel, as of one with twenty buckets."""
-    tick_ns, size = max(description.tick_ns or MS, description.unit_ns), max(2, description.wheel_size or 20)
+    tick_ns, size = description.grain_ns, max(2, description.buckets)
     found = [tick_ns]
     while (len(found) < _LEVELS_LEAST or found[-1] < _DAYS_NS) and found[-1] * size * _BUCKETS <= room_ns:
         found.append(found[-1] * size)
@@ -145,7 +145,9 @@ class Reach:
         self._part = part
         self._rng = random.Random(f"reach/{seed}")
         self._unit_ns = description.unit_ns
-        self._size = max(2, description.wheel_size or 20)
+        self._fit = description.fit
+        self._rounded = description.rounded
+        self._size = max(2, description.buckets)
         self._turn = min(self._size, _TURN_MOST)
         self._count = 0
         self._delay_of: dict[str, int] = {}
@@ -214,7 +216,6 @@ class Reach:
         self._run.settle()
 
     def _leap_s(self, by_ns: int) -> float:
-        """What it takes to let so much time pass at once."""
         begun_s = self._clock_s()
         self._run.leap(self._rounded(by_ns))
         return self._clock_s() - begun_s
@@ -510,13 +511,3 @@ class Reach:
         for _ in range(2):
             self._run.leap(self._rounded(REAPER_NS))
         self._run.call(Quiesce())
-
-    def _fit(self, delay_ns: int) -> int:
-        """As the subject takes it."""
-        least_ns, most_ns = max(0, self._description.least_delay_ns), self._description.most_delay_ns
-        within_ns = min(max(delay_ns, least_ns), most_ns)
-        up_ns = self._rounded(within_ns)
-        return up_ns if up_ns <= most_ns else up_ns - self._unit_ns
-
-    def _rounded(self, time_ns: int) -> int:
-        return time_ns + -time_ns % self._unit_ns

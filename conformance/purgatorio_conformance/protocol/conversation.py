@@ -388,7 +388,6 @@ class Conversation:
         return next((hold for hold in reversed(self._holds.values()) if hold.thread == thread), None)
 
     def _stands(self, thread: str) -> bool:
-        """Whether the thread is paused and makes no call there."""
         hold = self._innermost(thread)
         return hold is not None and hold.making is None
 
@@ -433,7 +432,6 @@ class Conversation:
         return said
 
     def _stopped(self, said: Held) -> None:
-        """A thread is paused at a gate."""
         if said.f not in self._gates:
             raise Misbehaved("rubbish", f"it holds a thread at {said.f!r}, where no gate was requested")
         if said.hold in self._held_before:

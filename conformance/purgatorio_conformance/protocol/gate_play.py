@@ -147,8 +147,7 @@ class Plays:
     def leap(self, by_ns: int) -> None:
         """Virtual time continues by so much at least, in whole units."""
         assert self.clock is not None, "it is called in virtual time"
-        by_ns += -by_ns % self.description.unit_ns
-        self.play_to_the_end([Advance(self.clock.now_ns + by_ns)])
+        self.play_to_the_end([Advance(self.clock.now_ns + self.description.rounded(by_ns))])
 
     def begun(self, program: SmallProgram, beside: str = "") -> Play:
         """The next play; the first that comes to the gate `beside` stays there."""
@@ -206,7 +205,6 @@ class Plays:
         self._look_for_broken()
 
     def _past_overdue(self, leap_ns: int) -> int:
-        """See `in_turn`; what the clock says then."""
         assert self.clock is not None, "it is for virtual time"
         late_ns, conversation = self.description.late_ns, self.session.conversation
 

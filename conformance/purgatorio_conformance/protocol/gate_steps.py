@@ -313,7 +313,6 @@ class Steps:
     def _seen(
         self, lines: Lines, program: SmallProgram, stop: PausePoint, watched: Mapping[int, str]
     ) -> Sequence[int]:
-        """The steps of a call that was watched."""
         known = lines.seen(watched)
         for _ in range(_WATCHED_MOST - 1):
             if known or stop.workers:

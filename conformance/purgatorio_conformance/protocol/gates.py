@@ -176,7 +176,6 @@ class GatedRun:
         return f"calls that meet, in all orders: {', '.join(shares)}" if played else ""
 
     def _again(self, only: PlayedOrder) -> None:
-        """One order of one program."""
         program = self._named(only.program)
         if not only.errors:
             program = replace(program, fault=None)

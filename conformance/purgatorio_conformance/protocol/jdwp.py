@@ -414,18 +414,14 @@ class _Refused(Exception):
 
 
 class _Fields:
-    """The fields of a packet, one after the other."""
-
     def __init__(self, packet: bytes) -> None:
         self._packet = packet
         self._place = 0
 
     def number(self, size: int) -> int:
-        """One of so many bytes."""
         return int.from_bytes(self._bytes(size), "big")
 
     def text(self) -> str:
-        """One with its length before it."""
         return self.octets().decode(errors="replace")
 
     def octets(self) -> bytes:

@@ -296,7 +296,6 @@ class Lines:
         return orjson.dumps(fields | ({"gates": gates} if gates else {}))
 
     def _begun(self, line: bytes) -> bytes:
-        """A call that is watched, or stops."""
         fields = orjson.loads(line)
         steps = [fields.pop(stop) for stop in ("step", "again") if stop in fields]
         points = [self.points[step] for step in steps if step < len(self.points)]
@@ -329,7 +328,6 @@ class Lines:
                 self._armed.add(request)
 
     def _ended(self) -> None:
-        """The call that was watched, or was to stop, has ended."""
         self._call = None
         jvm = self._jvm
         if jvm is None:

@@ -467,7 +467,6 @@ class LineChild(AbstractContextManager["LineChild"]):
         return _OPTION_TOLD.sub(b"", self._errors)
 
     def close(self) -> None:
-        """See `__exit__`."""
         self.__exit__()
 
     def __exit__(self, *error: object) -> None:

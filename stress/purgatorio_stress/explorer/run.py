@@ -90,12 +90,14 @@ _END: Final = ExecutionEnd("end")
 class Execution:
     """See the module. `schedule` is followed first, then `chooser` asked; `turns` bounds marked loops.
 
-    `free`: set by a chooser when it has chosen a task that may continue until it is blocked or ends, or is about to use
-    the object `wary`, or a new task is spawned; `block_oids` and `block_kinds` then have the steps that it was not
-    asked about. Only where all other tasks are enabled, and stay so. `in_vain`: the depths of the steps of `try_lock`
-    and timed waits that failed. `clock`: the object of a clock that tasks move, or 0. `woken`: the depths of the steps
-    that ended a task's wait (a notice, or a clock that is moved so far), with the task. `objects`, `named`, `changed`,
-    `volatile`: for `Fingerprint`, where states are compared. `steps`: how many steps the run took, once it has ended.
+    `free`: set by a chooser when it has chosen a task that may continue until it is blocked or ends, or is about to
+    use the object `wary`, or a new task is spawned; `block_oids` and `block_kinds` then have the steps that it was
+    not asked about. Only where all other tasks are enabled, and stay so. `in_vain`: the depths of the steps of
+    `try_lock` and timed waits that failed. `clock`: the object of a clock that tasks move, or 0. `woken`: the
+    depths of the steps that ended a task's wait (a notice, or a clock that is moved so far), with the task.
+    `exits`: a last task does them, if nothing else can be done and all tasks of the set-up have ended, as a program
+    does when it ends. `objects`, `named`, `changed`, `volatile`: for `Fingerprint`, where states are compared.
+    `steps`: how many steps the run took, once it has ended.
     """
 
     __slots__ = (
@@ -112,6 +114,7 @@ class Execution:
         "clock",
         "current",
         "depth",
+        "exits",
         "free",
         "horizon_ms",
         "in_vain",
@@ -150,6 +153,7 @@ class Execution:
         self.in_vain: list[int] = []
         self.clock = 0
         self.woken: list[tuple[int, int]] = []
+        self.exits: list[Callable[[], object]] = []
         self.free = False
         self.wary = 0
         self.block_oids: list[int] = []
@@ -388,6 +392,11 @@ class Execution:
                 task.loops.clear()
             self._wake()
             return True
+        if busy and self.exits and all(task.born >= 0 for task in going):
+            acts, self.exits = self.exits, []
+            # After all that was: its first step follows the one that lets time pass.
+            self.spawn("the end of the program", lambda: [act() for act in acts]).born = self.depth
+            return True
         if busy:
             self.stop = ExecutionEnd("deadlock", self._who_waits())
         return False
@@ -420,7 +429,8 @@ class Execution:
         lines = []
         for task in self.tasks:
             if not task.finished and not (task.daemon and not task.held) and task.gate is not None:
-                held = ", ".join(shared.name for shared in task.held) or "nothing"
+                named = (shared.name for shared in task.held if not shared.name.endswith("?"))
+                held = ", ".join(named) or "nothing"
                 lines.append(f"{task.name} holds {held} and waits for {task.gate.why(task)}")
         return "; ".join(lines)
 

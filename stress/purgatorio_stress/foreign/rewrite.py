@@ -327,9 +327,12 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> ast.AST:
         self.visit_If(node)
-        if self._depth:
-            node.body.insert(0, ast.copy_location(ast.Expr(_call("_pg_turn", node)), node))
-        return node
+        if not self._depth:
+            return node
+        turns = self._temporary()
+        node.body.insert(0, ast.copy_location(ast.Expr(_call("_pg_turn", node, _name(turns))), node))
+        none = ast.List([ast.Constant(0), ast.Constant(0)], ast.Load())
+        return [_assign(turns, none, node), node]  # type: ignore[return-value]  # as `visit_Assign`
 
     def visit_For(self, node: ast.For) -> ast.AST:
         node.iter = self._gone_over(node.iter)

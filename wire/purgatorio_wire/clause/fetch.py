@@ -157,9 +157,7 @@ def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, t
         bounds, "F8", cause, one, deleted_t, due - deleted_t, "an error, as its topic is deleted,",
         late_ms=bounds.declared.late_topics_ms,
     )  # fmt: skip
-    if row.held is RowStatus.KEPT and not told:
-        row = broken("F8", "deleted-without-error", one, "an error", "no error")
-    yield row
+    yield row.but(told, "deleted-without-error", one, "an error", "no error")
 
 
 def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -224,7 +222,7 @@ def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         if not one.at_second or one.behind or one.unread or one.error or len(asked) != 1:
             continue
         (a,), deadline = asked, one.t + one.wait_ms * MS
-        topic, until = topics.topics.get(a.part.topic), one.answer_t or one.watched_t
+        topic, until = topics.topics.get(a.part.topic), one.until_t
         if topic is None or topic.delete_t is not None or a.error or a.offset > a.log.replicated_end(one.t):
             continue
         made = (x.ack_t or 0 for x in a.log.surely(END_OF_TIME) if x.acks == -1 and x.base >= a.offset)

@@ -197,14 +197,12 @@ class _Judged:
             for one in perhaps
         )
         least, most = max(1, 1 + len(before) - back), 1 + len(perhaps)
-        if least <= held.count <= most:
-            yield kept("S3", "count")
-        else:
-            allowed = f"delivery count {least}" if least == most else f"delivery count {least} to {most}"
-            allowed += f" of the record {offset}"
-            yield broken(
-                "S3", "count", held.by, allowed, f"{held.count}", *(i for x in before for i in x.by.events)
-            )
+        counts, witnesses = (
+            f"{least}" if least == most else f"{least} to {most}",
+            (i for x in before for i in x.by.events),
+        )
+        allowed, right = f"delivery count {counts} of the record {offset}", least <= held.count <= most
+        yield checked("S3", "count", held.by, right, allowed, f"{held.count}", *witnesses)
 
     def _with_records(self, held: Acquired) -> Row:
         batches = [

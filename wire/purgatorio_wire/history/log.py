@@ -445,6 +445,7 @@ PRODUCED: Final = (
 FETCHED: Final = (
     ("topics", "topic", "partitions", "partition"), ("responses", "topic", "partitions", "partition_index"),
 )  # fmt: skip
+FORGOTTEN: Final = ("forgotten_topics_data", "topic", "partitions", "")
 OTHERS: Final = (("topics", "name", "partitions", "partition_index"),) * 2
 NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
     "produce": PRODUCED, "fetch": FETCHED, "list_offsets": OTHERS, "delete_records": OTHERS,
