@@ -36,8 +36,8 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, STILL_OPEN
 P1 = Clause(
     "P1",
     "completed operations are removed: when no call runs, every watched entry belongs to a waiting "
-    "operation, except entries of at most purge_interval completed operations and entries that the last "
-    "purge could not see",
+    "operation, except entries of at most purge_interval completed operations, and entries of operations "
+    "that were not in the timer at the time of the last purge",
     formula="at rest: watched <= waiting + most_entries(purge_interval) + unseen",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
     constants=("purge_interval",),
@@ -48,12 +48,12 @@ P1 = Clause(
 @P1.of_reading
 def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     """An occasion is a reading of `watched` at rest. In the formula, *waiting* counts the entries of operations that
-    are registered, not completed, and not returned by every key. *most_entries(n)* counts the entries of the n
-    operations with the most keys. *unseen* counts the entries that the last purge may have missed. An entry is unseen
-    if its operation was watched but not in the timer at the time of the purge, and was completed later. Such an
-    operation had passed its time-out, had no time-out, or was being registered. The time of the purge is not recorded,
-    so the time with the largest *unseen* counts. In virtual time, the number of such registrations is at most the
-    number of registrations that were open at once."""
+    are registered, not completed, and not returned by a `cancel_for_key` of every key. *most_entries(n)* counts the
+    entries of the n operations with the most keys. *unseen* counts the entries that the last purge may have missed:
+    entries of operations that were watched but not in the timer at the time of the purge, and that were completed
+    later. Such an operation had passed its time-out, had no time-out, or was being registered. The time of the purge
+    is not recorded. So the clause uses the time that gives the largest *unseen*. In virtual time, *unseen* includes at
+    most as many operations in registration as there were registrations open at one time."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
     most = reading.waiting + reading.garbage_most
@@ -81,12 +81,14 @@ P2 = Clause(
 
 @P2.of_reading
 def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading whose earliest possible time is known: a reading recorded as an interval, a reading at
-    rest, or a point that is not the first event of its thread. `watched` is at least the number of entries of live
-    operations, and at most the number of all entries ever made. At rest, `delayed` is at most the number of live
-    operations that no key has returned, plus the number of timer tasks that are not operations. In Kafka's dialects,
-    `delayed` may also count *raced* tasks. A task is raced if its cancel overlapped an add, or if another event was
-    recorded during the cancel. A raced task counts until a `quiesce` at which the task is long overdue."""
+    """An occasion is a reading of the gauges (`gauge` or `quiesce`) whose earliest possible time is known. If a
+    reading is recorded as a call and a return, the earliest time is the call. If a reading is recorded as a single
+    event, the earliest time is the previous event of its thread. If there is no previous event, only a reading at rest
+    is an occasion. `watched` is at least the number of entries of live operations, and at most the number of all
+    entries ever made. At rest, `delayed` is at most the number of live operations that no `cancel_for_key` has
+    returned, plus the number of timer tasks that are not operations. In Kafka's dialects, `delayed` may also count
+    *raced* tasks. A task is raced if its cancel overlapped an add, or if another event was recorded during the cancel.
+    A raced task counts until a `quiesce` at which the task is long overdue."""
     if not reading.bounded:
         return NO_OCCASION
     # What a key may have given back, and no event reported, is counted or not.
@@ -150,10 +152,11 @@ T5 = Clause(
 
 @T5.of_reading
 def size_is_exact(run: Run, reading: Reading) -> Finding:
-    """An occasion is a reading of `delayed`, as in P2. If the profile counts cancelled tasks until the next tick, only
-    a reading at rest is an occasion. A point may have been read at any time since the previous event of its thread.
-    Even at rest, a reaper may be moving one task between buckets, and the recorder does not see this move. Only a
-    `quiesce` excludes such a move. So without a `quiesce`, the lower bound is one less."""
+    """An occasion is a reading of `delayed`, with the conditions of P2. If the profile counts cancelled tasks until
+    the next tick, only a reading at rest is an occasion. A reading that is recorded as a single event may have been
+    made at any time since the previous event of its thread. Even at rest, a reaper may be moving one task between
+    buckets, and the recorder does not see this move. Only a `quiesce` excludes such a move. So without a `quiesce`,
+    the lower bound is one less."""
     if reading.delayed is None:
         return NO_OCCASION
     if reading.delayed < 0:
