@@ -361,7 +361,8 @@ def no_overlap(run: Run, history: OperationHistory) -> Finding:
     registration needs no lock, because no other thread knows the operation yet. A second registration of an operation
     makes such a `try_complete` without a lock too. So if an operation is registered twice and completed without the
     lock, the clause is not judged. A completed operation may be evaluated again, for example by a registration."""
-    beside = run.profile.completes_beside if beside and len(history.registrations) > 1:
+    beside = run.profile.completes_beside
+    if beside and len(history.registrations) > 1:
         return NO_OCCASION
     calls = history.tries if beside else [*history.tries, *history.completes]
     if not history.tries or len(calls) < 2:
