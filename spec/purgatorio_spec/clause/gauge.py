@@ -1,6 +1,6 @@
-"""P1, P2, P4, T5: the gauges, and the garbage that they show.
+"""P1, P2, P4, T5: the gauges, and the completed operations that the gauges still count.
 
-`least` and `most` are the bounds that the events around a reading allow, over the interval in which it was taken:
+`least` and `most` are bounds for a reading. The bounds follow from the events around the interval of the reading:
 
     P1  at rest:  watched <= waiting + the most entries that (purge interval) operations have + unseen
     P2  least <= watched <= most;  at rest: delayed <= live + plain tasks + overcounted
@@ -9,23 +9,26 @@
 
 with  overcounted = raced  in the dialects of Kafka, and 0 elsewhere.
 
-*waiting*: the entries of operations that are registered, not completed, and not returned by every key. An operation
-that a key returned is out of the timer; one that all keys returned is watched nowhere.
+*waiting*: the entries of operations that are registered, not completed, and not returned by a `cancel_for_key` of every
+key. An operation that one `cancel_for_key` returned is not in the timer. An operation that every key returned is not
+watched.
 
 *unseen*: the entries of operations that the purge's estimate may have missed. Kafka's purge sets the estimate to the
-number of tasks in the timer. So the estimate permanently loses every operation that is watched and not in the timer
-at that moment: operations handed over to run, those without a time-out, those that one of several keys returned, and
-registrations between watching and the timer's add. *unseen* counts the entries that the *last* purge may have missed,
-at the time at which there were most. After more completions than the interval and that allowance, there must have
-been another purge. An instant of virtual time may contain any number of registrations. Of those, it counts as many as
-were open at once, or as other threads began during one `advance_clock`: there a purge may be paused between reading
-the timer's size and using it.
+number of tasks in the timer. So the estimate misses every operation that is watched and not in the timer at this
+moment: operations that have passed their time-out, operations without a time-out, operations that one of several keys
+returned, and registrations between watching and the add to the timer. *unseen* counts the entries that the *last*
+purge may have missed, at the time with the largest number of such entries. If the number of completions exceeds
+purge_interval plus *unseen*, there must have been another purge. An instant of virtual time may contain any number of
+registrations. *unseen* counts at most as many of these registrations as were open at one time, or as other threads
+began during one `advance_clock`. (During an `advance_clock`, a purge may be paused between reading and using the
+timer's size.)
 
-*raced*: `locked` and `pending-flag` count a task that was cancelled while it was added, or moved between buckets,
-until its bucket is flushed. A task is raced if a cancel of it began during an add, or if another thread recorded an
-event during the cancel. It counts from the call of that cancel on. Each race may leave a task behind, so any number of
-them may be counted. It ends at a `quiesce` that comes a reaper's period after the task would have been late. The same
-holds for a task that ended once and was added again, if it is unknown whether it ended again.
+*raced*: the dialects `locked` and `pending-flag` may count a task that was cancelled during an add, or during a move
+between buckets, until the bucket is flushed. A task is raced if a cancel of the task began during an add, or if another
+thread recorded an event during the cancel. The task counts from the call of this cancel on. Each race may leave a task
+behind, so the number of raced tasks is not limited. The counting ends at a `quiesce` that comes a reaper's period after
+the task would have been late. If a task ended once and was added again, and the trace does not show whether it ended
+again, the task counts as raced too.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
