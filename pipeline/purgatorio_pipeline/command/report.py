@@ -1,4 +1,4 @@
-"""`purgatorio report`: one page of what several commands found."""
+"""The command `purgatorio report`: one page with the results of several commands."""
 
 from __future__ import annotations
 
