@@ -22,7 +22,7 @@ from conformance.test_protocol_conversation import Scene
 from purgatorio_conformance.protocol import driver, gate_play, gates
 from purgatorio_conformance.protocol.conversation import Conversation
 from purgatorio_conformance.protocol.coverage import not_looked_for
-from purgatorio_conformance.protocol.describe import reported
+from purgatorio_conformance.protocol.describe import Part, reported
 from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.protocol.gate_play import Play, Plays
 from purgatorio_conformance.protocol.gate_program import gate_programs
@@ -33,7 +33,7 @@ from purgatorio_conformance.protocol.message import STEP, Add, Check, Descriptio
 from purgatorio_conformance.protocol.played_order import Orders, PausePoint, PlayedOrder, comes_of_order
 from purgatorio_conformance.protocol.scope import crossing_named
 from purgatorio_conformance.protocol.session import Peer, Session, noted
-from purgatorio_conformance.protocol.small_program import Expiry, SmallProgram, Stepped, delays_for
+from purgatorio_conformance.protocol.small_program import Expiry, SmallProgram, delays_for
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.subject.plan import MS
@@ -99,30 +99,6 @@ def test_a_task_is_held_in_javascript_while_others_are_called(tmp_path: Path) ->
     run = gated((NODE or "node", str(EXAMPLES / "toy_wheel.js")), tmp_path)
     assert run.verdict is Verdict.PASS
     assert run.clauses["T3"].occasions > 20
-
-
-WHICH_PATH = Path(__file__).resolve().parents[1] / "which_path.py"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mutant", "clause"),
-    [(0, ""), (3, "O4"), (4, "O4"), (9, "P3"), (19, "O1"), (33, "O4"), (51, "T4")],
-)
-def test_what_lies_between_two_lines_is_found_step_by_step(mutant: int, clause: str, tmp_path: Path) -> None:
-    """No callback is near, and no luck needed: each call of the reference is stopped at each of its lines. A deadlock
-    comes by the orders of gates, an error in a callback too."""
-    reference = (sys.executable, str(EXAMPLES / "reference_purgatory.py"))
-    served = (sys.executable, str(WHICH_PATH), "--serve", str(mutant))
-    subjects = command_subjects(served if mutant else reference, time="virtual")
-    records = record_runs([one for one in subjects if one.held], tmp_path)
-    if clause == "P3":
-        assert "deadlock" in [record.failure and record.failure.kind for record in records]
-        return
-    runs = check_files([record.path for record in records if record.path is not None]).runs
-    assert len(runs) == 2, records
-    broken = {name for run in runs for name, found in run.clauses.items() if found.violations}
-    assert clause in broken if clause else {run.verdict for run in runs} == {Verdict.PASS}
 
 
 SLIP = """
@@ -631,6 +607,7 @@ def test_each_program_is_watched_in_a_subject_of_its_own(
 
 
 _RAISES = {"raising": "what a task raises comes out of the call"}
+_UNCOUNTED = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
 
 
 class TwoLists:
@@ -689,10 +666,7 @@ class _Entry:
 @pytest.mark.parametrize("looks", [True, False])
 def test_a_cancel_that_is_held_twice_meets_the_move_and_the_add(looks: bool) -> None:
     """It has read where its task is; the task is moved; it changes a list that it has no lock of, beside an add."""
-    promise = Promise(
-        "timer", MS, early_ns=0, wheel_size=20, threads=True, lacks={**_RAISES, "size": "it is not counted"}
-    )
-    under = of_timer(promise, lambda _: TwoLists(looks=looks))
+    under = of_timer(replace(_UNCOUNTED, wheel_size=20), lambda _: TwoLists(looks=looks))
     judged = play(GatedProgram("steps"), under)
     assert not judged.broken_off
     assert not judged.unfinished
@@ -738,14 +712,8 @@ class _Task:
 @pytest.mark.parametrize("looks", [True, False])
 def test_a_cancel_meets_the_run_of_its_task_and_an_add(looks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has read which entry its task has; the task runs; another is added with that entry."""
-    programs = [
-        one
-        for one in gate_programs("timer", delays_for(_MILLISECONDS, MS * 3_600_000))
-        if one.name == "cancel-fire-add"
-    ]
-    monkeypatch.setattr(gates, "gate_programs", lambda *_: tuple(programs))
-    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
-    judged = play(GatedProgram("steps"), of_timer(promise, lambda _: Pools(looks=looks)))
+    _only(monkeypatch, "cancel-fire-add")
+    judged = play(GatedProgram("steps"), of_timer(_UNCOUNTED, lambda _: Pools(looks=looks)))
     assert not judged.broken_off
     assert bool(judged.result.clauses["T3"].violations) is not looks
 
@@ -793,12 +761,7 @@ def test_an_add_that_hands_its_work_over_meets_one_who_has_taken_all(
     looks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The add has seen that time moves; that ends; only then it says what there is to be done."""
-    programs = [
-        one
-        for one in gate_programs("timer", delays_for(_MILLISECONDS, MS * 3_600_000))
-        if one.schedule is Stepped.BEHIND_FIRST
-    ]
-    _only(monkeypatch, *(one.name for one in programs))
+    _only(monkeypatch, "add-behind-move")
     promise = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True, lacks=_RAISES)
     judged = play(GatedProgram("steps"), of_timer(promise, lambda _: HandsOver(looks=looks)))
     assert not judged.broken_off
@@ -836,8 +799,7 @@ class AtOnce(TwoLists):
 def test_what_is_due_at_its_add_meets_another_such_add(taken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """One has read what there is to run; another comes; only then the first clears it."""
     _only(monkeypatch, "adds-that-are-due")
-    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
-    judged = play(GatedProgram("steps"), of_timer(promise, lambda _: AtOnce(taken=taken)))
+    judged = play(GatedProgram("steps"), of_timer(_UNCOUNTED, lambda _: AtOnce(taken=taken)))
     assert not judged.broken_off
     assert bool(judged.result.clauses["T3"].violations) is not taken
 
@@ -877,10 +839,7 @@ def test_the_collector_runs_on_no_lane_and_who_ends_a_thread_answers() -> None:
     def collected(phase: str, info: Mapping[str, int]) -> None:
         ran.add(threading.current_thread().name)
 
-    lacks = {**_RAISES, "size": "it is not counted"}
-    subject = of_timer(
-        Promise("timer", MS, early_ns=0, threads=True, lacks=lacks), lambda _: _Collected(looks=True)
-    ).peer()
+    subject = of_timer(_UNCOUNTED, lambda _: _Collected(looks=True)).peer()
     gc.callbacks.append(collected)
 
     def heard(**call: object) -> Iterator[dict[str, Any]]:
@@ -924,11 +883,10 @@ def _stuck(go_on: threading.Lock, _: Promise) -> _Stuck:
 def test_a_thread_that_waits_for_ever_keeps_no_later_one_from_its_steps() -> None:
     """CPython 3.11 turns for ever at the beginning of a traced function, while any thread has an asynchronous
     exception that it has not taken note of."""
-    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
     locks = threading.Lock(), threading.Lock()
     locks[0].acquire()
     for lock, answers in zip(locks, (False, True), strict=True):
-        subject = of_timer(promise, partial(_stuck, lock)).peer()
+        subject = of_timer(_UNCOUNTED, partial(_stuck, lock)).peer()
         subject.say(orjson.dumps({"m": "start", "n": 0, "now_ns": 0, "gates": [STEP]}))
         assert isinstance(subject.hear(10.0), bytes)
         subject.say(orjson.dumps({"m": "add", "n": 1, "id": "t", "delay_ns": MS, "step": 100}))
@@ -970,8 +928,7 @@ def test_a_hang_by_its_order_of_threads_is_a_deadlock(
 @pytest.mark.parametrize("refuses", [True, False])
 def test_an_error_in_a_play_of_steps_counts_whatever_came_before(refuses: bool) -> None:
     """A program before it may have been told to end a callback with an error: that is over."""
-    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={**_RAISES, "size": "it is not counted"})
-    under = of_timer(promise, lambda _: (_Refusing if refuses else TwoLists)(looks=True))
+    under = of_timer(_UNCOUNTED, lambda _: (_Refusing if refuses else TwoLists)(looks=True))
     clock = VirtualClock()
     conversation = Conversation(Recorder(clock), reported(under.description, "timer"), virtual=True)
     conversation.description = under.description
@@ -1190,6 +1147,14 @@ class _HoldsItsOutput:
         return self.said.pop(0) if self.said else Quiet.SILENT
 
 
+def _plays(
+    peer: object, scene: Scene, clock: VirtualClock | None = None, lines: Lines | None = None
+) -> Plays:
+    session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
+    part: Part = "purgatory" if clock is None else "timer"
+    return Plays(session, Description(0, "", "x", (part,), ()), part, clock, lines=lines)
+
+
 def test_a_thread_at_a_line_of_the_adapter_goes_on_when_nothing_is_answered() -> None:
     """Its lines are not known from the subject's; without that the run is a hang."""
     scene = Scene(
@@ -1201,9 +1166,7 @@ def test_a_thread_at_a_line_of_the_adapter_goes_on_when_nothing_is_answered() ->
     scene.hear("enter", '"f":"timer_fire","id":"op","th":"reaper"')
     scene.hear("held", '"hold":2,"f":"timer_fire","id":"op","th":"reaper"')
     peer = _HoldsItsOutput()
-    session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
-    described = Description(0, "", "x", ("purgatory", "real-time"), ())
-    run = Plays(session, described, "purgatory", None, lines=cast(Lines, object()))
+    run = _plays(peer, scene, lines=cast(Lines, object()))
     run.go([hold for hold in scene.conversation.standing() if hold.number == 2])
     assert peer.asked == [[2], [1]]
     assert scene.conversation.standing() == []
@@ -1233,8 +1196,7 @@ def test_an_expiry_that_comes_before_its_play_begins_is_held(waited_for: bool) -
     if waited_for:
         scene.conversation.ask(Register("p1-other", ("k",), 50))
     peer = _Goes()
-    described = Description(0, "", "x", ("purgatory", "real-time"), ())
-    run = Plays(Session(cast(Peer, peer), scene.conversation, ChildLimits()), described, "purgatory", None)
+    run = _plays(peer, scene)
     program = SmallProgram("expiry", "", ((Expiry("op"),),), ("timer_fire",))
     run.let_go(Play(run, program, 1))
     assert peer.asked == ([[1]] if waited_for else [])
@@ -1263,9 +1225,7 @@ def test_who_waits_for_one_that_is_held_is_waited_for_again_where_something_came
     scene.conversation.ask(Add("t", 50), steps=(1,))
     scene.hear("held", f'"hold":1,"f":"step","during":{called}')
     peer = _Slow(scene)
-    described = Description(0, "", "x", ("timer", "virtual-time"), ())
-    session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
-    run = Plays(session, described, "timer", VirtualClock())
+    run = _plays(peer, scene, VirtualClock())
     play_of_it = Play(run, SmallProgram("adds", "", (), ()), 1)
     for name in ("u", "v"):
         scene.conversation.ask(Add(name, 50), 1)
@@ -1308,7 +1268,5 @@ def test_a_run_is_at_rest_when_a_thread_has_gone_from_gate_to_gate(lost: list[st
     )
     scene.now += 50
     peer = _OneByOne([one for one in sorted([*tasks, "t-5"]) if one not in lost])
-    session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
-    described = Description(0, "", "x", ("timer", "virtual-time"), ())
-    Plays(session, described, "timer", VirtualClock()).come_to_rest()
+    _plays(peer, scene, VirtualClock()).come_to_rest()
     assert scene.conversation.settled.pending == {*lost}

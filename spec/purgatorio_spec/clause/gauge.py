@@ -159,7 +159,9 @@ def size_is_exact(run: Run, reading: Reading) -> Finding:
     the next tick, only a reading at rest is an occasion. A reading that is recorded as a single event may have been
     made at any time since the previous event of its thread. Even at rest, a reaper may be moving one task between
     buckets, and the recorder does not see this move. Only a `quiesce` excludes such a move. So without a `quiesce`,
-    the lower bound is one less."""
+    the lower bound is one less. `size()` may count a task until the end of its run. In real time, `size()` may count
+    a task that is not an operation for a reaper's period longer, because the thread of the task may change the count
+    after the end was reported."""
     if reading.delayed is None:
         return NO_OCCASION
     if reading.delayed < 0:
