@@ -1,4 +1,4 @@
-"""A check on Spark, over a lake that stays or without one."""
+"""A check on Spark, with a lake of earlier results or without a lake."""
 
 from __future__ import annotations
 

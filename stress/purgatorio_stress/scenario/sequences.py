@@ -1,6 +1,5 @@
-"""One thread: bookkeeping, exceptions, long chains, stopping. The explorer has nothing to choose here; these scenarios
-are for the bugs that need no second thread.
-"""
+"""Scenarios with one thread: bookkeeping, exceptions, long chains, stopping. With one thread the explorer has no
+choices. These scenarios are for bugs that need no second thread."""
 
 from collections.abc import Callable, Iterator
 from typing import Final

@@ -1,7 +1,7 @@
-"""One thread: timers driven over the boundaries of levels and buckets.
+"""Scenarios with one thread that moves the clock of a timer over the boundaries of levels and buckets.
 
-Wheels are small (size 2 and 3, tick 1 and 3), clocks start anywhere but at a round number, delays lie on boundaries,
-and some buckets are polled late. Every task must run in the first drain that has to run it.
+Wheels are small (size 2 and 3, tick 1 and 3). Clocks do not start at a round number. Delays are at boundaries, and
+some buckets are polled late. Every task must run in the first drain at or after the time when the task is due.
 """
 
 from collections.abc import Callable, Iterator
